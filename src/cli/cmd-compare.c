@@ -221,7 +221,8 @@ cmd_compare (int argc, char **argv)
       g_ptr_array_new_with_free_func ((GDestroyNotify) prediction_free);
 
   if (!common_parse (
-          &common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_RUN | COMMON_FILES, "SCENARIOS.yaml",
+          &common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_RUN | COMMON_TRACE | COMMON_PAGES,
+          "SCENARIOS.yaml",
           "Predicts every scenario of the file, one line each. Lists of values in it make a grid.",
           "Examples:\n  shardsim compare workloads/quickstart.yaml --explain\n"
           "  shardsim compare workloads/quickstart.yaml --sort tokens_per_s_per_gpu\n"

@@ -86,6 +86,33 @@ print_result (const Common *common, const SearchResult *result, const SearchOpti
   return stream_print (out);
 }
 
+/* With the steps of the best, which are simulated again for that. */
+static ExitStatus
+write_pages (const Common *common, const SearchResult *result, PredictOptions predict,
+             ExitStatus status)
+{
+  g_autoptr (DiagList)   diags = diag_list_new (); /* the search had them */
+  g_autoptr (Replay)     replay = NULL;
+  g_autoptr (ProfileSet) profiles = NULL;
+  g_autofree char       *command = NULL;
+  SearchAnswer           answer = { .result = result };
+
+  if (common->plot == NULL && common->html == NULL)
+    return status;
+  predict.replay.keep_pools = TRUE;
+  predict.count = NULL;
+  if (result->found->len > 0)
+    {
+      const SearchFound *best = g_ptr_array_index (result->found, 0);
+
+      prediction_free (
+          predict_with_replay (best->scenario, &predict, &replay, &profiles, diags, NULL));
+      answer.replay = replay;
+      answer.command = command = common_command_line (common, "simulate", best->options);
+    }
+  return common_write_pages (common, &search_page, &answer, status);
+}
+
 static ExitStatus
 search (Common *common, const Wishes *wishes, const SearchWords *words,
         const SearchOptions *options)
@@ -100,6 +127,9 @@ search (Common *common, const Wishes *wishes, const SearchWords *words,
 
   if (scenarios == NULL || !common_want_one (common, scenarios))
     return EXIT_USAGE;
+  status = common_check_files (common);
+  if (status != EXIT_DONE)
+    return status;
   progress = progress_start ("searching", "steps");
   predict.count = progress_count (progress);
   result = search_run (g_ptr_array_index (scenarios, 0), common->strategies, words->varied,
@@ -109,7 +139,7 @@ search (Common *common, const Wishes *wishes, const SearchWords *words,
     return EXIT_USAGE;
   if (result == NULL)
     return stream_report_error (error);
-  status = print_result (common, result, options);
+  status = write_pages (common, result, predict, print_result (common, result, options));
   if (status != EXIT_DONE || result->found->len == 0)
     return status != EXIT_DONE ? status : EXIT_NO;
   return wishes->write != NULL ? write_winner (wishes, result) : EXIT_DONE;
@@ -136,7 +166,7 @@ cmd_search (int argc, char **argv)
   search_words_add_options (&words, entries);
   g_array_append_vals (entries, own, G_N_ELEMENTS (own));
   if (!common_parse (
-          &common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_JOBS, "[SCENARIO.yaml]",
+          &common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_JOBS | COMMON_PAGES, "[SCENARIO.yaml]",
           "Finds the fastest configuration that fits. What the scenario sets stays; what it leaves "
           "open of strategy, mesh, micro-batch and checkpointing is searched.",
           "Examples:\n"

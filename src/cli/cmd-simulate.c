@@ -70,6 +70,7 @@ simulate (Common *common, const GPtrArray *scenarios, const Wanted *wanted, Emit
     status = emit_arguments_make (emit, common, g_ptr_array_index (scenarios, 0));
   if (status != EXIT_DONE || emit_arguments_prints (emit))
     return status;
+  options.replay.keep_pools = common_keeps_replays (common, 1);
   progress = progress_start ("simulating", "scenarios");
   prediction = common_keeps_replays (common, 1)
                    ? predict_with_replay (g_ptr_array_index (scenarios, 0), &options, &replay,
@@ -215,7 +216,8 @@ cmd_simulate (int argc, char **argv)
   };
 
   if (!common_parse (
-          &common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_RUN | COMMON_FILES, "[SCENARIO.yaml]",
+          &common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_RUN | COMMON_TRACE | COMMON_PAGES,
+          "[SCENARIO.yaml]",
           "Predicts throughput, memory and bottlenecks of one training scenario.\n"
           "Exit status: 0 it fits, 3 it does not fit (--max: no value does), 2 bad input, "
           "1 runtime failure.",

@@ -227,8 +227,11 @@ add_shared_entries (Common *self, CommonFlags flags, SharedWords *words, GOption
       flags & COMMON_CHAKRA ? "text|csv|json|chakra" : "text|csv|json" },
     G_OPTION_ENTRY_NULL,
   };
-  const GOptionEntry files[] = {
+  const GOptionEntry traces[] = {
     { "trace", 0, 0, G_OPTION_ARG_FILENAME, &self->trace, "write a Chrome/Perfetto trace", "FILE" },
+    G_OPTION_ENTRY_NULL,
+  };
+  const GOptionEntry pages[] = {
     { "plot", 0, 0, G_OPTION_ARG_FILENAME, &self->plot,
       "draw pictures into the folder DIR (gnuplot)", "DIR" },
     { "html", 0, 0, G_OPTION_ARG_FILENAME, &self->html,
@@ -244,8 +247,10 @@ add_shared_entries (Common *self, CommonFlags flags, SharedWords *words, GOption
   add_entries (context, always, group, names);
   if (flags & COMMON_FORMAT)
     add_entries (context, formats, group, names);
-  if (flags & COMMON_FILES)
-    add_entries (context, files, group, names);
+  if (flags & COMMON_TRACE)
+    add_entries (context, traces, group, names);
+  if (flags & COMMON_PAGES)
+    add_entries (context, pages, group, names);
   if (flags & COMMON_RUN)
     add_run_entries (self, words, context, group, names);
   if (flags & (COMMON_RUN | COMMON_JOBS))
@@ -438,8 +443,7 @@ common_predict_options (const Common *self)
 {
   return (PredictOptions){
     .unfolded = self->unfolded,
-    .replay = { .keep_pools = common_keeps_replays (self, 1),
-                .min_periods = (guint) MAX (self->steps, 0) },
+    .replay = { .min_periods = (guint) MAX (self->steps, 0) },
     .interval = self->interval,
     .profile_dir = self->hwprofiles,
     .files = self->read,
@@ -515,6 +519,65 @@ common_write_files (const Common *self, const GPtrArray *predictions, const Repl
   status = stream_note_output (status, traced, no_trace);
   status = stream_note_output (status, drawn, no_plot);
   return stream_note_output (status, paged, no_page);
+}
+
+ExitStatus
+common_write_pages (const Common *self, const PageKind *kind, gconstpointer answer,
+                    ExitStatus status)
+{
+  g_autofree char   *style = layout_data_file ("plots/style.gp");
+  g_autoptr (GError) no_plot = NULL, no_page = NULL;
+  gboolean           drawn =
+      self->plot == NULL || report_pictures_of (kind, answer, style, self->plot, &no_plot);
+  gboolean paged = self->html == NULL || report_page_of (kind, answer, style, self->html, &no_page);
+
+  status = stream_note_output (status, drawn, no_plot);
+  return stream_note_output (status, paged, no_page);
+}
+
+/* Appends a space and WORD, quoted where a shell would read something into it. */
+static void
+append_word (GString *out, const char *word)
+{
+  static const char plain[] = G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_./:=,+-";
+  g_autofree char                                      *quoted = g_shell_quote (word);
+
+  g_string_append_printf (out, " %s",
+                          *word != '\0' && word[strspn (word, plain)] == '\0' ? word : quoted);
+}
+
+char *
+common_command_line (const Common *self, const char *command, const char *options)
+{
+  GString *out = g_string_new ("shardsim ");
+
+  g_string_append (out, command);
+  for (guint i = 0; self->files[i] != NULL; i++)
+    append_word (out, self->files[i]);
+  for (guint i = 0; i < self->overrides->len; i++)
+    {
+      const ScenarioOverride *set = &g_array_index (self->overrides, ScenarioOverride, i);
+      const OptionSpec       *spec = section_options_find (set->origin + 2);
+      const gboolean          by_key = /* a switch takes no word of its own */
+          g_str_equal (set->origin, "--set") || (spec != NULL && spec->type == OPTION_BOOL);
+      g_autofree char *word =
+          by_key ? g_strdup_printf ("%s=%s", set->key, set->value) : g_strdup (set->value);
+
+      append_word (out, by_key ? "--set" : set->origin);
+      append_word (out, word);
+    }
+  for (guint i = 0; self->plugins != NULL && self->plugins[i] != NULL; i++)
+    {
+      append_word (out, "--plugin");
+      append_word (out, self->plugins[i]);
+    }
+  if (self->hwprofiles != NULL)
+    {
+      append_word (out, "--hwprofiles");
+      append_word (out, self->hwprofiles);
+    }
+  g_string_append_printf (out, "%s%s", *options != '\0' ? " " : "", options);
+  return g_string_free (out, FALSE);
 }
 
 gboolean

@@ -5,6 +5,7 @@
 
 #include "analysis/prediction.h"
 #include "cli/stream.h"
+#include "report/page.h"
 
 typedef enum
 {
@@ -40,8 +41,9 @@ typedef enum
   COMMON_NETWORK = 1 << 3, /* the options of the cluster and of the collective library */
   COMMON_JOBS = 1 << 4,    /* --jobs */
   COMMON_CLUSTER = 1 << 5, /* the options of the cluster */
-  COMMON_FILES = 1 << 6,   /* --trace --plot --html */
+  COMMON_TRACE = 1 << 6,   /* --trace */
   COMMON_CHAKRA = 1 << 7,  /* one more FORMAT */
+  COMMON_PAGES = 1 << 8,   /* --plot --html */
 } CommonFlags;
 
 /*
@@ -87,8 +89,8 @@ gboolean common_want_one (const Common *self, const GPtrArray *scenarios);
 
 /*
  * Whether the files that are asked for show what happens in the steps of N scenarios: their replays
- * are kept, and with the options of common_predict_options their timelines. --trace shows all of
- * them, --html a few, --plot one.
+ * are kept, with keep_pools for their timelines. --trace shows all of them, --html a few, --plot
+ * one.
  */
 gboolean common_keeps_replays (const Common *self, guint n);
 
@@ -96,6 +98,15 @@ gboolean common_keeps_replays (const Common *self, guint n);
 ExitStatus common_check_files (const Common *self);
 ExitStatus common_write_files (const Common *self, const GPtrArray *predictions,
                                const Replay *const *replays, ExitStatus status);
+/* --plot and --html of an ANSWER of KIND. */
+ExitStatus common_write_pages (const Common *self, const PageKind *kind, gconstpointer answer,
+                               ExitStatus status);
+
+/*
+ * "shardsim COMMAND" with the scenario of this command line and OPTIONS, for a shell. Newly
+ * allocated.
+ */
+char *common_command_line (const Common *self, const char *command, const char *options);
 
 /* One file a command. */
 typedef int (*CommandMain) (int argc, char **argv);

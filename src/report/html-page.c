@@ -148,9 +148,13 @@ html_page_add_lines (HtmlPage *self, const char *text)
 void
 html_page_add_copyable (HtmlPage *self, const char *text)
 {
-  g_string_append (self->body, "<div class=\"copy\"><button type=\"button\">Copy</button>\n");
-  append_element (self->body, "pre", text);
-  g_string_append (self->body, "</div>\n");
+  const gboolean one_line = strchr (text, '\n') == NULL;
+
+  g_string_append_printf (self->body,
+                          "<div class=\"copy\"><button type=\"button\">Copy</button>\n<pre%s>",
+                          one_line ? " class=\"lines\"" : "");
+  append_escaped (self->body, text);
+  g_string_append (self->body, "</pre>\n</div>\n");
 }
 
 /* ---- facts ----------------------------------------------------------------------------------- */

@@ -383,33 +383,36 @@ page_add_traffic (HtmlPage *page, const Prediction *p)
 
 /* ---- what it is of --------------------------------------------------------------------------- */
 
+static void
+add_profiles (HtmlPage *page, const Prediction *p)
+{
+  g_autofree char *kinds = g_strdup_printf ("%u measured, %u datasheet, %u estimated",
+                                            p->n_measured, p->n_datasheet, p->n_estimate);
+  const HtmlFact   facts[] = {
+      { "hardware figures", kinds, "what they are known from" },
+      { "profiles", p->profiles != NULL ? p->profiles : "", "with a hash of their figures" },
+  };
+
+  html_page_add_facts (page, facts, G_N_ELEMENTS (facts));
+}
+
 void
 page_add_provenance (HtmlPage *page, const GPtrArray *predictions)
 {
-  g_autoptr (GPtrArray) texts = g_ptr_array_new_with_free_func (g_free);
+  const HtmlFact program = { "shardsim", layout_program_version (),
+                             "schema of the results: " RESULTS_SCHEMA_TEXT };
 
+  html_page_add_facts (page, &program, 1);
   for (guint i = 0; i < predictions->len; i++)
     {
       const Prediction *p = g_ptr_array_index (predictions, i);
-      char *kinds = g_strdup_printf ("%u measured, %u datasheet, %u estimated", p->n_measured,
-                                     p->n_datasheet, p->n_estimate);
-      const HtmlFact facts[] = {
-        { "shardsim", layout_program_version (), "schema of the results: " RESULTS_SCHEMA_TEXT },
-        { "hardware figures", kinds, "what they are known from" },
-        { "profiles", p->profiles != NULL ? p->profiles : "", "with a hash of their figures" },
-      };
-      gboolean first = i == 0;
+      const Prediction *before = i > 0 ? g_ptr_array_index (predictions, i - 1) : NULL;
 
-      g_ptr_array_add (texts, kinds);
-      if (first)
-        html_page_add_facts (page, facts, G_N_ELEMENTS (facts));
-      else if (g_strcmp0 (p->profiles,
-                          ((const Prediction *) g_ptr_array_index (predictions, i - 1))->profiles)
-               != 0)
-        {
-          html_page_add_subheading (page, p->scenario);
-          html_page_add_facts (page, facts + 1, G_N_ELEMENTS (facts) - 1);
-        }
+      if (before != NULL && g_strcmp0 (p->profiles, before->profiles) == 0)
+        continue;
+      if (before != NULL)
+        html_page_add_subheading (page, p->scenario);
+      add_profiles (page, p);
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include "analysis/advice.h"
 #include "report/html.h"
+#include "report/page.h"
 #include "report/plot-private.h"
 
 /* Pictures and what gnuplot made of them. */
@@ -11,6 +12,15 @@ typedef struct
   GArray *pictures; /* GnuplotPicture */
   char  **svgs;     /* one each */
 } PagePictures;
+
+/* How an answer of one kind becomes a page and pictures. */
+struct _PageKind
+{
+  char *(*title) (gconstpointer answer); /* newly allocated */
+  gboolean (*draw) (GArray *pictures, const PlotScripts *scripts, gconstpointer answer,
+                    GError **error); /* as plot_add; NULL: there are no pictures */
+  void (*fill) (HtmlPage *page, const PagePictures *pictures, gconstpointer answer);
+};
 
 /* Adds the picture NAME with its caption, where there is one. */
 void page_add_picture (HtmlPage *page, const PagePictures *pictures, const char *name);
@@ -29,3 +39,15 @@ void page_add_streams (HtmlPage *page, const Replay *replay, guint max_slices);
 /* What made the results: version, schema, profiles with hashes, and of what kind they are. */
 void page_add_provenance (HtmlPage *page, const GPtrArray *predictions);
 void page_add_scenario (HtmlPage *page, const Prediction *p);
+
+/* ---- of one and of several (page.c) ---------------------------------------------------------- */
+
+/*
+ * Sections of what is behind a headline: time, bindings, memory, traffic; with REPLAY (or NULL)
+ * streams and kernels, too.
+ */
+void page_add_details (HtmlPage *page, const Prediction *p, const Replay *replay,
+                       const PagePictures *pictures);
+
+/* The section of every column of report_csv, folded. */
+void page_add_all_results (HtmlPage *page, const GPtrArray *predictions);

@@ -44,7 +44,7 @@ void html_page_add_text (HtmlPage *self, const char *format, ...) G_GNUC_PRINTF 
  */
 void html_page_add_lines (HtmlPage *self, const char *text);
 
-/* TEXT with its lines as they are, and a button that copies it. */
+/* TEXT with its lines as they are (a single one as above), and a button that copies it. */
 void html_page_add_copyable (HtmlPage *self, const char *text);
 
 /* ---- facts ----------------------------------------------------------------------------------- */

@@ -31,7 +31,8 @@ static const struct
                 "larger points take more of the time. Numbers: those that take longest, with "
                 "their share of the kernels' time." },
   { "scaling", "Throughput over the number of GPUs." },
-  { "pareto", "Throughput against memory: nothing else has more of one and no less of the other." },
+  { "pareto", "Throughput against memory: the front, of which nothing else has more throughput in "
+              "no more memory." },
   { "heat-map", "The grid at a glance; grey: does not fit." },
 };
 
@@ -53,8 +54,8 @@ title_of (const Prediction *p)
   return g_strdup_printf ("%s: %s on %s", p->strategy, p->model, p->cluster);
 }
 
-static void
-add_all_results (HtmlPage *page, const GPtrArray *predictions)
+void
+page_add_all_results (HtmlPage *page, const GPtrArray *predictions)
 {
   g_autoptr (GString) csv = g_string_new (NULL);
 
@@ -65,13 +66,10 @@ add_all_results (HtmlPage *page, const GPtrArray *predictions)
   html_page_end_fold (page);
 }
 
-static void
-add_prediction (HtmlPage *page, const GPtrArray *predictions, const Replay *replay,
-                const PagePictures *pictures)
+void
+page_add_details (HtmlPage *page, const Prediction *p, const Replay *replay,
+                  const PagePictures *pictures)
 {
-  const Prediction *p = g_ptr_array_index (predictions, 0);
-
-  page_add_headline (page, p);
   html_page_add_section (page, "Where the time goes");
   page_add_picture (page, pictures, "time-split");
   page_add_time (page, p);
@@ -96,7 +94,17 @@ add_prediction (HtmlPage *page, const GPtrArray *predictions, const Replay *repl
   page_add_memory (page, p);
   html_page_add_section (page, "Traffic");
   page_add_traffic (page, p);
-  add_all_results (page, predictions);
+}
+
+static void
+add_prediction (HtmlPage *page, const GPtrArray *predictions, const Replay *replay,
+                const PagePictures *pictures)
+{
+  const Prediction *p = g_ptr_array_index (predictions, 0);
+
+  page_add_headline (page, p);
+  page_add_details (page, p, replay, pictures);
+  page_add_all_results (page, predictions);
   html_page_add_section (page, "Scenario");
   page_add_scenario (page, p);
   html_page_add_section (page, "Provenance");
@@ -236,41 +244,117 @@ add_comparison (HtmlPage *page, const GPtrArray *predictions, const Replay *cons
   html_page_add_section (page, "GPU memory at the peak");
   add_memory (page, predictions);
   add_each (page, predictions, replays);
-  add_all_results (page, predictions);
+  page_add_all_results (page, predictions);
   html_page_add_section (page, "Provenance");
   page_add_provenance (page, predictions);
 }
 
-/* ---- the page -------------------------------------------------------------------------------- */
+/* ---- predictions, as an answer --------------------------------------------------------------- */
 
-static HtmlPage *
-new_page (const GPtrArray *predictions)
+typedef struct
 {
-  g_autofree char *title = predictions->len == 1
-                               ? title_of (g_ptr_array_index (predictions, 0))
-                               : g_strdup_printf ("%u scenarios compared", predictions->len);
+  const GPtrArray     *predictions;
+  const Replay *const *replays;
+} Predictions;
 
-  return html_page_new (title);
+static char *
+predictions_title (gconstpointer answer)
+{
+  const GPtrArray *predictions = ((const Predictions *) answer)->predictions;
+
+  return predictions->len == 1 ? title_of (g_ptr_array_index (predictions, 0))
+                               : g_strdup_printf ("%u scenarios compared", predictions->len);
+}
+
+static gboolean
+predictions_draw (GArray *pictures, const PlotScripts *scripts, gconstpointer answer,
+                  GError **error)
+{
+  const Predictions *self = answer;
+
+  return plot_add_predictions (pictures, scripts, self->predictions, self->replays, error);
+}
+
+static void
+predictions_fill (HtmlPage *page, const PagePictures *pictures, gconstpointer answer)
+{
+  const Predictions *self = answer;
+
+  if (self->predictions->len == 1)
+    add_prediction (page, self->predictions, self->replays != NULL ? self->replays[0] : NULL,
+                    pictures);
+  else
+    add_comparison (page, self->predictions, self->replays, pictures);
+}
+
+static const PageKind predictions_page = { predictions_title, predictions_draw, predictions_fill };
+
+/* ---- any answer ------------------------------------------------------------------------------ */
+
+/* NULL with ERROR set. */
+static GArray *
+pictures_of (const PageKind *kind, gconstpointer answer, const char *style_file, GError **error)
+{
+  g_autoptr (GArray)   pictures = gnuplot_pictures_new ();
+  g_auto (PlotScripts) scripts = { 0 };
+
+  if (kind->draw != NULL
+      && (!plot_scripts_read (&scripts, style_file, error)
+          || !kind->draw (pictures, &scripts, answer, error)))
+    return NULL;
+  return g_steal_pointer (&pictures);
+}
+
+gboolean
+report_pictures_of (const PageKind *kind, gconstpointer answer, const char *style_file,
+                    const char *dir, GError **error)
+{
+  g_autoptr (GArray) pictures = pictures_of (kind, answer, style_file, error);
+
+  return pictures != NULL
+         && (pictures->len == 0
+             || gnuplot_draw (&g_array_index (pictures, GnuplotPicture, 0), pictures->len, dir,
+                              error));
+}
+
+gboolean
+report_page_of (const PageKind *kind, gconstpointer answer, const char *style_file,
+                const char *file, GError **error)
+{
+  g_autofree char     *title = kind->title (answer);
+  g_autoptr (HtmlPage) page = html_page_new (title);
+  g_autoptr (GArray)   drawn = pictures_of (kind, answer, style_file, error);
+  g_auto (GStrv)       svgs = NULL;
+  PagePictures         pictures = { drawn, NULL };
+
+  if (drawn == NULL)
+    return FALSE;
+  if (drawn->len > 0)
+    {
+      svgs = gnuplot_draw_svgs (&g_array_index (drawn, GnuplotPicture, 0), drawn->len, error);
+      if (svgs == NULL)
+        return FALSE;
+    }
+  pictures.svgs = svgs;
+  kind->fill (page, &pictures, answer);
+  return html_page_write (page, file, error);
 }
 
 gboolean
 report_page_write (const GPtrArray *predictions, const Replay *const *replays,
                    const char *style_file, const char *file, GError **error)
 {
-  g_autoptr (HtmlPage) page = new_page (predictions);
-  g_autoptr (GArray)   drawn = plot_pictures (predictions, replays, style_file, error);
-  g_auto (GStrv)       svgs = NULL;
-  PagePictures         pictures = { drawn, NULL };
+  const Predictions answer = { predictions, replays };
 
-  if (drawn == NULL)
-    return FALSE;
-  svgs = gnuplot_draw_svgs (&g_array_index (drawn, GnuplotPicture, 0), drawn->len, error);
-  if (svgs == NULL)
-    return FALSE;
-  pictures.svgs = svgs;
-  if (predictions->len == 1)
-    add_prediction (page, predictions, replays != NULL ? replays[0] : NULL, &pictures);
-  else
-    add_comparison (page, predictions, replays, &pictures);
-  return html_page_write (page, file, error);
+  return report_page_of (&predictions_page, &answer, style_file, file, error);
+}
+
+gboolean
+report_plot_write (const GPtrArray *predictions, const Replay *const *replays, const char *dir,
+                   const char *style_file, GError **error)
+{
+  const Predictions answer = { predictions, replays };
+
+  return predictions->len == 0
+         || report_pictures_of (&predictions_page, &answer, style_file, dir, error);
 }

@@ -1,4 +1,7 @@
-/* One HTML page of predictions (report/html.h): `--html`. */
+/*
+ * What commands say as one HTML page (report/html.h) and as pictures in a folder (report/plot.h):
+ * `--html` and `--plot`.
+ */
 #pragma once
 
 #include <gio/gio.h>
@@ -7,6 +10,23 @@
 
 /* Whether a page could be written to FILE, to be asked before the work. FALSE with ERROR set. */
 gboolean report_page_check (const char *file, GError **error);
+
+/*
+ * How the answer of a command is shown. The header of the answer's report names its kind, and what
+ * kind of thing ANSWER is.
+ */
+typedef struct _PageKind PageKind;
+
+/*
+ * The page of ANSWER. STYLE_FILE as of report_plot_write. FILE is whole or untouched. FALSE with
+ * ERROR set.
+ */
+gboolean report_page_of (const PageKind *kind, gconstpointer answer, const char *style_file,
+                         const char *file, GError **error);
+
+/* The pictures of ANSWER in the folder DIR, as report_plot_write leaves them; none may be. */
+gboolean report_pictures_of (const PageKind *kind, gconstpointer answer, const char *style_file,
+                             const char *dir, GError **error);
 
 /*
  * The page of PREDICTIONS, at least one: of a single one all that is known of it, of several their

@@ -23,36 +23,18 @@ add_replay (GArray *pictures, const PlotScripts *scripts, const Prediction *p, c
          && plot_add_roofline (pictures, scripts, roofline, title, error);
 }
 
-GArray *
-plot_pictures (const GPtrArray *predictions, const Replay *const *replays, const char *style_file,
-               GError **error)
+gboolean
+plot_add_predictions (GArray *pictures, const PlotScripts *scripts, const GPtrArray *predictions,
+                      const Replay *const *replays, GError **error)
 {
-  g_autoptr (GArray)   pictures = gnuplot_pictures_new ();
-  g_auto (PlotScripts) scripts = { 0 };
-  GnuplotPicture       split;
+  GnuplotPicture split;
 
   if (predictions->len == 0)
-    return g_steal_pointer (&pictures);
-  if (!plot_scripts_read (&scripts, style_file, error))
-    return NULL;
-  split = plot_time_split (predictions, scripts.style);
+    return TRUE;
+  split = plot_time_split (predictions, scripts->style);
   g_array_append_val (pictures, split);
   if (predictions->len == 1 && replays != NULL && replays[0] != NULL
-      && !add_replay (pictures, &scripts, g_ptr_array_index (predictions, 0), replays[0], error))
-    return NULL;
-  if (!plot_add_comparison (pictures, &scripts, predictions, error))
-    return NULL;
-  return g_steal_pointer (&pictures);
-}
-
-gboolean
-report_plot_write (const GPtrArray *predictions, const Replay *const *replays, const char *dir,
-                   const char *style_file, GError **error)
-{
-  g_autoptr (GArray) pictures = plot_pictures (predictions, replays, style_file, error);
-
-  return pictures != NULL
-         && (pictures->len == 0
-             || gnuplot_draw (&g_array_index (pictures, GnuplotPicture, 0), pictures->len, dir,
-                              error));
+      && !add_replay (pictures, scripts, g_ptr_array_index (predictions, 0), replays[0], error))
+    return FALSE;
+  return plot_add_comparison (pictures, scripts, predictions, error);
 }

@@ -110,8 +110,8 @@ gboolean plot_add_comparison (GArray *pictures, const PlotScripts *scripts,
 
 /*
  * Every picture that there is of PREDICTIONS, in the order of a report. REPLAYS: one a prediction,
- * which kept its pools, or NULL. STYLE_FILE is plots/style.gp, with the other scripts beside it.
- * NULL with ERROR set when one of them cannot be read.
+ * which kept its pools, or NULL. FALSE with ERROR set when a script cannot be read.
  */
-GArray *plot_pictures (const GPtrArray *predictions, const Replay *const *replays,
-                       const char *style_file, GError **error);
+gboolean plot_add_predictions (GArray *pictures, const PlotScripts *scripts,
+                               const GPtrArray *predictions, const Replay *const *replays,
+                               GError **error);

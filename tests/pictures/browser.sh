@@ -41,8 +41,8 @@ echo '<p id="here">here</p>' >probe.html
 browse probe.html 800 1 --dump-dom 2>err | grep -q '"here"' ||
   { echo "1..0 # SKIP chromium does not run here: $(tail -1 err)" && exit 0; }
 
-try() { # FILE NAME WIDTH SCHEME: the verdicts of harness.js, and a quiet console
-  { sed 's/<\/body>.*//' "$1.html" && printf '<script>\n' &&
+try() { # FILE NAME WIDTH SCHEME HAS: the verdicts of harness.js, and a quiet console
+  { sed 's/<\/body>.*//' "$1.html" && printf "<script>\nconst expected = '%s';\n" "$5" &&
     cat "$source/tests/pictures/harness.js" && printf '</script>\n</body>\n</html>\n'; } >acted.html
   # In a frame, as a window has a least width that is more than a phone's.
   cat >frame.html <<HTML
@@ -76,8 +76,8 @@ HTML
 }
 
 # The examples of the documentation.
-sed -n 's/^    build\/shardsim \(.* --html .*\)/\1/p' "$source/docs/pictures.md" |
-  sed "s|workloads/|$source/workloads/|" >examples
+sed -e ':join' -e '/\\$/{N;s/ *\\\n */ /;b join' -e '}' "$source/docs/pictures.md" |
+  sed -n "s|workloads/|$source/workloads/|g; s/^    build\/shardsim \(.* --html .*\)/\1/p" >examples
 while read -r arguments; do
   eval "\"$program\" $arguments" >/dev/null
   verdict $? "an example: $arguments"
@@ -85,10 +85,11 @@ done <examples
 [ "$number" -gt 1 ] && [ -s page.html ] && [ -s quickstart.html ]
 verdict $? 'the examples write their pages'
 
-try page 'one, wide and light' 1200 1
-try page 'one, narrow and dark' 390 0
-try quickstart 'several, wide and dark' 1200 0
-try quickstart 'several, narrow and light' 390 1
+try page 'one, wide and light' 1200 1 'timeline pictures scenario'
+try page 'one, narrow and dark' 390 0 'timeline pictures scenario'
+try quickstart 'several, wide and dark' 1200 0 'timeline pictures scenario'
+try quickstart 'several, narrow and light' 390 1 'timeline pictures scenario'
+try search 'search, narrow and dark' 390 0 'timeline pictures scenario'
 for page in page quickstart; do
   [ -s $page-0.background ] && ! cmp -s $page-0.background $page-1.background
   verdict $? "$page: dark is not light"

@@ -73,6 +73,18 @@ sed -n '/^<div class="copy">/,/<\/pre>/p' page.html |
 [ -s first ] && cmp first second >&2 || good=1
 verdict $good 'a page has the scenario to copy'
 
+# The command that a search's page has to copy predicts what the search found.
+good=0
+"$program" search --hwprofiles hwprofiles one.yaml --vary training.grad_accum=1,2 --only \
+  --html page.html --plot search --format csv | cut -d, -f3-20 | head -2 >first || good=1
+sed -n 's/^<pre class="lines">shardsim //p' page.html |
+  sed "s/<[^>]*>//g; s/&quot;/\"/g; s/&apos;/'/g; s/&lt;/</g; s/&gt;/>/g; s/&amp;/\&/g" >words
+eval ""$program" $(cat words) --format csv" | cut -d, -f3-20 >second || good=1
+[ "$(wc -l <first)" -eq 2 ] && cmp first second >&2 || good=1
+verdict $good 'a page of a search has the command of the best'
+ls search/pareto.svg search/time-split.svg search/stream-timeline.svg >/dev/null
+verdict $? 'pictures of search'
+
 # A script that a reader changed draws again.
 good=0
 sed -i "s/^title_text = .*/title_text = 'another title'/" one/roofline.gp

@@ -15,6 +15,7 @@
 #include "report/html.h"
 #include "report/page.h"
 #include "report/report.h"
+#include "report/search.h"
 
 static char *folder, *file, *style;
 
@@ -465,6 +466,70 @@ START_TEST (test_pages)
 }
 END_TEST
 
+/* ---- pages of other answers ------------------------------------------------------------------ */
+
+/* The page of ANSWER, which holds HOSTILE names and none of their markup. NULL: no gnuplot. */
+static char *
+page_of (const PageKind *kind, gconstpointer answer)
+{
+  g_autofree char   *gnuplot = g_find_program_in_path ("gnuplot");
+  g_autoptr (GError) error = NULL;
+  char              *text;
+
+  if (gnuplot == NULL)
+    return NULL;
+  ck_assert_msg (report_page_of (kind, answer, style, file, &error), "%s",
+                 error != NULL ? error->message : "");
+  ck_assert (g_file_get_contents (file, &text, NULL, NULL));
+  check_links (text);
+  check_self_contained (text);
+  ck_assert (g_utf8_validate (text, -1, NULL));
+  ck_assert_ptr_null (strstr (text, "alert(1)</script>"));
+  ck_assert_uint_eq (count (text, "<script>"), 1);
+  return text;
+}
+
+/* The best with its steps, why not the second, near misses; where nothing is found, why. */
+START_TEST (test_search)
+{
+  g_autoptr (ProfileSet) profiles = NULL;
+  g_autoptr (Replay)     replay = NULL;
+  g_autoptr (Prediction) p = predict_one (HOSTILE, &replay, &profiles);
+  g_autoptr (GPtrArray)  found = g_ptr_array_new (), missed = g_ptr_array_new ();
+  g_autoptr (GPtrArray)  none = g_ptr_array_new ();
+  g_autoptr (GArray)     drops = g_array_new (FALSE, FALSE, sizeof (SearchDrop));
+  SearchFound            one = { .label = HOSTILE, .options = HOSTILE, .prediction = p };
+  SearchMiss             miss = { .label = HOSTILE, .options = HOSTILE, .excess = 1 << 30 };
+  SearchDrop             drop = { HOSTILE, 42 };
+  SearchResult           result = { found, missed, drops, .n_open = 12, .open_gain = 1.25 };
+  SearchAnswer           answer = { &result, replay, "shardsim simulate " HOSTILE };
+  g_autofree char       *text = NULL, *proved = NULL, *empty = NULL;
+
+  g_ptr_array_add (found, &one);
+  g_ptr_array_add (found, &one);
+  g_ptr_array_add (missed, &miss);
+  g_array_append_val (drops, drop);
+  text = page_of (&search_page, &answer);
+  if (text == NULL)
+    return;
+  ck_assert_ptr_nonnull (strstr (text, "none is more than 1.25 times as fast"));
+  ck_assert_ptr_nonnull (strstr (text, "Why not the second"));
+  ck_assert_uint_eq (count (text, "<script type=\"application/json\">"), 1);
+  ck_assert_uint_eq (count (text, ">1.00 GiB</td>"), 1);
+  ck_assert_uint_eq (count (text, ">42</td>"), 1);
+  result.n_open = 0;
+  answer.replay = NULL;
+  proved = page_of (&search_page, &answer);
+  ck_assert_ptr_nonnull (strstr (proved, "Proved: "));
+  result.found = none;
+  answer = (SearchAnswer){ .result = &result };
+  empty = page_of (&search_page, &answer);
+  ck_assert_ptr_nonnull (strstr (empty, "Nothing meets the constraints"));
+  ck_assert_ptr_nonnull (strstr (empty, "Near misses"));
+  ck_assert_ptr_null (strstr (empty, "<svg"));
+}
+END_TEST
+
 int
 main (void)
 {
@@ -481,6 +546,7 @@ main (void)
   tcase_add_test (tests, test_timeline_memory);
   tcase_add_test (tests, test_timeline_stages);
   tcase_add_test (tests, test_pages);
+  tcase_add_test (tests, test_search);
   suite_add_tcase (suite, tests);
   return fixture_main (suite);
 }
