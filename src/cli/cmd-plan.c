@@ -243,8 +243,9 @@ static ExitStatus
 tell (const Common *common, const GPtrArray *plans, const RunGoal *goals, EmitArguments *emit)
 {
   const RunOption *best = ((const RunPlan *) g_ptr_array_index (plans, 0))->best;
-  ExitStatus       status = status_of (plans);
-  ExitStatus       emitted = EXIT_DONE;
+  const RunPlanAnswer answer = { plans, goals };
+  ExitStatus          status = status_of (plans);
+  ExitStatus          emitted = EXIT_DONE, told;
 
   if (status == EXIT_USAGE)
     return status;
@@ -252,9 +253,11 @@ tell (const Common *common, const GPtrArray *plans, const RunGoal *goals, EmitAr
     emitted = emit_arguments_make (emit, common, best->choice.scenario);
   if (emitted != EXIT_DONE || (best != NULL && emit_arguments_prints (emit)))
     return emitted;
-  if (print_plans (common, plans, goals) != EXIT_DONE)
-    return EXIT_RUNTIME;
-  return best != NULL ? emit_arguments_write (emit, status) : status;
+  told = print_plans (common, plans, goals);
+  told = common_write_pages (common, &run_plan_page, &answer, told);
+  if (told == EXIT_DONE && best != NULL)
+    told = emit_arguments_write (emit, told);
+  return told != EXIT_DONE ? told : status;
 }
 
 /* What a search of SCENARIO needs. FALSE after diagnostics. */
@@ -303,6 +306,8 @@ plan (const Common *common, const Scenario *scenario, const PlanWords *words,
     take_goals (&chooser, words, options, n, goals, diags);
   if (stream_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
+  if (common_check_files (common) != EXIT_DONE)
+    return EXIT_RUNTIME;
   make_plans (&chooser, words, goals, n, plans);
   return tell (common, plans, goals, emit);
 }
@@ -355,7 +360,7 @@ cmd_plan (int argc, char **argv)
   ExitStatus                status = EXIT_USAGE;
 
   parsed = common_parse (
-      &common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_JOBS, "[SCENARIO.yaml]",
+      &common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_JOBS | COMMON_PAGES, "[SCENARIO.yaml]",
       "Plans a run: how many nodes train so many tokens by a deadline, within a budget; days, "
       "GPU-hours, money and energy, with failures, checkpoints, spare and slow nodes. Where the "
       "scenario names no strategy, each number of nodes runs the best configuration that a search "

@@ -33,6 +33,8 @@ static const struct
   { "scaling", "Throughput over the number of GPUs." },
   { "pareto", "Throughput against memory: the front, of which nothing else has more throughput in "
               "no more memory." },
+  { "days", "Days of the run over nodes; the band: eight sampled runs in ten." },
+  { "money", "What the run costs over nodes, in nine sampled runs of ten no more." },
   { "heat-map", "The grid at a glance; grey: does not fit." },
 };
 

@@ -1,11 +1,9 @@
-#include "report/run-plan.h"
-
 #include <math.h>
 
 #include "report/fields-private.h"
+#include "report/run-plan-private.h"
 #include "report/terminal-private.h"
 
-#define DAY  86400.0
 #define HOUR 3600.0
 #define MWH  3.6e9
 
@@ -159,18 +157,16 @@ report_run_plan_json (const GPtrArray *plans, GString *out)
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* "0.0123", "1.23", "12.3", "123.4". Newly allocated. */
-static char *
-days (double seconds)
+char *
+run_plan_days (double seconds)
 {
   return seconds < 10 * DAY   ? g_strdup_printf ("%.3g", seconds / DAY)
          : isfinite (seconds) ? g_strdup_printf ("%.1f", seconds / DAY)
                               : g_strdup ("for ever");
 }
 
-/* "1234567", to three digits or more. Newly allocated; "" for nothing known. */
-static char *
-amount (double value)
+char *
+run_plan_amount (double value)
 {
   return value == 0          ? g_strdup ("")
          : !isfinite (value) ? g_strdup ("-")
@@ -178,11 +174,11 @@ amount (double value)
                              : g_strdup_printf ("%.0f", value);
 }
 
-static char *
-verdict (const RunPlan *plan, const RunOption *option)
+char *
+run_plan_verdict (const RunPlan *plan, const RunOption *option)
 {
-  g_autofree char    *late = option->late_s > 0 ? days (option->late_s) : NULL;
-  g_autofree char    *over = option->over > 0 ? amount (option->over) : NULL;
+  g_autofree char    *late = option->late_s > 0 ? run_plan_days (option->late_s) : NULL;
+  g_autofree char    *over = option->over > 0 ? run_plan_amount (option->over) : NULL;
   g_autoptr (GString) text = g_string_new (option->why);
 
   if (option == plan->best)
@@ -234,7 +230,7 @@ add_line (struct libscols_table *table, const RunPlan *plan, const RunOption *op
     {
       for (; n < most - 1; n++)
         cells[n] = g_strdup ("");
-      cells[n++] = verdict (plan, option);
+      cells[n++] = run_plan_verdict (plan, option);
       terminal_table_take (table, cells);
       return;
     }
@@ -243,16 +239,17 @@ add_line (struct libscols_table *table, const RunPlan *plan, const RunOption *op
   cells[n++] = quantity_format (QUANTITY_TIME, p->step_time_s, 3);
   cells[n++] = g_strdup_printf ("%.1f %%", p->mfu_percent);
   cells[n++] = g_strdup_printf ("%.1f %%", option->goodput.useful * 100);
-  cells[n++] = days (option->goodput.wall_s);
+  cells[n++] = run_plan_days (option->goodput.wall_s);
   {
-    g_autofree char *low = days (option->sample.p10_s), *high = days (option->sample.p90_s);
+    g_autofree char *low = run_plan_days (option->sample.p10_s),
+                    *high = run_plan_days (option->sample.p90_s);
 
     cells[n++] = g_strdup_printf ("%s - %s", low, high);
   }
-  cells[n++] = amount (option->gpu_hours);
-  cells[n++] = amount (option->money);
-  cells[n++] = amount (option->energy_j / MWH);
-  cells[n++] = verdict (plan, option);
+  cells[n++] = run_plan_amount (option->gpu_hours);
+  cells[n++] = run_plan_amount (option->money);
+  cells[n++] = run_plan_amount (option->energy_j / MWH);
+  cells[n++] = run_plan_verdict (plan, option);
   if (n < most)
     cells[n++] = g_strdup (option->choice.label);
   terminal_table_take (table, cells);
@@ -277,8 +274,8 @@ append_choice (const RunOption *option, GString *out)
         choice->n_open, choice->open_gain);
 }
 
-static void
-append_failures (const RunOption *option, GString *out)
+void
+run_plan_append_failures (const RunOption *option, GString *out)
 {
   const Goodput   *g = &option->goodput;
   g_autofree char *bytes = quantity_format (QUANTITY_BYTES, option->checkpoint_bytes, 3);
@@ -294,6 +291,23 @@ append_failures (const RunOption *option, GString *out)
         (double) g->interval_steps * option->input.step_s / 60, g->interval_steps, stall);
   if (g->waiting > 0)
     g_string_append_printf (out, "For %.2g %% of the time it waits for nodes.\n", g->waiting * 100);
+}
+
+void
+run_plan_append_answer (const RunPlan *plan, const RunGoal *goal, GString *out)
+{
+  const RunOption *told = plan->best != NULL ? plan->best : plan->nearest;
+
+  if (told == NULL)
+    g_string_append_printf (out, "%s: no number of nodes that was tried can do it.\n",
+                            plan->cluster);
+  else if (plan->best == NULL)
+    g_string_append_printf (out,
+                            "%s: no number of nodes that was tried meets it; the nearest: %u.\n",
+                            plan->cluster, told->n_nodes);
+  else if (goal->deadline_s > 0 || goal->budget > 0)
+    g_string_append_printf (out, "%s: the fewest nodes tried that meet it: %u.\n", plan->cluster,
+                            told->n_nodes);
 }
 
 static void
@@ -316,34 +330,31 @@ append_plan (const RunPlan *plan, const RunGoal *goal, GString *out)
     }
   terminal_table_finish (table, out);
   g_string_append_c (out, '\n');
-  if (told == NULL)
-    g_string_append_printf (out, "%s: no number of nodes that was tried can do it.\n",
-                            plan->cluster);
-  else if (plan->best == NULL)
-    g_string_append_printf (out,
-                            "%s: no number of nodes that was tried meets it; the nearest: %u.\n",
-                            plan->cluster, told->n_nodes);
-  else if (goal->deadline_s > 0 || goal->budget > 0)
-    g_string_append_printf (out, "%s: the fewest nodes tried that meet it: %u.\n", plan->cluster,
-                            told->n_nodes);
+  run_plan_append_answer (plan, goal, out);
   if (told != NULL)
     append_choice (told, out);
   if (told != NULL)
-    append_failures (told, out);
+    run_plan_append_failures (told, out);
 }
 
 void
-report_run_plan_text (const GPtrArray *plans, const RunGoal *goals, GString *out)
+run_plan_append_goal (const RunGoal *goal, GString *out)
 {
-  g_autofree char *tokens = quantity_format (QUANTITY_COUNT, goals[0].tokens, 4);
-  g_autofree char *by = goals[0].deadline_s > 0 ? days (goals[0].deadline_s) : NULL;
-  g_autofree char *within = goals[0].budget > 0 ? amount (goals[0].budget) : NULL;
+  g_autofree char *tokens = quantity_format (QUANTITY_COUNT, goal->tokens, 4);
+  g_autofree char *by = goal->deadline_s > 0 ? run_plan_days (goal->deadline_s) : NULL;
+  g_autofree char *within = goal->budget > 0 ? run_plan_amount (goal->budget) : NULL;
 
   g_string_append_printf (out, "%s tokens", tokens);
   if (by != NULL)
     g_string_append_printf (out, " in %s days", by);
   if (within != NULL)
     g_string_append_printf (out, "%s for %s", by != NULL ? "," : "", within);
+}
+
+void
+report_run_plan_text (const GPtrArray *plans, const RunGoal *goals, GString *out)
+{
+  run_plan_append_goal (&goals[0], out);
   g_string_append (out, "\n\n");
   for (guint i = 0; i < plans->len; i++)
     {

@@ -90,6 +90,7 @@ try page 'one, narrow and dark' 390 0 'timeline pictures scenario'
 try quickstart 'several, wide and dark' 1200 0 'timeline pictures scenario'
 try quickstart 'several, narrow and light' 390 1 'timeline pictures scenario'
 try search 'search, narrow and dark' 390 0 'timeline pictures scenario'
+try plan 'plan, narrow and light' 390 1 'pictures scenario'
 for page in page quickstart; do
   [ -s $page-0.background ] && ! cmp -s $page-0.background $page-1.background
   verdict $? "$page: dark is not light"

@@ -15,6 +15,7 @@
 #include "report/html.h"
 #include "report/page.h"
 #include "report/report.h"
+#include "report/run-plan.h"
 #include "report/search.h"
 
 static char *folder, *file, *style;
@@ -530,6 +531,42 @@ START_TEST (test_search)
 }
 END_TEST
 
+/* Two types of node, one of which cannot run at all. */
+START_TEST (test_plan)
+{
+  g_autoptr (Prediction) p = predict_one (HOSTILE, NULL, NULL);
+  g_autoptr (GPtrArray)  runs = g_ptr_array_new (), none = g_ptr_array_new ();
+  g_autoptr (GPtrArray)  plans = g_ptr_array_new ();
+  RunOption        slow = { .n_nodes = 2, .prediction = p, .late_s = 86400 * 1.5, .money = 1000 };
+  RunOption        fast = { .n_nodes = 4, .prediction = p, .meets = TRUE, .money = 1500 };
+  RunOption        lame = { .n_nodes = 2, .why = HOSTILE };
+  RunPlan          good = { HOSTILE, runs, .best = &fast }, bad = { HOSTILE, none, NULL, NULL };
+  RunGoal          goals[2] = { { .tokens = 1e9, .deadline_s = 86400 }, { .price = 2 } };
+  RunPlanAnswer    answer = { plans, goals };
+  g_autofree char *text = NULL;
+
+  slow.goodput = (Goodput){ .wall_s = 2.5 * 86400, .useful = 0.9 };
+  slow.sample = (GoodputSample){ .p10_s = 2.4 * 86400, .p90_s = 2.5 * 86400 };
+  fast.goodput = (Goodput){ .wall_s = 0.75 * 86400, .useful = 0.8 };
+  fast.sample = (GoodputSample){ .p10_s = 0.7 * 86400, .p90_s = 0.8 * 86400 };
+  goals[0].failures.gpu_mtbf_s = 50000 * 3600.0;
+  g_ptr_array_add (runs, &slow);
+  g_ptr_array_add (runs, &fast);
+  g_ptr_array_add (none, &lame);
+  g_ptr_array_add (plans, &good);
+  g_ptr_array_add (plans, &bad);
+  text = page_of (&run_plan_page, &answer);
+  if (text == NULL)
+    return;
+  ck_assert_ptr_nonnull (strstr (text, ": 0.75 days (p10 - p90: 0.7 - 0.8), money: 1500."));
+  ck_assert_ptr_nonnull (strstr (text, "no number of nodes that was tried can run it"));
+  ck_assert_uint_eq (count (text, "<td>1.5 days late</td>"), 1);
+  ck_assert_uint_eq (count (text, ">50000 h</td>"), 1);
+  ck_assert_uint_eq (count (text, ">deadline</tspan>") + count (text, ">deadline<"), 1);
+  ck_assert_uint_eq (count (text, "<tr class=\"good\">"), 1);
+}
+END_TEST
+
 int
 main (void)
 {
@@ -547,6 +584,7 @@ main (void)
   tcase_add_test (tests, test_timeline_stages);
   tcase_add_test (tests, test_pages);
   tcase_add_test (tests, test_search);
+  tcase_add_test (tests, test_plan);
   suite_add_tcase (suite, tests);
   return fixture_main (suite);
 }
