@@ -616,6 +616,45 @@ result_store_visit_all (ResultStore *self, ResultVisit visit, gpointer user, GEr
   return good;
 }
 
+const char *
+result_store_context (const ResultStore *self)
+{
+  return self->context;
+}
+
+/* The first row of SQL with ID bound to it, as texts; NULL where there is none. */
+static gboolean
+ask_texts (ResultStore *self, const char *sql, const char *id, char **const *texts, guint n,
+           GError **error)
+{
+  sqlite3_stmt *statement = prepare (self, sql, error);
+  int           code;
+
+  if (statement == NULL)
+    return FALSE;
+  sqlite3_bind_text (statement, 1, id, -1, SQLITE_STATIC);
+  code = sqlite3_step (statement);
+  for (guint i = 0; i < n; i++)
+    *texts[i] = code == SQLITE_ROW
+                    ? g_strdup ((const char *) sqlite3_column_text (statement, (int) i))
+                    : NULL;
+  if (code != SQLITE_ROW && code != SQLITE_DONE)
+    set_error (self, error);
+  sqlite3_finalize (statement);
+  return code == SQLITE_ROW || code == SQLITE_DONE;
+}
+
+gboolean
+result_store_origin (ResultStore *self, const char *base, const char *context, char **scenario,
+                     char **program_version, char **profiles, char **options, GError **error)
+{
+  char **of_base[] = { scenario }, **of_context[] = { program_version, profiles, options };
+
+  return ask_texts (self, "SELECT scenario FROM base WHERE id = ?1", base, of_base, 1, error)
+         && ask_texts (self, "SELECT program_version, profiles, options FROM context WHERE id = ?1",
+                       context, of_context, 3, error);
+}
+
 /* ---- merging --------------------------------------------------------------------------------- */
 
 /* Columns that only the other store has are added here. */

@@ -117,6 +117,17 @@ gboolean result_store_visit_one (ResultStore *self, const char *digest, ResultVi
 gboolean result_store_visit_all (ResultStore *self, ResultVisit visit, gpointer user,
                                  GError **error);
 
+/* The id of the context; NULL: none is set. */
+const char *result_store_context (const ResultStore *self);
+
+/*
+ * What runs of base BASE in context CONTEXT are made of: the scenario as YAML, the version of the
+ * program, the profiles' hash, options. Newly allocated, NULL where the store does not know.
+ */
+gboolean result_store_origin (ResultStore *self, const char *base, const char *context,
+                              char **scenario, char **program_version, char **profiles,
+                              char **options, GError **error);
+
 typedef struct
 {
   guint64 rows, added, differing; /* of the other; of those: new; known with another result */

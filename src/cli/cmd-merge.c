@@ -1,14 +1,7 @@
 /* shardsim merge: the result stores of a sharded sweep as one. */
 #include "cli/common.h"
+#include "cli/store-output.h"
 #include "report/sweep.h"
-
-static ExitStatus
-report_failure (const GError *error)
-{
-  stream_report_error (error);
-  return g_error_matches (error, RESULT_STORE_ERROR, RESULT_STORE_REFUSED) ? EXIT_USAGE
-                                                                           : EXIT_RUNTIME;
-}
 
 /* Before a target is made for them. */
 static gboolean
@@ -25,11 +18,12 @@ are_stores (char *const *files, GError **error)
 }
 
 static ExitStatus
-merge (const char *target, char *const *files)
+merge (const Common *common, const char *target)
 {
   g_autofree ResultColumn *columns = report_result_columns ();
   g_autoptr (GError)       error = NULL;
   g_autoptr (GString)      out = g_string_new (NULL);
+  char *const             *files = common->files;
   g_autoptr (ResultStore)  store =
       are_stores (files, &error) ? result_store_open (target, columns, NULL, &error) : NULL;
   guint64 differing = 0;
@@ -45,12 +39,12 @@ merge (const char *target, char *const *files)
       differing += one.differing;
     }
   if (error != NULL)
-    return report_failure (error);
+    return store_report_error (error);
   if (differing > 0)
     stream_say ("shardsim merge: %" G_GUINT64_FORMAT
                 " runs have another result in '%s', which stays\n",
                 differing, target);
-  return stream_print (out);
+  return store_write_pages (common, store, target, stream_print (out));
 }
 
 int
@@ -65,7 +59,7 @@ cmd_merge (int argc, char **argv)
     G_OPTION_ENTRY_NULL,
   };
 
-  if (!common_parse (&common, 0, "STORE...",
+  if (!common_parse (&common, COMMON_PAGES, "STORE...",
                      "Joins the result stores of a sharded sweep. Runs that several have are kept "
                      "once. A store that is there is added to.",
                      "Example:\n  shardsim merge -o all.db shard-0.db shard-1.db\n", extra, argc,
@@ -79,5 +73,5 @@ cmd_merge (int argc, char **argv)
                   "--help'\n");
       return EXIT_USAGE;
     }
-  return (int) merge (target, common.files);
+  return common_check_files (&common) == EXIT_DONE ? (int) merge (&common, target) : EXIT_RUNTIME;
 }

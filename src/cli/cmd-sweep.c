@@ -3,6 +3,7 @@
 
 #include "cli/common.h"
 #include "cli/progress.h"
+#include "cli/store-output.h"
 #include "cli/sweep-arguments.h"
 #include "cli/sweep-launcher.h"
 #include "report/sweep.h"
@@ -11,14 +12,6 @@
 #define FLUSH_BYTES 65536
 
 /* ---- the store ------------------------------------------------------------------------------- */
-
-static ExitStatus
-report_store_error (const GError *error)
-{
-  stream_report_error (error);
-  return g_error_matches (error, RESULT_STORE_ERROR, RESULT_STORE_REFUSED) ? EXIT_USAGE
-                                                                           : EXIT_RUNTIME;
-}
 
 /* What results depend on beside the scenarios. */
 static gboolean
@@ -130,7 +123,7 @@ print_points (const SweepArguments *arguments, const Common *common, const Sweep
         result_store_visit_one (store, digest, write_row, &writer, &error);
     }
   finish_rows (&writer);
-  return error != NULL ? report_store_error (error) : writer.status;
+  return error != NULL ? store_report_error (error) : writer.status;
 }
 
 static ExitStatus
@@ -142,12 +135,12 @@ print_summary (const SweepArguments *arguments, const SweepSummary *summary, Res
 
   for (guint i = 0; i < summary->n_best; i++)
     if (!result_store_visit_one (store, summary->best[i].digest, best_rows_add, best, &error))
-      return report_store_error (error);
+      return store_report_error (error);
   report_sweep_text (summary, best, arguments->store, out);
   return stream_print (out);
 }
 
-/* --format without a scenario: all that the store holds. */
+/* --format, --html or --plot without a scenario: all that the store holds. */
 static ExitStatus
 print_store (const SweepArguments *arguments, const Common *common)
 {
@@ -156,11 +149,14 @@ print_store (const SweepArguments *arguments, const Common *common)
   Writer                  writer = { .format = common->format };
 
   if (store == NULL)
-    return report_store_error (error);
+    return store_report_error (error);
+  if (common->format == FORMAT_TEXT)
+    return store_write_pages (common, store, arguments->store, EXIT_DONE);
   writer.out = g_string_new (NULL);
   result_store_visit_all (store, write_row, &writer, &error);
   finish_rows (&writer);
-  return error != NULL ? report_store_error (error) : writer.status;
+  return error != NULL ? store_report_error (error)
+                       : store_write_pages (common, store, arguments->store, writer.status);
 }
 
 static void
@@ -193,7 +189,7 @@ report_early_end (const SweepArguments *arguments, const SweepSummary *summary, 
   stream_say ("shardsim sweep: ended early; %" G_GUINT64_FORMAT
               " runs are in '%s', and the same command goes on with the rest\n",
               summary->n, arguments->store);
-  return error != NULL ? report_store_error (error) : EXIT_RUNTIME;
+  return error != NULL ? store_report_error (error) : EXIT_RUNTIME;
 }
 
 static ExitStatus
@@ -208,6 +204,7 @@ report_end (const SweepArguments *arguments, const Common *common, const SweepPl
                 arguments->store, summary->others);
   status = common->format == FORMAT_TEXT ? print_summary (arguments, summary, store)
                                          : print_points (arguments, common, plan, store);
+  status = store_write_pages (common, store, arguments->store, status);
   return status == EXIT_DONE && summary->n > 0 && summary->failed == summary->n ? EXIT_USAGE
                                                                                 : status;
 }
@@ -258,7 +255,7 @@ run (const SweepArguments *arguments, const Common *common, PlannedSweep *planne
   gboolean                worked, finished;
 
   if (ids == NULL)
-    return report_store_error (error);
+    return store_report_error (error);
   progress = progress_start ("sweeping", "runs");
   keeper = sweep_keeper_new (store, planned->columns, arguments->shard_at, arguments->n_shards,
                              sweep_length (&planned->plan), progress_count (progress));
@@ -351,10 +348,15 @@ sweep (SweepArguments *arguments, Common *common)
 {
   g_auto (PlannedSweep) planned = { 0 };
 
+  const gboolean shows =
+      common->format != FORMAT_TEXT || common->html != NULL || common->plot != NULL;
+
   if (!sweep_arguments_check (arguments, common))
     return EXIT_USAGE;
+  if (common_check_files (common) != EXIT_DONE)
+    return EXIT_RUNTIME;
   if (!sweep_arguments_have_scenarios (arguments, common))
-    return common->format != FORMAT_TEXT ? print_store (arguments, common) : want_scenario ();
+    return shows ? print_store (arguments, common) : want_scenario ();
   if (!sweep_arguments_plan (arguments, common, &planned) || !check_size (arguments, &planned.plan))
     return EXIT_USAGE;
   if (common->print_scenario)
@@ -385,12 +387,12 @@ cmd_sweep (int argc, char **argv)
     G_OPTION_ENTRY_NULL,
   };
 
-  if (common_parse (&common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_RUN,
+  if (common_parse (&common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_RUN | COMMON_PAGES,
                     "[SCENARIO.yaml|ROWS.csv]",
                     "Predicts every point of a grid or a table, in parallel, into a store. "
                     "Killed at any moment it loses no finished run; the same command goes on. "
                     "--format csv or json prints all rows of the sweep; without a scenario, all "
-                    "of the store.",
+                    "of the store. --html and --plot show what the store holds.",
                     "Examples:\n"
                     "  shardsim sweep workloads/quickstart.yaml --store results.db \\\n"
                     "    --vary training.micro_batch=1..4\n"

@@ -1,7 +1,9 @@
 /* Sweeps: predictions as rows of a store, and rows of a store as text, CSV and JSON. */
 #pragma once
 
+#include "analysis/store-view.h"
 #include "analysis/sweep.h"
+#include "report/page.h"
 
 /* The results of report_csv as columns of a store, ended by a NULL name. Newly allocated. */
 ResultColumn *report_result_columns (void);
@@ -34,6 +36,15 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (BestRows, best_rows_free)
 /* A ResultVisit whose USER is a BestRows. */
 gboolean best_rows_add (const char *const *names, const ResultValue *values, guint n,
                         gpointer user);
+
+/* A store as a page and as pictures: an answer of kind sweep_page. */
+typedef struct
+{
+  const StoreView *view;
+  const char      *file; /* the store */
+} SweepAnswer;
+
+extern const PageKind sweep_page;
 
 void report_sweep_text (const SweepSummary *summary, const BestRows *best, const char *file,
                         GString *out);

@@ -15,6 +15,7 @@ trap 'rm -rf "$folder"' EXIT
 SHARDSIM_DATADIR=$source
 export SHARDSIM_DATADIR
 cd "$folder" || exit 1
+mkdir out
 number=0
 failed=0
 
@@ -91,6 +92,7 @@ try quickstart 'several, wide and dark' 1200 0 'timeline pictures scenario'
 try quickstart 'several, narrow and light' 390 1 'timeline pictures scenario'
 try search 'search, narrow and dark' 390 0 'timeline pictures scenario'
 try plan 'plan, narrow and light' 390 1 'pictures scenario'
+try sweep 'sweep, narrow and dark' 390 0 'pictures scenario'
 for page in page quickstart; do
   [ -s $page-0.background ] && ! cmp -s $page-0.background $page-1.background
   verdict $? "$page: dark is not light"

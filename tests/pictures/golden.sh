@@ -89,6 +89,26 @@ verdict $good 'a page of a search has the command of the best'
 ls search/pareto.svg search/time-split.svg search/stream-timeline.svg >/dev/null
 verdict $? 'pictures of search'
 
+# What a store holds: of the sweep, of the store alone and of two merged ones it is the same.
+good=0
+"$program" sweep --hwprofiles hwprofiles grid.yaml --store runs.db --vary training.micro_batch=1,2 \
+  --html first.html --plot sweep >/dev/null || good=1
+"$program" merge -o all.db runs.db --html second.html >/dev/null || good=1
+"$program" sweep --store runs.db --html third.html || good=1
+sed -i 's/all[.]db/runs.db/g' second.html
+cmp first.html second.html >&2 && cmp first.html third.html >&2 || good=1
+[ "$(cd sweep && echo *.svg)" = 'heat-map.svg pareto.svg scaling.svg' ] || good=1
+verdict $good 'pages of a store'
+good=0
+sed -n '/^<pre>name:/,/<\/pre>/p' first.html |
+  sed "s/<[^>]*>//g; s/&quot;/\"/g; s/&apos;/'/g; s/&lt;/</g; s/&gt;/>/g; s/&amp;/\&/g" >scenario.yaml
+sed -n 's/^<pre class="lines">shardsim \(simulate .*\)<.*/\1/p' first.html |
+  sed "s/&apos;/'/g" >words
+eval "\"$program\" $(cat words) --hwprofiles hwprofiles --format csv" | cut -d, -f3-20 >found
+"$program" sweep --store runs.db --format csv | cut -d, -f3-20 >rows
+[ -s found ] && grep -qxF "$(tail -1 found)" rows || good=1
+verdict $good 'the page of a store has the scenario and the command of the best'
+
 # A script that a reader changed draws again.
 good=0
 sed -i "s/^title_text = .*/title_text = 'another title'/" one/roofline.gp

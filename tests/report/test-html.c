@@ -17,6 +17,7 @@
 #include "report/report.h"
 #include "report/run-plan.h"
 #include "report/search.h"
+#include "report/sweep.h"
 
 static char *folder, *file, *style;
 
@@ -567,6 +568,80 @@ START_TEST (test_plan)
 }
 END_TEST
 
+/* A store of one run that fits and one that does not, and of failures. */
+START_TEST (test_sweep)
+{
+  char                 *names[] = { (char *) HOSTILE, NULL };
+  StoreRun              run = { .scenario = (char *) HOSTILE,
+                                .strategy = (char *) HOSTILE,
+                                .model = (char *) HOSTILE,
+                                .binding = (char *) HOSTILE,
+                                .settings = names,
+                                .fits = TRUE,
+                                .step_time_s = 0.5,
+                                .tokens_per_s_per_gpu = 12,
+                                .tokens_per_s = 96,
+                                .peak_gib = 3,
+                                .n_gpus = 8 };
+  StoreRun              large = run;
+  SweepReason           reason = { (char *) HOSTILE, 3 };
+  g_autoptr (GPtrArray) best = g_ptr_array_new (), front = g_ptr_array_new ();
+  g_autoptr (GPtrArray) values = g_ptr_array_new (), sizes = g_ptr_array_new ();
+  g_autoptr (GArray)    reasons = g_array_new (FALSE, FALSE, sizeof (SweepReason));
+  StoreAxis             axis = { (char *) HOSTILE, values };
+  double                cells[] = { 12 };
+  StoreView             view = { .n = 10,
+                                 .n_misfits = 2,
+                                 .n_failed = 5,
+                                 .options = names,
+                                 .best = best,
+                                 .reasons = reasons,
+                                 .base = (char *) "name: \"x\"\n# " HOSTILE "\n",
+                                 .program_version = (char *) HOSTILE,
+                                 .profiles = (char *) HOSTILE,
+                                 .run_options = (char *) HOSTILE,
+                                 .model = (char *) HOSTILE,
+                                 .n_models = 2,
+                                 .front = front,
+                                 .scaling = sizes,
+                                 .n_axes = 3,
+                                 .x = &axis,
+                                 .y = &axis,
+                                 .cells = cells };
+  SweepAnswer           answer = { &view, HOSTILE };
+  g_autofree char      *text = NULL, *failed = NULL;
+
+  large.fits = FALSE;
+  large.n_gpus = 16;
+  g_ptr_array_add (best, &run);
+  g_ptr_array_add (best, &large);
+  g_ptr_array_add (front, &run);
+  g_ptr_array_add (values, (gpointer) HOSTILE);
+  g_ptr_array_add (values, NULL);
+  g_ptr_array_add (sizes, &run);
+  g_ptr_array_add (sizes, &large);
+  g_array_append_val (reasons, reason);
+  text = page_of (&sweep_page, &answer);
+  if (text == NULL)
+    return;
+  ck_assert_uint_eq (count (text, "<svg"), 3);
+  ck_assert_ptr_nonnull (strstr (text, "3 more that were predicted are left out."));
+  ck_assert_ptr_nonnull (strstr (text, "2 more failed for other reasons"));
+  ck_assert_uint_eq (count (text, "<tr class=\"bad\">"), 1);
+  view = (StoreView){ .n = 5,
+                      .n_failed = 5,
+                      .options = names,
+                      .best = values,
+                      .reasons = reasons,
+                      .front = values,
+                      .scaling = values };
+  g_ptr_array_set_size (values, 0);
+  failed = page_of (&sweep_page, &answer);
+  ck_assert_ptr_nonnull (strstr (failed, "Nothing could be predicted."));
+  ck_assert_uint_eq (count (failed, "<svg"), 0);
+}
+END_TEST
+
 int
 main (void)
 {
@@ -585,6 +660,7 @@ main (void)
   tcase_add_test (tests, test_pages);
   tcase_add_test (tests, test_search);
   tcase_add_test (tests, test_plan);
+  tcase_add_test (tests, test_sweep);
   suite_add_tcase (suite, tests);
   return fixture_main (suite);
 }
