@@ -6,7 +6,7 @@
 
 typedef struct
 {
-  char    *baseline, *junit, *markdown;
+  char    *baseline, *junit, *markdown, *html;
   char   **tolerances;
   gboolean update, prune;
 } Arguments;
@@ -17,6 +17,7 @@ arguments_clear (Arguments *self)
   g_free (self->baseline);
   g_free (self->junit);
   g_free (self->markdown);
+  g_free (self->html);
   g_strfreev (self->tolerances);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Arguments, arguments_clear)
@@ -222,6 +223,22 @@ is_stdout (const char *file)
 }
 
 static ExitStatus
+write_page (const Common *common, const Arguments *arguments, const GPtrArray *comparisons,
+            ExitStatus status)
+{
+  g_autofree char    *baseline = g_shell_quote (arguments->baseline);
+  g_autofree char    *options = g_strdup_printf ("--baseline %s --update", baseline);
+  g_autofree char    *update = common_command_line (common, "regress", options);
+  const RegressAnswer answer = { comparisons, arguments->baseline, update };
+  g_autoptr (GError)  error = NULL;
+
+  if (arguments->html == NULL)
+    return status;
+  return stream_note_output (
+      status, report_page_of (&regress_page, &answer, NULL, arguments->html, &error), error);
+}
+
+static ExitStatus
 print_answer (const Common *common, const Arguments *arguments, const GPtrArray *comparisons)
 {
   static const Report print[] = {
@@ -237,6 +254,7 @@ print_answer (const Common *common, const Arguments *arguments, const GPtrArray 
   status =
       write_report (status, arguments->markdown, report_regress_markdown, comparisons, baseline);
   status = write_report (status, arguments->junit, report_regress_junit, comparisons, baseline);
+  status = write_page (common, arguments, comparisons, status);
   if (g_strcmp0 (g_getenv ("GITHUB_ACTIONS"), "true") == 0 && !arguments->update)
     {
       g_autoptr (GString) out = g_string_new (NULL);
@@ -350,6 +368,7 @@ check_outputs (const Arguments *arguments)
   ExitStatus  status = stream_check_output ("--junit", junit, OUTPUT_FILE);
 
   status = stream_worse (status, stream_check_output ("--markdown", markdown, OUTPUT_FILE));
+  status = stream_worse (status, stream_check_output ("--html", arguments->html, OUTPUT_FILE));
   return stream_worse (status, stream_check_output ("--baseline", baseline, OUTPUT_FILE));
 }
 
@@ -393,6 +412,8 @@ cmd_regress (int argc, char **argv)
       "write what moved as Markdown, with '-' in the place of the text", "FILE" },
     { "junit", 0, 0, G_OPTION_ARG_FILENAME, &arguments.junit,
       "write JUnit XML, a test case for each scenario and result; '-' as above", "FILE" },
+    { "html", 0, 0, G_OPTION_ARG_FILENAME, &arguments.html,
+      "write one self-contained page of what moved and why", "FILE" },
     G_OPTION_ENTRY_NULL,
   };
 

@@ -24,5 +24,19 @@ char *regress_program_text (const RegressComparison *self);
 /* The effect of EFFECTS on change INDEX; NAN where that is not known. */
 double regress_effect (const GArray *effects, guint index);
 
+/* What changed, in words, and what that does alone to one result; NAN: not known. */
+typedef struct
+{
+  char  *text;
+  double effect;
+} RegressEffect;
+
+/*
+ * Each cause of SELF, the program where it did something, and what they do together beyond each
+ * alone, to HEADLINE (NULL: none) at INDEX. An array of RegressEffect that frees them.
+ */
+GArray *regress_effects_of (const RegressComparison *self, const RegressChange *headline,
+                            guint index);
+
 /* "step_time_s 1.203 -> 1.245 (+3.5 %, limit 0.5 %)" */
 char *regress_change_text (const RegressChange *change);

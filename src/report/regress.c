@@ -126,6 +126,43 @@ regress_effect (const GArray *effects, guint index)
   return effects != NULL ? g_array_index (effects, double, index) : NAN;
 }
 
+static void
+clear_effect (gpointer data)
+{
+  g_free (((RegressEffect *) data)->text);
+}
+
+/* Takes TEXT. */
+static void
+take_effect (GArray *effects, char *text, double value)
+{
+  const RegressEffect effect = { text, value };
+
+  g_array_append_val (effects, effect);
+}
+
+GArray *
+regress_effects_of (const RegressComparison *self, const RegressChange *headline, guint index)
+{
+  GArray      *effects = g_array_new (FALSE, FALSE, sizeof (RegressEffect));
+  const double program = regress_effect (self->program, index);
+  double       rest = headline != NULL ? headline->change - program : NAN;
+
+  g_array_set_clear_func (effects, clear_effect);
+  for (guint i = 0; i < self->causes->len; i++)
+    {
+      const RegressCause *cause = &g_array_index (self->causes, RegressCause, i);
+
+      rest -= regress_effect (cause->effects, index);
+      take_effect (effects, regress_cause_text (cause), regress_effect (cause->effects, index));
+    }
+  if (self->causes->len == 0 || fabs (program) > REGRESS_EQUAL)
+    take_effect (effects, regress_program_text (self), program);
+  if (self->causes->len > 0 && fabs (rest) > 1e-6)
+    take_effect (effects, g_strdup ("these together, beyond each alone"), rest);
+  return effects;
+}
+
 /* ---- text ------------------------------------------------------------------------------------ */
 
 static void
@@ -154,47 +191,32 @@ append_changes (const RegressComparison *self, GString *out)
   terminal_table_finish (table, out);
 }
 
-/* Takes TEXT. */
-static void
-add_cause_line (struct libscols_table *table, char *text, double effect)
-{
-  char *cells[3] = { text, regress_cell_change (effect), NULL };
-
-  terminal_table_take (table, cells);
-}
-
 /* What changed, and what each does to the headline. */
 static void
 append_causes (const RegressComparison *self, GString *out)
 {
   guint                  index = 0;
   const RegressChange   *headline = regress_headline (self, &index);
-  g_autofree char       *program = regress_program_text (self);
+  g_autoptr (GArray)     effects = regress_effects_of (self, headline, index);
   g_autofree char       *title = headline != NULL
                                      ? g_strdup_printf ("%s ALONE", regress_change_name (headline))
                                      : g_strdup ("");
   const TerminalColumn   columns[] = { { "WHAT CHANGED", FALSE }, { title, TRUE } };
   struct libscols_table *table;
-  double                 rest;
 
   if (self->causes->len == 0)
     {
-      g_string_append_printf (out, "%s\n", program);
+      g_string_append_printf (out, "%s\n", g_array_index (effects, RegressEffect, 0).text);
       return;
     }
-  rest = headline != NULL ? headline->change - regress_effect (self->program, index) : NAN;
   table = terminal_table_new (columns, G_N_ELEMENTS (columns));
-  for (guint i = 0; i < self->causes->len; i++)
+  for (guint i = 0; i < effects->len; i++)
     {
-      const RegressCause *cause = &g_array_index (self->causes, RegressCause, i);
+      const RegressEffect *effect = &g_array_index (effects, RegressEffect, i);
+      char *cells[3] = { g_strdup (effect->text), regress_cell_change (effect->effect), NULL };
 
-      rest -= regress_effect (cause->effects, index);
-      add_cause_line (table, regress_cause_text (cause), regress_effect (cause->effects, index));
+      terminal_table_take (table, cells);
     }
-  if (fabs (regress_effect (self->program, index)) > REGRESS_EQUAL)
-    add_cause_line (table, g_steal_pointer (&program), regress_effect (self->program, index));
-  if (fabs (rest) > 1e-6)
-    add_cause_line (table, g_strdup ("these together, beyond each alone"), rest);
   terminal_table_finish (table, out);
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "analysis/regress.h"
+#include "report/page.h"
 
 /* What a baseline keeps of PREDICTION: a RegressRead. */
 GArray *report_results (const Prediction *prediction);
@@ -21,6 +22,16 @@ void report_regress_csv (const GPtrArray *comparisons, const char *baseline, GSt
 void report_regress_json (const GPtrArray *comparisons, const char *baseline, GString *out);
 void report_regress_junit (const GPtrArray *comparisons, const char *baseline, GString *out);
 void report_regress_markdown (const GPtrArray *comparisons, const char *baseline, GString *out);
+
+/* What moved as a page: an answer of kind regress_page. */
+typedef struct
+{
+  const GPtrArray *comparisons;
+  const char      *baseline; /* the file's name */
+  const char      *update;   /* the command that writes it */
+} RegressAnswer;
+
+extern const PageKind regress_page;
 
 /* `::error file=...,line=...::...`, a line for each scenario that moved: GitHub's annotations. */
 void report_regress_annotations (const GPtrArray *comparisons, const char *baseline, GString *out);

@@ -101,7 +101,7 @@ cmp first.html second.html >&2 && cmp first.html third.html >&2 || good=1
 verdict $good 'pages of a store'
 good=0
 sed -n '/^<pre>name:/,/<\/pre>/p' first.html |
-  sed "s/<[^>]*>//g; s/&quot;/\"/g; s/&apos;/'/g; s/&lt;/</g; s/&gt;/>/g; s/&amp;/\&/g" >scenario.yaml
+  sed 's/<[^>]*>//g; s/&quot;/"/g; s/&lt;/</g; s/&gt;/>/g; s/&amp;/\&/g' >scenario.yaml
 sed -n 's/^<pre class="lines">shardsim \(simulate .*\)<.*/\1/p' first.html |
   sed "s/&apos;/'/g" >words
 eval "\"$program\" $(cat words) --hwprofiles hwprofiles --format csv" | cut -d, -f3-20 >found

@@ -14,6 +14,7 @@
 #include "base/layout.h"
 #include "report/html.h"
 #include "report/page.h"
+#include "report/regress.h"
 #include "report/report.h"
 #include "report/run-plan.h"
 #include "report/search.h"
@@ -642,6 +643,49 @@ START_TEST (test_sweep)
 }
 END_TEST
 
+/* A row of STEP seconds under SETTING. */
+static RegressRow *
+row_new (double step, const char *setting)
+{
+  RegressRow   *row = regress_row_new (HOSTILE, HOSTILE);
+  RegressResult time = { .name = g_strdup ("step_time_s"), .number = step };
+  RegressResult words = { .name = g_strdup ("binding_resource"), .text = g_strdup (HOSTILE) };
+
+  g_array_append_val (row->results, time);
+  g_array_append_val (row->results, words);
+  regress_row_add_input (row, "options", HOSTILE, setting);
+  regress_row_sort (row);
+  return row;
+}
+
+START_TEST (test_regress)
+{
+  g_autoptr (Baseline)   baseline = baseline_new ();
+  g_autoptr (RegressRow) now = row_new (1.1, HOSTILE "b"), same = row_new (1, HOSTILE);
+  g_autoptr (GArray)     limits = g_array_new (FALSE, FALSE, sizeof (RegressLimit));
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (GPtrArray)  comparisons =
+      g_ptr_array_new_with_free_func ((GDestroyNotify) regress_comparison_free);
+  RegressAnswer    answer = { comparisons, HOSTILE, "shardsim regress " HOSTILE };
+  g_autofree char *text = NULL, *quiet = NULL;
+
+  baseline_take (baseline, row_new (1, HOSTILE));
+  g_ptr_array_add (comparisons, regress_compare (baseline, now, limits, diags));
+  text = page_of (&regress_page, &answer);
+  if (text == NULL)
+    return;
+  ck_assert_ptr_nonnull (strstr (text, ": 1 moved, 0 as before"));
+  ck_assert_ptr_nonnull (strstr (text, "<h2>Why</h2>"));
+  ck_assert_uint_eq (count (text, "<td>moved</td>"), 2); /* what moved, all results */
+  ck_assert_uint_eq (count (text, ">+10.0 %</td>"), 2);
+  g_ptr_array_set_size (comparisons, 0);
+  g_ptr_array_add (comparisons, regress_compare (baseline, same, limits, diags));
+  quiet = page_of (&regress_page, &answer);
+  ck_assert_ptr_nonnull (strstr (quiet, ": 0 moved, 1 as before"));
+  ck_assert_ptr_null (strstr (quiet, "<h2>Why</h2>"));
+}
+END_TEST
+
 int
 main (void)
 {
@@ -661,6 +705,7 @@ main (void)
   tcase_add_test (tests, test_search);
   tcase_add_test (tests, test_plan);
   tcase_add_test (tests, test_sweep);
+  tcase_add_test (tests, test_regress);
   suite_add_tcase (suite, tests);
   return fixture_main (suite);
 }
