@@ -155,7 +155,10 @@ add_misses (HtmlPage *page, const SearchResult *self)
   if (self->missed->len == 0)
     return;
   html_page_add_section (page, "Near misses");
-  html_page_add_text (page, "They do not fit, and could be faster than the best by their bounds.");
+  html_page_add_text (page, self->found->len > 0
+                                ? "They do not fit, and could be faster than the best by their "
+                                  "bounds."
+                                : "What lacks least.");
   table = html_table_new (columns, G_N_ELEMENTS (columns));
   for (guint i = 0; i < self->missed->len; i++)
     {
