@@ -193,7 +193,7 @@ make_tables (ResultStore *self, const char *const *options, GError **error)
     if (!add_column (self, present, self->columns[i].name, type_word (self->columns[i].type),
                      error))
       return FALSE;
-  for (guint i = 0; present != NULL && i < self->n_options; i++)
+  for (guint i = 0; present != NULL && options != NULL && options[i] != NULL; i++)
     if (!add_column (self, present, options[i], "", error))
       return FALSE;
   return present != NULL && execute (self, marks, error);

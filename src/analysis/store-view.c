@@ -429,30 +429,32 @@ keep_size (StoreView *view, StoreRun *run)
     run_free (run);
 }
 
-static guint
-index_of (const StoreAxis *axis, const Reader *self, const StoreRun *run)
+/* FALSE: somebody added a run of another value since the first pass. */
+static gboolean
+find_value (const StoreAxis *axis, const Reader *self, const StoreRun *run, guint *at)
 {
   const char *value = run->strategy;
-  guint       at = 0;
 
   for (guint i = 0; self->view->options[i] != NULL; i++)
     if (g_str_equal (self->view->options[i], axis->name))
       value = run->settings[i];
-  for (; !g_str_equal (g_ptr_array_index (axis->values, at), value); at++)
-    ;
-  return at;
+  for (*at = 0; *at + 1 < axis->values->len; (*at)++)
+    if (g_str_equal (g_ptr_array_index (axis->values, *at), value))
+      return TRUE;
+  return FALSE;
 }
 
 static void
 keep_cell (const Reader *self, const StoreRun *run)
 {
   const StoreView *view = self->view;
+  guint            x, y;
   double          *cell;
 
-  if (view->cells == NULL)
+  if (view->cells == NULL || !find_value (view->x, self, run, &x)
+      || !find_value (view->y, self, run, &y))
     return;
-  cell = &view->cells[index_of (view->y, self, run) * (view->x->values->len - 1)
-                      + index_of (view->x, self, run)];
+  cell = &view->cells[y * (view->x->values->len - 1) + x];
   *cell = isnan (*cell) ? run->tokens_per_s_per_gpu : MAX (*cell, run->tokens_per_s_per_gpu);
 }
 
@@ -465,7 +467,7 @@ read_fitting (const char *const *names, const ResultValue *values, guint n, gpoi
   if (!is_wanted (self, names, values, n) || value_at (self, values, FAILURE)->type == RESULT_TEXT)
     return TRUE;
   run = run_new (self, values);
-  if (!run->fits || !g_str_equal (run->model, self->view->model))
+  if (!run->fits || g_strcmp0 (run->model, self->view->model) != 0)
     {
       run_free (run);
       return TRUE;

@@ -2,8 +2,8 @@
  * What is worth looking at in a store: its best runs, the front of throughput and memory, the grid
  * of two settings that vary, throughput over GPUs, why runs failed.
  *
- * The store is read twice. What is kept has the bounds below, whatever the number of runs: memory
- * stays flat.
+ * The store is read twice; others may add runs in between. What is kept has the bounds below,
+ * whatever the number of runs: memory stays flat.
  */
 #pragma once
 

@@ -180,7 +180,7 @@ status_of (const GPtrArray *plans)
           first = first != NULL ? first : option;
         }
     }
-  if (!answered)
+  if (!answered && first != NULL)
     stream_say ("shardsim plan: %s\n", first->why);
   return !answered ? EXIT_USAGE : met ? EXIT_DONE : EXIT_NO;
 }
@@ -301,13 +301,15 @@ plan (const Common *common, const Scenario *scenario, const PlanWords *words,
               .words = &words->search,
               .search = search,
   };
+  ExitStatus status;
 
   if (check_search (words, scenario, chooser.searches, diags))
     take_goals (&chooser, words, options, n, goals, diags);
   if (stream_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
-  if (common_check_files (common) != EXIT_DONE)
-    return EXIT_RUNTIME;
+  status = common_check_files (common);
+  if (status != EXIT_DONE)
+    return status;
   make_plans (&chooser, words, goals, n, plans);
   return tell (common, plans, goals, emit);
 }

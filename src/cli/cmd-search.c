@@ -108,7 +108,8 @@ write_pages (const Common *common, const SearchResult *result, PredictOptions pr
       prediction_free (
           predict_with_replay (best->scenario, &predict, &replay, &profiles, diags, NULL));
       answer.replay = replay;
-      answer.command = command = common_command_line (common, "simulate", best->options);
+      command = common_command_line (common, "simulate", best->options);
+      answer.command = command;
     }
   return common_write_pages (common, &search_page, &answer, status);
 }
