@@ -439,7 +439,7 @@ find_value (const StoreAxis *axis, const Reader *self, const StoreRun *run, guin
     if (g_str_equal (self->view->options[i], axis->name))
       value = run->settings[i];
   for (*at = 0; *at + 1 < axis->values->len; (*at)++)
-    if (g_str_equal (g_ptr_array_index (axis->values, *at), value))
+    if (g_strcmp0 (g_ptr_array_index (axis->values, *at), value) == 0)
       return TRUE;
   return FALSE;
 }
