@@ -242,7 +242,7 @@ make_plans (PlanChooser *chooser, const PlanWords *words, const RunGoal *goals, 
 static ExitStatus
 tell (const Common *common, const GPtrArray *plans, const RunGoal *goals, EmitArguments *emit)
 {
-  const RunOption *best = ((const RunPlan *) g_ptr_array_index (plans, 0))->best;
+  const RunOption    *best = ((const RunPlan *) g_ptr_array_index (plans, 0))->best;
   const RunPlanAnswer answer = { plans, goals };
   ExitStatus          status = status_of (plans);
   ExitStatus          emitted = EXIT_DONE, told;

@@ -22,7 +22,7 @@ costs (const Alike *self, guint nodes, gboolean slow, CollectiveKind kind, guint
        LayoutStore *store)
 {
   static const double    sizes[] = { 4, 1e6, 1e9 };
-  const FigureChange     change = { "link", "ib-ndr-400", "bandwidth", self->speed };
+  const FigureChange     change = { "link", "ib-ndr-400", "bandwidth", self->speed, FALSE };
   const ProfileVariant   variant = { .changes = &change, .n_changes = self->speed > 0 };
   g_autoptr (ProfileSet) profiles = profile_set_new_shared (NULL, &variant, self->files);
   g_autoptr (DiagList)   diags = diag_list_new ();
