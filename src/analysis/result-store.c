@@ -193,8 +193,9 @@ make_tables (ResultStore *self, const char *const *options, GError **error)
     if (!add_column (self, present, self->columns[i].name, type_word (self->columns[i].type),
                      error))
       return FALSE;
-  for (guint i = 0; present != NULL && options != NULL && options[i] != NULL; i++)
-    if (!add_column (self, present, options[i], "", error))
+  for (const char *const *option = options; present != NULL && option != NULL && *option != NULL;
+       option++)
+    if (!add_column (self, present, *option, "", error))
       return FALSE;
   return present != NULL && execute (self, marks, error);
 }

@@ -45,9 +45,11 @@ row_of_variant (GVariant *variant)
 
   g_variant_get (variant, ROW_FORMAT, &row->digest, &row->base, &row->point, &row->failure,
                  &row->warning, &row->settings, &values);
-  row->values =
-      row->failure == NULL ? g_new0 (ResultValue, g_variant_iter_n_children (values)) : NULL;
-  while (g_variant_iter_next (values, "(ixdm^ay)", &type, &value.whole, &value.real, &value.text))
+  if (row->failure == NULL)
+    row->values = g_new0 (ResultValue, g_variant_iter_n_children (values) + 1);
+  while (
+      row->values != NULL
+      && g_variant_iter_next (values, "(ixdm^ay)", &type, &value.whole, &value.real, &value.text))
     {
       value.type = (ResultType) type;
       row->values[row->n_values++] = value;

@@ -1,12 +1,13 @@
 /* shardsim search: the best configuration of what a scenario leaves open. */
 #include "base/suggest.h"
+#include "cli/emit-arguments.h"
 #include "cli/progress.h"
 #include "cli/search-arguments.h"
 #include "report/search.h"
 
 typedef struct
 {
-  char  *objective, *write;
+  char  *objective, **emitted;
   double price;
   gint   best;
 } Wishes;
@@ -15,7 +16,7 @@ static void
 wishes_clear (Wishes *self)
 {
   g_free (self->objective);
-  g_free (self->write);
+  g_strfreev (self->emitted);
 }
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Wishes, wishes_clear)
@@ -60,16 +61,23 @@ take_wishes (const Wishes *wishes, SearchOptions *options)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static ExitStatus
-write_winner (const Wishes *wishes, const SearchResult *result)
+/* The best that the frameworks asked for can be told; else the best, which says what they lack. */
+static const SearchFound *
+find_emitted (const Common *common, const SearchResult *result, const EmitArguments *emit)
 {
-  const SearchFound *best = g_ptr_array_index (result->found, 0);
-  g_autofree char   *yaml = scenario_print (best->scenario);
-  g_autoptr (GError) error = NULL;
+  for (guint i = 0; i < result->found->len; i++)
+    {
+      const SearchFound *found = g_ptr_array_index (result->found, i);
 
-  if (!g_file_set_contents (wishes->write, yaml, -1, &error))
-    return stream_report_error (error);
-  return EXIT_DONE;
+      if (!emit_arguments_can (emit, common, found->scenario))
+        continue;
+      if (i > 0)
+        stream_say ("shardsim search: --emit: the framework lacks what the first %u need: number "
+                    "%u is written: %s\n",
+                    i, i + 1, found->label);
+      return found;
+    }
+  return g_ptr_array_index (result->found, 0);
 }
 
 static ExitStatus
@@ -114,9 +122,27 @@ write_pages (const Common *common, const SearchResult *result, PredictOptions pr
   return common_write_pages (common, &search_page, &answer, status);
 }
 
+/* The result, its pictures and the settings of its best. */
 static ExitStatus
-search (Common *common, const Wishes *wishes, const SearchWords *words,
-        const SearchOptions *options)
+tell (const Common *common, const SearchResult *result, const SearchOptions *options,
+      const PredictOptions *predict, EmitArguments *emit)
+{
+  const Scenario *emitted =
+      result->found->len > 0 ? find_emitted (common, result, emit)->scenario : NULL;
+  ExitStatus status = EXIT_DONE;
+
+  if (emitted != NULL && emit_arguments_prints (emit))
+    return emit_arguments_make (emit, common, emitted);
+  status = print_result (common, result, options);
+  status = write_pages (common, result, *predict, status);
+  if (status != EXIT_DONE || emitted == NULL)
+    return status != EXIT_DONE ? status : EXIT_NO;
+  status = emit_arguments_make (emit, common, emitted);
+  return status == EXIT_DONE ? emit_arguments_write (emit, status) : status;
+}
+
+static ExitStatus
+search (Common *common, const SearchWords *words, const SearchOptions *options, EmitArguments *emit)
 {
   g_autoptr (GPtrArray)    scenarios = common_load_open_scenarios (common);
   g_autoptr (DiagList)     diags = diag_list_new ();
@@ -129,6 +155,8 @@ search (Common *common, const Wishes *wishes, const SearchWords *words,
   if (scenarios == NULL || !common_want_one (common, scenarios))
     return EXIT_USAGE;
   status = common_check_files (common);
+  if (status == EXIT_DONE)
+    status = emit_arguments_check (emit);
   if (status != EXIT_DONE)
     return status;
   progress = progress_start ("searching", "steps");
@@ -140,28 +168,26 @@ search (Common *common, const Wishes *wishes, const SearchWords *words,
     return EXIT_USAGE;
   if (result == NULL)
     return stream_report_error (error);
-  status = write_pages (common, result, predict, print_result (common, result, options));
-  if (status != EXIT_DONE || result->found->len == 0)
-    return status != EXIT_DONE ? status : EXIT_NO;
-  return wishes->write != NULL ? write_winner (wishes, result) : EXIT_DONE;
+  return tell (common, result, options, &predict, emit);
 }
 
 int
 cmd_search (int argc, char **argv)
 {
-  g_auto (Common)      common = { 0 };
-  g_auto (Wishes)      wishes = { 0 };
-  g_auto (SearchWords) words = { 0 };
-  gboolean             done = FALSE;
-  SearchOptions        options = { 0 };
-  g_autoptr (GArray)   entries = g_array_new (TRUE, TRUE, sizeof (GOptionEntry));
-  const GOptionEntry   own[] = {
-      { "objective", 0, 0, G_OPTION_ARG_STRING, &wishes.objective,
-        "what is wanted most: throughput, efficiency (a GPU) or cost", "WORD" },
-      { "price", 0, 0, G_OPTION_ARG_DOUBLE, &wishes.price, "price of a GPU-hour", "MONEY" },
-      { "best", 0, 0, G_OPTION_ARG_INT, &wishes.best, "configurations that are listed (10)", "N" },
-      { "write", 0, 0, G_OPTION_ARG_FILENAME, &wishes.write, "write the best as a scenario",
-        "FILE.yaml" },
+  g_auto (Common)           common = { 0 };
+  g_auto (Wishes)           wishes = { 0 };
+  g_auto (SearchWords)      words = { 0 };
+  g_autoptr (EmitArguments) emit = NULL;
+  gboolean                  done = FALSE;
+  SearchOptions             options = { 0 };
+  g_autoptr (DiagList)      diags = diag_list_new ();
+  g_autoptr (GArray)        entries = g_array_new (TRUE, TRUE, sizeof (GOptionEntry));
+  const GOptionEntry        own[] = {
+           { "objective", 0, 0, G_OPTION_ARG_STRING, &wishes.objective,
+             "what is wanted most: throughput, efficiency (a GPU) or cost", "WORD" },
+           { "price", 0, 0, G_OPTION_ARG_DOUBLE, &wishes.price, "price of a GPU-hour", "MONEY" },
+           { "best", 0, 0, G_OPTION_ARG_INT, &wishes.best, "configurations that are listed (10)", "N" },
+           EMIT_OPTION (&wishes.emitted),
   };
 
   search_words_add_options (&words, entries);
@@ -174,12 +200,16 @@ cmd_search (int argc, char **argv)
           "  shardsim search --cluster '8 x dgx-h100' --model llama-3-70b --seq-len 8192 \\\n"
           "    --global-batch 512\n"
           "  shardsim search --cluster '8 x dgx-h100' --model llama-3-70b --seq-len 8192 \\\n"
-          "    --global-batch 512 --strategy fsdp2 --write best.yaml\n",
+          "    --global-batch 512 --strategy fsdp2 --html best.html \\\n"
+          "    --emit torchtitan:best.toml --emit scenario:best.yaml\n",
           (const GOptionEntry *) (void *) entries->data, argc, argv, &done))
     return EXIT_USAGE;
   if (done)
     return EXIT_DONE;
   if (!search_words_take (&words, &common, &options) || !take_wishes (&wishes, &options))
     return EXIT_USAGE;
-  return search (&common, &wishes, &words, &options);
+  emit = emit_arguments_new (wishes.emitted, diags);
+  if (stream_report_diags (diags) != EXIT_DONE)
+    return EXIT_USAGE;
+  return search (&common, &words, &options, emit);
 }

@@ -103,6 +103,25 @@ make_text (Target *target, const Scenario *scenario, const ResolvedScenario *res
     g_string_append (target->text, own = scenario_print (scenario));
 }
 
+gboolean
+emit_arguments_can (const EmitArguments *self, const Common *common, const Scenario *scenario)
+{
+  g_autoptr (DiagList)         diags = diag_list_new ();
+  PredictOptions               options = common_predict_options (common);
+  g_autoptr (ProfileSet)       profiles = predict_profiles (&options);
+  g_autoptr (ResolvedScenario) resolved = resolved_new (scenario, profiles, diags);
+
+  for (guint i = 0; resolved != NULL && i < self->targets->len; i++)
+    {
+      const Target       *target = g_ptr_array_index (self->targets, i);
+      g_autoptr (GString) text = g_string_new (NULL);
+
+      if (target->framework != NULL)
+        emit_settings (target->framework, resolved, text, diags);
+    }
+  return resolved != NULL && !diag_list_has_errors (diags);
+}
+
 /* What is simulated is checked there. */
 static gboolean
 is_sound (const ResolvedScenario *resolved, DiagList *diags)

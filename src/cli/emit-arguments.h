@@ -26,6 +26,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (EmitArguments, emit_arguments_free)
 /* Whether a framework stands without a file: settings are printed, nothing else. */
 gboolean emit_arguments_prints (const EmitArguments *self);
 
+/* Whether the frameworks have all that SCENARIO asks for; says nothing. */
+gboolean emit_arguments_can (const EmitArguments *self, const Common *common,
+                             const Scenario *scenario);
+
 /* Before the work: whether the files can be written. */
 ExitStatus emit_arguments_check (const EmitArguments *self);
 

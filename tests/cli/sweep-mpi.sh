@@ -43,7 +43,9 @@ grep -q '120 failed: unknown strategy' err || fail 'failures are not told once'
 timeout -k 20 0.5 mpirun -n 4 "$program" sweep "${grid[@]}" --store cut.db >out 2>err
 timeout 100 mpirun -n 4 "$program" sweep "${grid[@]}" --store cut.db --format csv >out 2>err ||
   fail 'it does not go on'
-cmp one.csv out || fail 'cut short and gone on with, it is another sweep'
+# What the cut processes still finished may be made twice, which the last column says.
+cmp <(sed 's/,[0-9]*$//' one.csv) <(sed 's/,[0-9]*$//' out) ||
+  fail 'cut short and gone on with, it is another sweep'
 
 # What is wrong is wrong in all of them, and ends them.
 timeout 100 mpirun -n 4 "$program" sweep "${grid[@]}" --store good.yaml >out 2>err

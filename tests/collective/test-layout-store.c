@@ -1,7 +1,7 @@
 /*
  * A plan costs the same with layouts that others left: over clusters, kinds, groups and sizes that
- * come again in any order. What is alike is laid once; clusters that differ in an option or a figure
- * are not alike. Not asserted: speed, the store's bound.
+ * come again in any order. What is alike is laid once; clusters that differ in an option or a
+ * figure are not alike. Not asserted: speed, the store's bound.
  */
 #include <stdlib.h>
 #include <string.h>

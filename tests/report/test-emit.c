@@ -126,33 +126,37 @@ read_yaml (const char *text, GArray *all)
 static void
 read_json_object (struct json_object *object, const char *prefix, GArray *all)
 {
-  json_object_object_foreach (object, name, value)
-  {
-    g_autofree char *key = g_strconcat (prefix, name, NULL);
+  const struct json_object_iterator end = json_object_iter_end (object);
 
-    switch (json_object_get_type (value))
-      {
-      case json_type_object:
+  for (struct json_object_iterator at = json_object_iter_begin (object);
+       !json_object_iter_equal (&at, &end); json_object_iter_next (&at))
+    {
+      struct json_object *value = json_object_iter_peek_value (&at);
+      g_autofree char    *key = g_strconcat (prefix, json_object_iter_peek_name (&at), NULL);
+
+      switch (json_object_get_type (value))
         {
-          g_autofree char *deeper = g_strconcat (key, ".", NULL);
+        case json_type_object:
+          {
+            g_autofree char *deeper = g_strconcat (key, ".", NULL);
 
-          read_json_object (value, deeper, all);
+            read_json_object (value, deeper, all);
+            break;
+          }
+        case json_type_boolean:
+          add (all, g_steal_pointer (&key), "bool", json_object_get_string (value));
+          break;
+        case json_type_int:
+          add (all, g_steal_pointer (&key), "int", json_object_get_string (value));
+          break;
+        case json_type_double:
+          add (all, g_steal_pointer (&key), "float", json_object_get_string (value));
+          break;
+        default:
+          add (all, g_steal_pointer (&key), "string", json_object_get_string (value));
           break;
         }
-      case json_type_boolean:
-        add (all, g_steal_pointer (&key), "bool", json_object_get_string (value));
-        break;
-      case json_type_int:
-        add (all, g_steal_pointer (&key), "int", json_object_get_string (value));
-        break;
-      case json_type_double:
-        add (all, g_steal_pointer (&key), "float", json_object_get_string (value));
-        break;
-      default:
-        add (all, g_steal_pointer (&key), "string", json_object_get_string (value));
-        break;
-      }
-  }
+    }
 }
 
 static void
