@@ -62,6 +62,49 @@ search_result_free (SearchResult *self)
   g_free (self);
 }
 
+static guint64
+smallest_hbm (const Cluster *cluster)
+{
+  guint64 least = G_MAXUINT64;
+
+  for (guint gpu = 0; gpu < cluster_n_gpus (cluster); gpu++)
+    least = MIN (least, (guint64) cluster_gpu_profile (cluster, gpu)->hbm_bytes.value);
+  return least;
+}
+
+/*
+ * Clusters among which VARY chooses widen the room. Their nodes have as many GPUs each, so that the
+ * ranks of a structure can be counted. FALSE after diagnostics.
+ */
+static gboolean
+widen_room (Search *self, const SearchVary *vary, SearchRoom *room, DiagList *diags)
+{
+  for (guint i = 0; vary->values[i] != NULL; i++)
+    {
+      const ScenarioOverride override = { vary->key, vary->values[i], vary->mark.file };
+      g_autoptr (Scenario)   scenario =
+          scenario_with (self->scenario, self->strategies, &override, 1, diags);
+      g_autoptr (Cluster) cluster =
+          scenario != NULL ? cluster_new (&scenario->cluster, self->profiles,
+                                          scenario_marks (scenario, cluster_options), diags)
+                           : NULL;
+
+      if (cluster == NULL)
+        return FALSE;
+      if (cluster_gpus_of_node (cluster, 0) != self->gpus_per_node
+          || (cluster_n_gpus (cluster) != self->n_gpus
+              && !g_str_equal (vary->key, "cluster.nodes")))
+        {
+          diag_error (diags, &vary->mark, "search once for each of such clusters",
+                      "with %s=%s there are other numbers of GPUs", vary->key, vary->values[i]);
+          return FALSE;
+        }
+      room->n_gpus = MAX (room->n_gpus, cluster_n_gpus (cluster));
+      self->hbm = MAX (self->hbm, smallest_hbm (cluster));
+    }
+  return TRUE;
+}
+
 /* GPUs and the model of the scenario, whatever its strategy. */
 static gboolean
 find_room (Search *self, SearchRoom *room, DiagList *diags)
@@ -76,9 +119,7 @@ find_room (Search *self, SearchRoom *room, DiagList *diags)
 
   if (cluster != NULL && ok)
     {
-      self->hbm = G_MAXUINT64;
-      for (guint gpu = 0; gpu < cluster_n_gpus (cluster); gpu++)
-        self->hbm = MIN (self->hbm, (guint64) cluster_gpu_profile (cluster, gpu)->hbm_bytes.value);
+      self->hbm = smallest_hbm (cluster);
       self->n_gpus = cluster_n_gpus (cluster);
       self->gpus_per_node = cluster_gpus_of_node (cluster, 0);
       *room = (SearchRoom){ self->n_gpus, self->gpus_per_node, shape.n_layers, shape.n_experts };
@@ -169,10 +210,13 @@ search_run (const Scenario *scenario, const StrategySet *strategies, const Searc
                       .result = result,
   };
   SearchRoom room;
-  gboolean   ok = FALSE;
+  gboolean   roomy = find_room (&self, &room, diags), ok = FALSE;
 
   (void) error;
-  if (find_room (&self, &room, diags))
+  for (guint i = 0; roomy && i < n_vary; i++)
+    if (g_str_has_prefix (vary[i].key, "cluster."))
+      roomy = widen_room (&self, &vary[i], &room, diags);
+  if (roomy)
     self.space = search_space_new (scenario, strategies, &room, vary, n_vary, only, diags);
   if (self.space != NULL && check_size (&self, search_space_n_structures (self.space), diags)
       && search_list_nodes (&self, search_space_n_structures (self.space), diags))

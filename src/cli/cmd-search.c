@@ -186,7 +186,7 @@ cmd_search (int argc, char **argv)
            { "objective", 0, 0, G_OPTION_ARG_STRING, &wishes.objective,
              "what is wanted most: throughput, efficiency (a GPU) or cost", "WORD" },
            { "price", 0, 0, G_OPTION_ARG_DOUBLE, &wishes.price, "price of a GPU-hour", "MONEY" },
-           { "best", 0, 0, G_OPTION_ARG_INT, &wishes.best, "configurations that are listed (10)", "N" },
+           { "best", 0, 0, G_OPTION_ARG_INT, &wishes.best, "how many are listed (10)", "N" },
            EMIT_OPTION (&wishes.emitted),
   };
 

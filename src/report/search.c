@@ -128,15 +128,32 @@ append_drops (const SearchResult *self, GString *out)
     }
 }
 
+/* Which constraint kills most. */
+static void
+append_nothing (const SearchResult *self, const SearchOptions *options, GString *out)
+{
+  const guint64 too_large = self->n_too_large + self->n_hopeless;
+
+  g_string_append_printf (out, "Nothing meets the constraints: of " COUNT " configurations ",
+                          self->n_configurations);
+  if (too_large >= self->n_refused)
+    g_string_append_printf (out, COUNT " need more memory than %s.\n", too_large,
+                            options->max_hbm > 0 || options->max_host > 0
+                                ? "--max-memory and --max-host-memory allow"
+                                : "there is");
+  else
+    g_string_append_printf (out, COUNT " do not go together, for the reasons below.\n",
+                            self->n_refused);
+}
+
 void
 report_search_text (const SearchResult *self, const SearchOptions *options, GString *out)
 {
   const Prediction *p;
 
-  (void) options;
   if (self->found->len == 0)
     {
-      g_string_append (out, "Nothing meets the constraints.\n");
+      append_nothing (self, options, out);
       append_misses (self, out);
       append_counts (self, out);
       append_drops (self, out);

@@ -112,6 +112,27 @@ hand simulate-options 0 simulate --node hand-pair --nodes 1 --arch gpt --n-layer
   --n-heads 2 --vocab 500 --seq-len 100 --micro-batch 2 --strategy zero1 --format csv
 hand simulate-print 0 simulate good.yaml --micro-batch 4 --print-scenario
 hand simulate-does-not-fit 3 simulate too-big.yaml
+small_space="search good.yaml --global-batch 24 --only --vary mesh.tp=1,2
+  --vary training.micro_batch=1,2,3 --jobs 1"
+# shellcheck disable=SC2086
+{
+  hand search 0 $small_space --vary cluster.nodes=1,2 --objective cost --price 2
+  hand search-csv 0 $small_space --format csv --no-refine --best 2
+  hand search-json 0 $small_space --format json --no-refine --best 1
+  hand search-unfit 3 $small_space --max-memory '1 MiB'
+  hand search-lacks 2 $small_space --strategy fcdp --emit torchtitan:best.toml --no-refine --best 1
+  hand search-emits 0 $small_space --emit accelerate --no-refine
+  hand search-cluster 2 $small_space --vary cluster.node=hand-pair,dgx-h100
+}
+hand batch-follows 0 simulate good.yaml --global-batch 24 --micro-batch 3 --format csv
+hand batch-divides 2 simulate good.yaml --global-batch 7
+hand batch-twice 2 simulate good.yaml --global-batch 24 --grad-accum 2
+hand batch-maximum 2 simulate good.yaml --global-batch 24 --max micro_batch
+hand search-price 2 search good.yaml --objective cost
+hand search-word 2 search good.yaml --objective fastest
+hand search-vary 2 search good.yaml --vary mesh.tp
+hand search-key 2 search good.yaml --vary mesh.tb=1
+hand search-batch 2 search good.yaml --global-batch 7 --only --vary mesh.tp=1
 hand plan 0 plan good.yaml --tokens 90G --days 2 --gpu-mtbf '50 h' --restart '10 min' \
   --checkpoint-node-bandwidth '1 MB/s' --price 2 --power '500 W'
 hand plan-missed 3 plan good.yaml --tokens 90G --days 1 --budget 10 --price 2 --node-counts 1..4 \
