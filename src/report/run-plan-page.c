@@ -240,7 +240,7 @@ add_tiles (HtmlPage *page, const RunOption *option)
 static const HtmlColumn columns[] = {
   { "nodes", TRUE },     { "GPUs", TRUE },    { "tokens/step", TRUE }, { "step", TRUE },
   { "MFU", TRUE },       { "goodput", TRUE }, { "days", TRUE },        { "p10 - p90", TRUE },
-  { "GPU-hours", TRUE }, { "money", TRUE },   { "MWh", TRUE },         { "strategy", FALSE },
+  { "GPU-hours", TRUE }, { "money", TRUE },   { "MWh", TRUE },         { "configuration", FALSE },
   { "verdict", FALSE },
 };
 
@@ -277,7 +277,7 @@ add_run (HtmlTable *table, const RunOption *option)
   add_amount (table, option->gpu_hours);
   add_amount (table, option->money);
   add_amount (table, option->energy_j / MWH);
-  html_table_add_text (table, p->strategy);
+  html_table_add_text (table, option->choice.label != NULL ? option->choice.label : p->strategy);
 }
 
 static void
@@ -297,6 +297,18 @@ add_row (HtmlTable *table, const RunPlan *plan, const RunOption *option)
   html_table_add_text (table, fewest ? "the fewest" : *verdict == '\0' ? "meets it" : verdict);
 }
 
+/* What was searched for the answer, to copy, and how sure it is. */
+static void
+add_choice (HtmlPage *page, const RunChoice *choice)
+{
+  g_autofree char    *command = g_strdup_printf ("shardsim simulate %s", choice->options);
+  g_autoptr (GString) proof = g_string_new (NULL);
+
+  run_plan_append_proof (choice, proof);
+  html_page_add_lines (page, g_strchomp (proof->str));
+  html_page_add_copyable (page, command);
+}
+
 static void
 add_plan (HtmlPage *page, const RunPlan *plan)
 {
@@ -310,6 +322,8 @@ add_plan (HtmlPage *page, const RunPlan *plan)
   for (guint i = 0; i < plan->options->len; i++)
     add_row (table, plan, option_at (plan, i));
   html_page_take_table (page, table);
+  if (told != NULL && told->choice.label != NULL)
+    add_choice (page, &told->choice);
   if (told != NULL)
     run_plan_append_failures (told, failures);
   if (failures->len > 0)

@@ -15,5 +15,8 @@ void run_plan_append_goal (const RunGoal *goal, GString *out);
 /* A line of which number of nodes meets the goal; nothing where nothing is asked for. */
 void run_plan_append_answer (const RunPlan *plan, const RunGoal *goal, GString *out);
 
+/* How sure it is that a searched CHOICE is the best: a sentence. */
+void run_plan_append_proof (const RunChoice *choice, GString *out);
+
 /* Lines of how often OPTION is interrupted and what its checkpoints take. */
 void run_plan_append_failures (const RunOption *option, GString *out);

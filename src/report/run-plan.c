@@ -255,15 +255,9 @@ add_line (struct libscols_table *table, const RunPlan *plan, const RunOption *op
   terminal_table_take (table, cells);
 }
 
-/* What was chosen, and how sure that is. */
-static void
-append_choice (const RunOption *option, GString *out)
+void
+run_plan_append_proof (const RunChoice *choice, GString *out)
 {
-  const RunChoice *choice = &option->choice;
-
-  if (choice->label == NULL)
-    return;
-  g_string_append_printf (out, "\n  shardsim simulate %s\n\n", choice->options);
   if (choice->n_open == 0)
     g_string_append (out, "Nothing that was searched has a better bound: it is proved best.\n");
   else
@@ -272,6 +266,16 @@ append_choice (const RunOption *option, GString *out)
         "%" G_GUINT64_FORMAT " configurations were left when the search's budget was spent; by "
         "their bounds none is more than %.2f times as fast (--effort 4 looks longer).\n",
         choice->n_open, choice->open_gain);
+}
+
+/* What was chosen, and how sure that is. */
+static void
+append_choice (const RunChoice *choice, GString *out)
+{
+  if (choice->label == NULL)
+    return;
+  g_string_append_printf (out, "\n  shardsim simulate %s\n\n", choice->options);
+  run_plan_append_proof (choice, out);
 }
 
 void
@@ -332,7 +336,7 @@ append_plan (const RunPlan *plan, const RunGoal *goal, GString *out)
   g_string_append_c (out, '\n');
   run_plan_append_answer (plan, goal, out);
   if (told != NULL)
-    append_choice (told, out);
+    append_choice (&told->choice, out);
   if (told != NULL)
     run_plan_append_failures (told, out);
 }
