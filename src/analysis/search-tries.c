@@ -269,7 +269,7 @@ add_miss (Search *self, const Candidate *candidate, double excess)
   miss->label = search_space_label (self->space, candidate->structure, variant);
   miss->options = command_line (self, candidate->structure, candidate->variant);
   miss->excess = excess;
-  miss->bound = candidate->score; /* until the best is known */
+  miss->bound = candidate->score;
   g_ptr_array_add (self->result->missed, miss);
 }
 

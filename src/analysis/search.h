@@ -59,7 +59,7 @@ typedef struct
 {
   char  *label, *options;
   double excess; /* bytes over what there is or may be taken */
-  double bound;  /* s */
+  double bound;  /* the least score that it can have */
 } SearchMiss;
 
 /* Why configurations dropped out, most first. */

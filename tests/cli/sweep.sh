@@ -120,8 +120,7 @@ verdict $? 'a target among the parts adds nothing'
 verdict $? 'a part that is not there makes no target'
 mkdir locked && cp shard0.db locked && chmod 444 locked/shard0.db && chmod 555 locked
 reader=()
-[ "$(id -u)" -ne 0 ] || reader=(setpriv --reuid 65534 --clear-groups)
-chmod 755 "$folder"
+[ "$(id -u)" -ne 0 ] || reader=(setpriv --bounding-set -dac_override,-dac_read_search)
 "${reader[@]}" "$program" sweep --store locked/shard0.db --format csv >out &&
   [ "$(wc -l <out)" -eq 41 ]
 verdict $? 'a store in a folder that may not be written is read'
