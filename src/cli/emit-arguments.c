@@ -95,12 +95,14 @@ static void
 make_text (Target *target, const Scenario *scenario, const ResolvedScenario *resolved,
            DiagList *diags)
 {
-  g_autofree char *own = NULL;
-
   if (target->framework != NULL)
     emit_settings (target->framework, resolved, target->text, diags);
   else
-    g_string_append (target->text, own = scenario_print (scenario));
+    {
+      g_autofree char *own = scenario_print (scenario);
+
+      g_string_append (target->text, own);
+    }
 }
 
 gboolean

@@ -101,7 +101,7 @@ load_bases (Common *common, SweepSource *source, DiagList *diags)
   g_auto (GStrv)     values = source != NULL ? source->values (source, 0, &label, NULL) : NULL;
 
   g_array_append_vals (overrides, common->overrides->data, common->overrides->len);
-  for (guint i = 0; values != NULL && values[i] != NULL; i++)
+  for (guint i = 0; source != NULL && values != NULL && values[i] != NULL; i++)
     {
       const ScenarioOverride override = { .key = source->options[i],
                                           .value = values[i],
@@ -117,7 +117,7 @@ load_bases (Common *common, SweepSource *source, DiagList *diags)
 static gboolean
 has_option (const SweepSource *source, const char *key)
 {
-  return g_strv_contains (source->options, key);
+  return source != NULL && g_strv_contains (source->options, key);
 }
 
 /* Drops bases that differ from an earlier one in name only: what is varied told them apart. */

@@ -361,7 +361,7 @@ read_length (ChakraReader *self, guint64 start, guint32 *length, DiagList *diags
 static ReadResult
 read_message (ChakraReader *self, guint64 *start, DiagList *diags)
 {
-  guint32    length;
+  guint32    length = 0;
   gsize      got;
   ReadResult result;
 

@@ -84,7 +84,6 @@ expand (const Emission *self, const char *text, const EmitSetting *setting, cons
       const gsize n =
           *text == '$' ? strspn (text + 1, G_CSET_a_2_z G_CSET_A_2_Z G_CSET_DIGITS "._") : 0;
       g_autofree char   *name = g_strndup (text + 1, n);
-      g_autofree char   *number = NULL;
       const EmitSetting *other = n > 0 ? emit_facts_find (self->facts, name) : NULL;
 
       if (n == 0)
@@ -94,7 +93,11 @@ expand (const Emission *self, const char *text, const EmitSetting *setting, cons
       else if (g_str_equal (name, "rest"))
         g_string_append (out, rest);
       else if (g_str_equal (name, "number"))
-        g_string_append (out, number = base_units (setting));
+        {
+          g_autofree char *number = base_units (setting);
+
+          g_string_append (out, number);
+        }
       else if (other != NULL)
         g_string_append (out, other->value);
       else

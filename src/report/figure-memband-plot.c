@@ -206,10 +206,15 @@ tics_between (double least, double most)
   static const double digits[] = { 1, 2, 5 };
   GString            *out = g_string_new ("(");
 
-  for (double power = pow (10, floor (log10 (least))); power <= most; power *= 10)
+  for (int exponent = (int) floor (log10 (least)); exponent <= (int) floor (log10 (most));
+       exponent++)
     for (guint i = 0; i < G_N_ELEMENTS (digits); i++)
-      if (digits[i] * power >= least && digits[i] * power <= most)
-        g_string_append_printf (out, "%s%g", out->len > 1 ? ", " : "", digits[i] * power);
+      {
+        const double tic = digits[i] * pow (10, exponent);
+
+        if (tic >= least && tic <= most)
+          g_string_append_printf (out, "%s%g", out->len > 1 ? ", " : "", tic);
+      }
   g_string_append_c (out, ')');
   return g_string_free (out, FALSE);
 }

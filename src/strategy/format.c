@@ -275,6 +275,7 @@ formula_lcm_rows (const TensorDesc *tensors, guint n, guint m)
       guint64 common, rest;
 
       items[i] = (RowItem){ tensors[i].elements, tensors[i].elements / tensors[i].shape[0], FALSE };
+      g_assert (items[i].row > 0); /* no tensor is empty */
       common = block;
       for (guint64 of = items[i].row; of > 0; common = rest)
         {
