@@ -186,7 +186,24 @@ search_keep_misses (Search *self)
     g_ptr_array_set_size (missed, MOST_MISSES);
 }
 
-/* What was left, and by how much it could be better. */
+/* N configurations of a bound of SCORE were not tried. Whether they may be better than the best. */
+static gboolean
+count_untried (Search *self, double score, guint64 n, double *least)
+{
+  if (score >= self->best)
+    {
+      self->result->n_cut += n;
+      return FALSE;
+    }
+  self->result->n_open += n;
+  *least = MIN (*least, score);
+  return TRUE;
+}
+
+/*
+ * What was left, and by how much it could be better. What was passed over by an estimate is left,
+ * too: only a bound proves.
+ */
 void
 search_count_open (Search *self, guint next)
 {
@@ -197,32 +214,17 @@ search_count_open (Search *self, guint next)
     {
       const Candidate *candidate = &g_array_index (self->candidates, Candidate, i);
 
-      if (candidate->score >= self->best)
-        {
-          result->n_cut++;
-          continue;
-        }
-      if (search_is_hopeless (self, candidate))
-        {
-          result->n_hopeless++;
-          continue;
-        }
-      result->n_open++;
-      least = MIN (least, candidate->score);
+      if (count_untried (self, candidate->score, 1, &least))
+        result->n_hopeless += search_is_hopeless (self, candidate);
     }
+  for (guint i = 0; i < self->alike->len; i++)
+    result->n_alike += count_untried (self, g_array_index (self->alike, double, i), 1, &least);
   for (guint i = next; i < self->nodes->len; i++)
     {
       const Node *node = node_at (self, i);
 
-      if (node->expanded)
-        continue;
-      if (node->least >= self->best)
-        {
-          result->n_cut += self->space->variants->len;
-          continue;
-        }
-      result->n_open += self->space->variants->len;
-      least = MIN (least, node->least);
+      if (!node->expanded)
+        count_untried (self, node->least, self->space->variants->len, &least);
     }
   if (result->n_open > 0 && isfinite (self->best))
     result->open_gain = self->best / least;

@@ -15,7 +15,8 @@ typedef struct
   GArray    *candidates;
   GPtrArray *reasons; /* char*, of variants that were refused */
   char      *reason;  /* the structure cannot be; else NULL */
-  guint64    n_bounded, n_cut, n_too_large, n_alike;
+  GArray    *alike;   /* double: scores of variants whose bounds are their base's */
+  guint64    n_bounded, n_cut, n_too_large;
 } Expansion;
 
 typedef struct
@@ -109,7 +110,7 @@ expand_variants (const Search *self, const Node *node, const ResolvedScenario *r
       else if (candidate.score >= self->best)
         out->n_cut++;
       else if (variant->base != v && bounds_are_equal (&bounds[v], &bounds[variant->base]))
-        out->n_alike++;
+        g_array_append_val (out->alike, candidate.score);
       else
         g_array_append_val (out->candidates, candidate);
     }
@@ -143,6 +144,7 @@ expand_node (guint i, gpointer user)
   g_autoptr (ResolvedScenario) resolved = NULL;
 
   out->candidates = g_array_new (FALSE, FALSE, sizeof (Candidate));
+  out->alike = g_array_new (FALSE, FALSE, sizeof (double));
   out->reasons = g_ptr_array_new_with_free_func (g_free);
   if (scenario != NULL)
     resolved = resolved_new (scenario, profiles, diags);
@@ -163,7 +165,6 @@ take_expansion (Search *self, Expansion *expansion)
   result->n_bounded += expansion->n_bounded;
   result->n_cut += expansion->n_cut;
   result->n_too_large += expansion->n_too_large;
-  result->n_alike += expansion->n_alike;
   if (expansion->reason != NULL)
     {
       result->n_refused += self->space->variants->len;
@@ -174,6 +175,9 @@ take_expansion (Search *self, Expansion *expansion)
     search_count_drop (self, g_ptr_array_index (expansion->reasons, i), 1);
   if (expansion->candidates->len > 0)
     g_array_append_vals (self->candidates, expansion->candidates->data, expansion->candidates->len);
+  if (expansion->alike->len > 0)
+    g_array_append_vals (self->alike, expansion->alike->data, expansion->alike->len);
+  g_array_unref (expansion->alike);
   g_array_unref (expansion->candidates);
   g_ptr_array_unref (expansion->reasons);
   g_free (expansion->reason);

@@ -48,6 +48,7 @@ typedef struct
   GHashTable           *work;       /* structure without pipeline -> ScreenedCompute */
   GArray               *nodes;      /* Node, the least score first */
   GArray               *candidates; /* Candidate */
+  GArray               *alike;      /* double: scores of what only the best are refined to */
   Ratio                *ratios;     /* [variants + 1][SEARCH_PIPELINES]; the last: of all */
   GHashTable           *reasons;    /* text without numbers -> SearchDrop* */
   double                effort;     /* spent */

@@ -154,6 +154,7 @@ search_clear (Search *self)
   g_hash_table_unref (self->reasons);
   g_array_unref (self->nodes);
   g_array_unref (self->candidates);
+  g_array_unref (self->alike);
   g_free (self->ratios);
 }
 
@@ -205,6 +206,7 @@ search_run (const Scenario *scenario, const StrategySet *strategies, const Searc
                       .work = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free),
                       .nodes = g_array_new (FALSE, FALSE, sizeof (Node)),
                       .candidates = g_array_new (FALSE, FALSE, sizeof (Candidate)),
+                      .alike = g_array_new (FALSE, FALSE, sizeof (double)),
                       .reasons = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free),
                       .best = INFINITY,
                       .result = result,

@@ -78,14 +78,13 @@ typedef struct
   guint64 n_bounded;                      /* configurations whose own bound was computed */
   guint64 n_cut;       /* dropped by a bound of time, alone or with their structure */
   guint64 n_too_large; /* by a bound of memory, or their plan */
-  guint64 n_alike;   /* their bounds are those of their strategy's defaults: the best are refined */
+  guint64 n_alike;   /* of n_open: with the bounds of their strategy's defaults, which are tried */
   guint64 n_refused; /* no model, mesh or strategy that goes together */
   guint   n_planned, n_simulated;
-  guint64
-      n_hopeless;    /* need 5 % more memory than there is by what their like have taken: untried */
-  guint64 n_open;    /* left untried with a better bound than the best: 0: the best is proved */
-  double  open_gain; /* of them: the best bound's throughput over that of the best, at most */
-  guint64 n_unfit;   /* of n_too_large: by simulation */
+  guint64 n_hopeless; /* of n_open: need 5 % more memory than there is by what their like took */
+  guint64 n_open;     /* left untried with a better bound than the best: 0: the best is proved */
+  double  open_gain;  /* of them: the best bound's throughput over that of the best, at most */
+  guint64 n_unfit;    /* of n_too_large: by simulation */
 } SearchResult;
 
 /*

@@ -261,11 +261,11 @@ run_plan_append_proof (const RunChoice *choice, GString *out)
   if (choice->n_open == 0)
     g_string_append (out, "Nothing that was searched has a better bound: it is proved best.\n");
   else
-    g_string_append_printf (
-        out,
-        "%" G_GUINT64_FORMAT " configurations were left when the search's budget was spent; by "
-        "their bounds none is more than %.2f times as fast (--effort 4 looks longer).\n",
-        choice->n_open, choice->open_gain);
+    g_string_append_printf (out,
+                            "%" G_GUINT64_FORMAT
+                            " configurations were not tried; by their bounds none is more than "
+                            "%.2f times as fast (--effort 4 tries more).\n",
+                            choice->n_open, choice->open_gain);
 }
 
 /* What was chosen, and how sure that is. */

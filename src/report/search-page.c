@@ -75,9 +75,8 @@ add_verdict (HtmlPage *page, const SearchResult *self)
     html_page_add_text (page, "Proved: nothing with a better bound is left.");
   else
     html_page_add_text (page,
-                        "Not proved: " COUNT " configurations were left when the budget was spent; "
-                        "by their bounds none is more than %.2f times as fast (--simulate N tries "
-                        "more).",
+                        "Not proved: " COUNT " configurations were not tried; by their bounds none "
+                        "is more than %.2f times as fast (--effort 4 tries more).",
                         self->n_open, self->open_gain);
 }
 
@@ -187,12 +186,12 @@ add_counts (HtmlPage *page, const SearchResult *self)
     { self->n_cut, "cut: by a bound of their time they are no better" },
     { self->n_too_large, "too large" },
     { self->n_refused, "do not go together" },
-    { self->n_alike,
-      "move the same bytes as their strategy's defaults: tried around the best only" },
-    { self->n_hopeless, "not tried: what others of their strategy took says that they do not fit" },
     { self->n_planned, "planned" },
     { self->n_simulated, "simulated" },
-    { self->n_open, "left when the budget was spent" },
+    { self->n_open, "not tried, though their bounds are better" },
+    { self->n_alike,
+      "of these: move the same bytes as their strategy's defaults, tried around the best only" },
+    { self->n_hopeless, "of these: do not fit, judged by what others of their strategy took" },
   };
   HtmlTable *table = html_table_new (columns, G_N_ELEMENTS (columns));
 

@@ -94,24 +94,24 @@ append_counts (const SearchResult *self, GString *out)
                           " do not go together\n",
                           self->n_configurations, self->n_structures, self->n_cut,
                           self->n_too_large, self->n_refused);
+  g_string_append_printf (out, "  %u planned, %u simulated\n", self->n_planned, self->n_simulated);
+  if (self->n_open == 0 && self->found->len > 0)
+    g_string_append (out, "  nothing with a better bound is left: the best is proved to be it\n");
+  if (self->n_open > 0 && self->found->len > 0)
+    g_string_append_printf (out,
+                            "  " COUNT " were not tried; by their bounds none is more than %.2f "
+                            "times as fast (--effort 4 tries more)\n",
+                            self->n_open, self->open_gain);
   if (self->n_alike > 0)
     g_string_append_printf (out,
-                            "  " COUNT " move the same bytes as their strategy's defaults: tried "
-                            "around the best only\n",
+                            "    " COUNT " of them move the same bytes as their strategy's "
+                            "defaults: tried around the best only\n",
                             self->n_alike);
   if (self->n_hopeless > 0)
     g_string_append_printf (out,
-                            "  " COUNT " would need more memory than there is, judged by what "
-                            "others of their strategy took: not tried\n",
+                            "    " COUNT " of them would need more memory than there is, judged by "
+                            "what others of their strategy took\n",
                             self->n_hopeless);
-  g_string_append_printf (out, "  %u planned, %u simulated\n", self->n_planned, self->n_simulated);
-  if (self->n_open > 0 && self->found->len > 0)
-    g_string_append_printf (out,
-                            "  " COUNT " were left when the budget was spent; by their bounds none "
-                            "is more than %.2f times as fast (--simulate N tries more)\n",
-                            self->n_open, self->open_gain);
-  else if (self->found->len > 0)
-    g_string_append (out, "  nothing with a better bound is left: the best is proved to be it\n");
 }
 
 static void
