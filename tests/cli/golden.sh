@@ -128,6 +128,8 @@ hand batch-follows 0 simulate good.yaml --global-batch 24 --micro-batch 3 --form
 hand batch-divides 2 simulate good.yaml --global-batch 7
 hand batch-twice 2 simulate good.yaml --global-batch 24 --grad-accum 2
 hand batch-maximum 2 simulate good.yaml --global-batch 24 --max micro_batch
+hand search-untried 0 search good.yaml --global-batch 24 --vary mesh.tp=1,2 --vary mesh.pp=1 \
+  --vary training.micro_batch=1,2 --vary mesh.cp=1 --best 2 --jobs 1
 hand search-price 2 search good.yaml --objective cost
 hand search-word 2 search good.yaml --objective fastest
 hand search-vary 2 search good.yaml --vary mesh.tp
