@@ -37,6 +37,7 @@ static const struct
   { "hop_ll", FIT_INTRA | FIT_NETWORK, { 1e-7, 1e-3, TRUE }, FALSE, TRUE },
   { "hop_ll128", FIT_INTRA | FIT_NETWORK, { 1e-7, 1e-3, TRUE }, FALSE, TRUE },
   { "hop_simple", FIT_INTRA | FIT_NETWORK, { 1e-7, 1e-3, TRUE }, FALSE, TRUE },
+  { "peer_latency", FIT_NETWORK, { 1e-7, 1e-4, TRUE }, FALSE, TRUE },
   { "nvls_latency", FIT_SWITCH | FIT_NETWORK, { 1e-6, 1e-4, TRUE }, FALSE, TRUE },
   { "nvls_efficiency", FIT_SWITCH, { 0.3, 2, FALSE }, FALSE, TRUE },
   { "launch", FIT_INTRA, { 1e-7, 1e-4, TRUE }, FALSE, TRUE },

@@ -95,6 +95,15 @@ cluster_library (const Cluster *self, const char *version)
   return library_profile_nearest (self->libraries, version);
 }
 
+const char *
+cluster_usual_release (const Cluster *self)
+{
+  const LibraryProfile *usual =
+      library_profile_usual (self->libraries, cluster_gpu_profile (self, 0));
+
+  return usual != NULL ? usual->version : NULL;
+}
+
 double
 cluster_gpu_speed (const Cluster *self, guint gpu)
 {

@@ -136,6 +136,8 @@ const LinkProfile *cluster_intra_profile (const Cluster *self, guint node);
 const LinkProfile *cluster_nic_profile (const Cluster *self, guint node); /* NULL without cards */
 /* Of library_profile_nearest: what runs collectives between its GPUs. */
 const LibraryProfile *cluster_library (const Cluster *self, const char *version);
+/* The release that published runs on GPUs like its first usually were of; NULL: the newest. */
+const char *cluster_usual_release (const Cluster *self);
 /* 1, or what slow_gpus left: not in the capacities */
 double cluster_gpu_speed (const Cluster *self, guint gpu);
 /* "4 nodes x 8 a40-48, nvlink-pairs, 1 ib-edr-100" */

@@ -51,6 +51,11 @@ static const OptionSpec scalars[] = {
     .offset = LIBRARY (aliases),
     .optional = TRUE,
     .help = "libraries that are built on the same tables" },
+  { .key = "usual",
+    .type = OPTION_STRING,
+    .offset = LIBRARY (usual),
+    .optional = TRUE,
+    .help = "architectures whose published runs are of it where they do not say" },
   { 0 },
 };
 
@@ -68,6 +73,11 @@ static const FigureSpec figures[] = {
   { "p2p_ll", QUANTITY_BYTES, LIBRARY (p2p_ll), REQUIRED, 0, 1e9 },
   { "p2p_part_big", QUANTITY_BYTES, LIBRARY (p2p_part_big), REQUIRED, 1024, 1e10 },
   { "p2p_small", QUANTITY_COUNT, LIBRARY (p2p_small), REQUIRED, 1, 64 },
+  { "p2p_net_start", QUANTITY_COUNT, LIBRARY (p2p_net_start), 0, 1, 64 },
+  { "p2p_net_rate", QUANTITY_BANDWIDTH, LIBRARY (p2p_net_rate), REQUIRED, 1e6, 1e13 },
+  { "p2p_round_ranks", QUANTITY_COUNT, LIBRARY (p2p_round_ranks), REQUIRED, 1, 1024 },
+  { "p2p_rounds", QUANTITY_COUNT, LIBRARY (p2p_rounds), REQUIRED, 1, 1024 },
+  { "p2p_gap", QUANTITY_TIME, LIBRARY (p2p_gap), REQUIRED, 0, 1e-2 },
   { "process_launch", QUANTITY_TIME, LIBRARY (process_launch), REQUIRED, 0, 1e-2 },
   { "process_peer", QUANTITY_TIME, LIBRARY (process_peer), REQUIRED, 0, 1e-2 },
   { "process_channel", QUANTITY_TIME, LIBRARY (process_channel), REQUIRED, 0, 1e-2 },

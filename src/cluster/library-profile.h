@@ -62,6 +62,8 @@ typedef struct
   char  *id, *title;
   char  *version; /* the first release that has these figures */
   char  *aliases; /* names of libraries that are built on them, separated by spaces; may be NULL */
+  char  *usual;   /* architectures whose published runs are taken to be of it where they do not say
+                     their release, separated by spaces; may be NULL */
   double base[ALGORITHM_N][PROTOCOL_N];       /* s */
   double hop[HOP_N][ALGORITHM_N][PROTOCOL_N]; /* s */
   double post[PROTOCOL_N];         /* s: floor of a hop in a node while the network is used */
@@ -76,6 +78,13 @@ typedef struct
   Figure p2p_ll;       /* bytes that a pair exchanges under LL at most */
   Figure p2p_part_big; /* the same beyond p2p_small channels */
   Figure p2p_small;
+  /*
+   * Channels of a pair over the network: p2p_net_start of them, or where that is 0 one for each
+   * p2p_net_rate of a card (B/s; rounded up to a power of two); halved while channels x
+   * ceil (ranks / p2p_round_ranks) exceeds p2p_rounds times all channels.
+   */
+  Figure p2p_net_start, p2p_net_rate, p2p_round_ranks, p2p_rounds;
+  Figure p2p_gap; /* s between two chunks of a channel over the network */
   Figure process_launch;         /* s of host time a GPU, of one process that drives all */
   Figure process_peer;           /* the same a GPU and peer of a point-to-point operation */
   Figure process_channel;        /* s a channel by which its kernels start later */
@@ -107,6 +116,9 @@ const LibraryProfile *library_profile_find (const GPtrArray *libraries, const ch
  * newer, the newest for a name that no profile has.
  */
 const LibraryProfile *library_profile_nearest (const GPtrArray *libraries, const char *version);
+
+/* Of LIBRARIES the one that published runs on GPUs like GPU usually ran; NULL: none is known. */
+const LibraryProfile *library_profile_usual (const GPtrArray *libraries, const GpuProfile *gpu);
 
 /* FALSE after a diagnostic at MARK (may be NULL) with what is known: VERSION means none of them. */
 gboolean library_profile_check (const GPtrArray *libraries, const char *version,

@@ -86,6 +86,15 @@ library_profile_nearest (const GPtrArray *libraries, const char *version)
              : g_ptr_array_index (libraries, version_is_valid (version) ? libraries->len - 1 : 0);
 }
 
+const LibraryProfile *
+library_profile_usual (const GPtrArray *libraries, const GpuProfile *gpu)
+{
+  for (guint i = 0; i < libraries->len; i++)
+    if (has_word (((const LibraryProfile *) libraries->pdata[i])->usual, gpu->architecture))
+      return libraries->pdata[i];
+  return NULL;
+}
+
 /* "2.28, 2.18, RCCL, unknown" */
 static char *
 known_versions (const GPtrArray *libraries)

@@ -124,6 +124,8 @@ static const FigureSpec link_figures[] = {
   { "ll128_rate", QUANTITY_BANDWIDTH, LINK (ll128_rate), 0, 1e6, 1e13 },
   { "channel_rate", QUANTITY_BANDWIDTH, LINK (channel_rate), 0, 1e6, 1e13 },
   { "p2p_rate", QUANTITY_BANDWIDTH, LINK (p2p_rate), 0, 1e6, 1e13 },
+  { "p2p_chunk", QUANTITY_BYTES, LINK (p2p_chunk), 0, 1024, 1e9 },
+  { "peer_latency", QUANTITY_TIME, LINK (peer_latency), 0, 0, 1 },
   { "staged_rate", QUANTITY_BANDWIDTH, LINK (staged_rate), 0, 1e6, 1e13 },
   { "sockets", QUANTITY_COUNT, LINK (sockets), 0, 1, 64 },
   { "duplex_efficiency", QUANTITY_RATIO, LINK (duplex_efficiency), 0, 0.1, 1 },

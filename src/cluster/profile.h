@@ -152,6 +152,10 @@ typedef struct
   Figure ll128_rate;   /* B/s of data of one channel under LL128 */
   Figure channel_rate; /* the same under Simple */
   Figure p2p_rate;     /* the same of a send/receive channel */
+  Figure p2p_chunk;    /* networks: bytes that a send/receive channel hands to the card at once, as
+                          the network's plug-in sets it; 0: as the library does */
+  Figure peer_latency; /* networks: of the host's proxy for each further remote peer of an
+                          all-to-all, s */
   Figure staged_rate;  /* networks: the same where data is staged in host memory */
   Figure sockets;      /* networks of sockets: connections that share a channel's data */
   Figure duplex_efficiency; /* networks: of each direction while both are in use */

@@ -76,6 +76,20 @@ channels_across (const Timed *self)
                             self->graph->generation->nvls_channels_net);
 }
 
+/*
+ * What the heads' channels let through between nodes: the library's own limits, that public runs
+ * reach (8 H100: 2 nodes 462 GB/s of bus bandwidth, 4 nodes 364).
+ */
+static double
+cap_across (const Timed *self, guint n_channels)
+{
+  const CollectiveGraph *graph = self->graph;
+  double                 head = graph->generation->nvls_tree[collective_graph_case (graph)];
+
+  (void) n_channels;
+  return head * collective_graph_heads (graph) * collective_graph_per_bus (graph, self->kind);
+}
+
 static double
 latency_of (const Timed *self, const LinkProfile *link, HopClass class_)
 {
@@ -183,7 +197,7 @@ const Algorithm algorithm_nvls_tree = { .id = ALGORITHM_NVLS_TREE,
                                         .lay = lay_nvls_tree,
                                         .edges = EDGES_ARE_RINGS,
                                         .channels = channels_across,
-                                        .rate_cap = timed_channel_cap,
+                                        .rate_cap = cap_across,
                                         .latency = latency_across,
                                         .fill = fill_across,
                                         .bound = bound,

@@ -56,11 +56,15 @@ latency (const Timed *self, guint channels, double cap)
 {
   const CollectiveGraph *graph = self->graph;
   guint                  peers = self->algorithm->peers (self);
-  guint  batches = (peers + graph->library->p2p_batch.value - 1) / graph->library->p2p_batch.value;
-  double hop = graph->n_nodes > 1 ? net_hop (self) : self->hop_intra;
+  guint batches = (peers + graph->library->p2p_batch.value - 1) / graph->library->p2p_batch.value;
 
   (void) channels, (void) cap;
-  return timed_base (self) + (batches - 1) * hop + (graph->n_nodes > 1 ? hop : 0);
+  if (graph->n_nodes == 1)
+    return timed_base (self) + (batches - 1) * self->hop_intra;
+  if (graph->nic->peer_latency.value > 0)
+    return timed_base (self) + net_hop (self)
+           + (peers > 1 ? (graph->n_ranks - graph->per_node) * graph->nic->peer_latency.value : 0);
+  return timed_base (self) + batches * net_hop (self);
 }
 
 /* A pair's chunk is copied into a buffer and out of it again. */
@@ -68,9 +72,7 @@ static double
 fill (const Timed *self, guint channels, double cap)
 {
   double part = self->bytes * timed_passed_on (self) / channels;
-  double chunk = self->graph->nic != NULL || self->graph->hop != HOP_NVLINK
-                     ? self->graph->library->chunk_p2p_net.value
-                     : self->graph->library->chunk_p2p.value;
+  double chunk = timed_pair_chunk (self);
 
   (void) cap;
   return MIN (part, chunk) / MAX (part, 1) * self->bytes * self->layout->link_seconds_per_byte;

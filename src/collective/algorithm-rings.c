@@ -76,7 +76,7 @@ ring_latency (const Timed *self, guint n_channels, double cap)
   RingPace pace = timed_ring_pace (self, cap);
 
   (void) n_channels;
-  return timed_base (self) + timed_net_start (self) + timed_ring_hops (self, &pace, cap);
+  return timed_base (self) + timed_ring_hops (self, &pace, cap);
 }
 
 static double
@@ -88,10 +88,20 @@ ring_stepped (const Timed *self, guint n_channels, double cap)
   return timed_ring_hops (self, &pace, cap) - timed_ring_spread (self, &pace, cap);
 }
 
+/* No edge is faster than the slowest (time-ring.c). */
+static double
+ring_step_cap (const Timed *self, double cap)
+{
+  RingPace pace =
+      self->layout->ring.uneven ? timed_ring_pace_alone (self, cap) : timed_ring_pace (self, cap);
+
+  return 1 / pace.slowest;
+}
+
 static double
 chain_latency (const Timed *self, guint n_channels, double cap)
 {
-  return timed_base (self) + timed_net_start (self) + timed_chain_hops (self, n_channels, cap);
+  return timed_base (self) + timed_chain_hops (self, n_channels, cap);
 }
 
 static double
@@ -116,6 +126,7 @@ const Algorithm algorithm_ring = { BOTH,
                                    .spread = timed_spread_ring,
                                    .bound = timed_ring_bound,
                                    .stepped = ring_stepped,
+                                   .step_cap = ring_step_cap,
                                    .build = step_build_ring };
 
 const Algorithm algorithm_chain = { BOTH,

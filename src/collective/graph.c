@@ -11,7 +11,6 @@
 #define MAX_CHANNELS    64
 #define SPLIT_RATE      25e9 /* channels at this rate and above run as two of half the rate ... */
 #define SPLIT_FEW       4    /* ... where there are no more of them */
-#define P2P_NET_RATE    14e9 /* B/s of network that one point-to-point channel is meant for */
 #define P2P_MAX         32
 
 /*
@@ -187,8 +186,8 @@ is_staged (const Cluster *cluster, const Members *members, const MemberNode *nod
 /*
  * Whether LL128 may go between nodes: NCCL trusts the order of 128-byte stores up to PXB, and on
  * newer GPUs over PXN (src/graph/tuning.cc). Of clusters by parts boards with an
- * NVSwitch are taken to have PCIe switches for their cards, boards of GPUs joined all to all, which
- * have none, to reach them through root complexes.
+ * NVSwitch or a card a GPU are taken to have PCIe switches for their cards, boards of GPUs joined
+ * all to all that share cards to reach them through root complexes.
  */
 static gboolean
 is_near (const CollectiveGraph *self, const Cluster *cluster, const Members *members,
@@ -197,7 +196,7 @@ is_near (const CollectiveGraph *self, const Cluster *cluster, const Members *mem
   PathClass farthest = self->generation->ll128_over_pxn ? PATH_PXN : PATH_PXB;
 
   if (cluster_node_is_unplaced (cluster, node->node))
-    return self->intra->kind != LINK_MESH;
+    return self->intra->kind != LINK_MESH || self->n_cards >= node->n;
   for (guint i = 0; i < node->n; i++)
     {
       guint gpu = members->gpus[node->first + i];
@@ -332,15 +331,41 @@ collective_graph_init (CollectiveGraph *self, const Cluster *cluster, const Memb
       }
 }
 
+/* The least power of two that is no less than N. */
+static guint
+power_of_two (guint n)
+{
+  return n > 1 ? 1u << g_bit_storage (n - 1) : 1;
+}
+
+/*
+ * Channels of a pair on two nodes (src/graph/paths.cc): enough for the cards of one GPU, fewer
+ * where a rank would have more peers at once than channels take.
+ */
+static guint
+net_pair_channels (const CollectiveGraph *self)
+{
+  const LibraryProfile *library = self->library;
+  double rate = self->nic->bandwidth.value * MAX ((double) self->n_cards / self->per_node, 1);
+  double rounds = ceil (self->n_ranks / library->p2p_round_ranks.value);
+  double most = library->p2p_rounds.value * power_of_two (MIN (self->channels, P2P_MAX));
+  guint  n = (guint) library->p2p_net_start.value;
+
+  if (n == 0)
+    n = power_of_two ((guint) ceil (rate / library->p2p_net_rate.value));
+  while (n > 1 && n * rounds > most)
+    n /= 2;
+  return n;
+}
+
 guint
 collective_graph_pair_channels (const CollectiveGraph *self)
 {
   guint n = 1;
 
   if (self->nic != NULL)
-    n = MAX ((guint) ceil (self->nic->bandwidth.value * self->n_cards / P2P_NET_RATE),
-             self->n_cards);
-  else if (self->hop == HOP_PCIE)
+    return net_pair_channels (self);
+  if (self->hop == HOP_PCIE)
     n = 2;
   else if (self->intra->kind == LINK_SWITCH)
     n = 2 * (guint) lround (self->intra->bandwidth.value / self->generation->pair_link);

@@ -22,11 +22,37 @@ timed_all_peers (const Timed *self)
   return self->graph->n_ranks - 1;
 }
 
+double
+timed_pair_chunk (const Timed *self)
+{
+  const CollectiveGraph *graph = self->graph;
+
+  if (graph->nic != NULL)
+    return timed_figure_or (&graph->nic->p2p_chunk, graph->library->chunk_p2p_net.value);
+  return graph->hop != HOP_NVLINK ? graph->library->chunk_p2p_net.value
+                                  : graph->library->chunk_p2p.value;
+}
+
 guint
 timed_one_peer (const Timed *self)
 {
   (void) self;
   return 1;
+}
+
+/* What a pair's channel carries whose copies take RATE: over the network chunk after chunk. */
+static double
+pair_rate (const Timed *self, double rate)
+{
+  const CollectiveGraph *graph = self->graph;
+  double                 chunk;
+
+  if (graph->nic == NULL || rate == 0)
+    return rate;
+  if (graph->nic->p2p_rate.value > 0)
+    return graph->nic->p2p_rate.value;
+  chunk = timed_pair_chunk (self);
+  return chunk / (chunk / rate + graph->library->p2p_gap.value);
 }
 
 /* B/s of data that one channel carries. 0: not limited. */
@@ -38,7 +64,7 @@ channel_rate (const Timed *self)
   double simple = timed_figure_or (&intra->channel_rate, generation->channel_rate);
 
   if (self->algorithm->peers != NULL)
-    return timed_figure_or (&intra->p2p_rate, simple);
+    return pair_rate (self, timed_figure_or (&intra->p2p_rate, simple));
   switch (self->protocol)
     {
     case PROTOCOL_LL:

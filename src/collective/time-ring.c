@@ -51,37 +51,45 @@ is_slowest_net (const Timed *self, const RingPace *pace)
   return graph->n_nodes > 1 && (graph->per_node == 1 || pace->net >= pace->intra);
 }
 
+/* The hop of the slowest edge, which follows the last byte whatever else runs. */
+static double
+last_hop (const Timed *self, const RingPace *pace)
+{
+  return is_slowest_net (self, pace) ? self->hop_net : self->hop_intra;
+}
+
 /*
- * The run of edges whose hops show: one that is hidden as far as its edge has time to spare
- * (steps.h).
+ * What the hops of a ring add, one a step, along the run of edges that gains most (steps.h).
+ *
+ * Between GPUs a connection holds two chunks at most (NCCL_STEPS slots of its buffer, four a
+ * chunk), and a chunk is passed on when it is there: ranks that could be faster keep the pace of
+ * the slowest edge, so no edge has time to spare in which a hop could hide. Public runs show it: 2
+ * to 64 nodes of 8 pay some 8 us a step at every size, where channels bind as where cards do
+ * (docs/collectives.md). The next loop's chunks follow without a pause: the hops are paid once.
+ *
+ * Between plain hosts every message has a buffer of its own, and a hop is hidden as far as its edge
+ * has time to spare.
  */
-static StepRun
-shown_run (const Timed *self, const RingPace *pace, double *shown)
+static double
+ring_hops (const Timed *self, const RingPace *pace)
 {
   const CollectiveGraph *graph = self->graph;
   guint                  steps = collective_ring_steps (self->kind, graph->n_ranks);
-  double                 each = self->bytes / steps;
+  double                 each = self->algorithm->hosts ? self->bytes / steps : 0;
   double                 intra = self->hop_intra - each * (pace->slowest - pace->intra);
   double                 net = self->hop_net - each * (pace->slowest - pace->net);
-  StepRun                run = step_ring_run (graph->n_nodes, graph->per_node, steps, intra, net);
-  double                 last = is_slowest_net (self, pace) ? self->hop_net : self->hop_intra;
 
-  *shown = run.intra * intra + run.net * net;
-  if (*shown > last)
-    return run;
-  *shown = last; /* the slowest edge's own, at the end */
-  return (StepRun){ 0, 0 };
+  return MAX (step_ring_exposed (graph->n_nodes, graph->per_node, steps, intra, net),
+              last_hop (self, pace));
 }
 
-/* S's bytes with every link to itself, and the hops that show then. */
+/* S's bytes with every link to itself, and the hops. */
 static double
 alone_seconds (const Timed *self, double cap)
 {
   RingPace pace = timed_ring_pace_alone (self, cap);
-  double   shown;
 
-  shown_run (self, &pace, &shown);
-  return self->bytes * pace.slowest + shown;
+  return self->bytes * pace.slowest + ring_hops (self, &pace);
 }
 
 /*
@@ -92,35 +100,27 @@ alone_seconds (const Timed *self, double cap)
 double
 timed_ring_hops (const Timed *self, const RingPace *pace, double cap)
 {
-  double shown, last = is_slowest_net (self, pace) ? self->hop_net : self->hop_intra;
+  double shown = ring_hops (self, pace);
 
-  shown_run (self, pace, &shown);
   if (!self->layout->ring.uneven)
     return shown;
-  return (shown + MAX (alone_seconds (self, cap) - self->bytes * pace->slowest, last)) / 2;
+  return (shown
+          + MAX (alone_seconds (self, cap) - self->bytes * pace->slowest, last_hop (self, pace)))
+         / 2;
 }
 
 /*
- * How much longer than its slowest resource takes a closed ring is spread out, s. The longest path
- * through its steps uses the slowest edges in some of them only, so when another operation takes
- * half of those, it grows by these steps' time and not by all transfers. Flowing for STEPS + (steps
- * on the other edges) times an item, instead of waiting first and flowing then, gives just that.
+ * How much longer than its slowest resource takes a ring is spread out, s: its hops. While they are
+ * under way its links wait, so another operation that takes half of a link makes the ring longer
+ * only by what no longer fits into these gaps. Flowing for all of the time at a lower rate, instead
+ * of waiting first and flowing then, gives just that.
  */
 double
 timed_ring_spread (const Timed *self, const RingPace *pace, double cap)
 {
-  const CollectiveGraph *graph = self->graph;
-  double                 item =
-      self->bytes * pace->slowest / MAX (collective_ring_steps (self->kind, graph->n_ranks), 1);
-  gboolean by_net = is_slowest_net (self, pace);
-  double   shown;
-  StepRun  run;
-
-  if (graph->n_nodes == 1 || graph->per_node == 1)
+  if (self->algorithm->hosts)
     return 0;
-  run = shown_run (self, pace, &shown);
-  return MIN ((by_net ? run.intra : run.net) * item,
-              timed_ring_hops (self, pace, cap) - (by_net ? self->hop_net : self->hop_intra));
+  return MAX (timed_ring_hops (self, pace, cap) - last_hop (self, pace), 0);
 }
 
 void

@@ -237,6 +237,9 @@ collective_predictor_cost (CollectivePredictor *self, guint row, CollectiveCost 
     return row_cluster (self, row)->reason;
   if (slot->plan == NULL)
     {
+      if (slot->options.library == NULL
+          || g_ascii_strcasecmp (slot->options.library, "unknown") == 0)
+        slot->options.library = cluster_usual_release (cluster);
       slot->plan = plan_ranks (slot, cluster, "ranks", FALSE);
       slot->concurrent = plan_ranks (slot, cluster, "beside", TRUE);
     }
