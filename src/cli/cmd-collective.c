@@ -254,6 +254,7 @@ run (const Common *common, const Arguments *arguments, ClusterOptions *cluster_w
   library = collective_config_options (config);
   cluster = cluster_new (cluster_wanted, profiles, &marks, diags);
   collective_config_check (config, profiles, option_mark (&library_marks, "nccl", NULL), diags);
+  collective_config_check_wishes (config, cluster, &library_marks, diags);
   option_marks_clear (&marks);
   option_marks_clear (&library_marks);
   return run_on (common, arguments, profiles, cluster, &library, &options, diags);

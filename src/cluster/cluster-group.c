@@ -105,6 +105,40 @@ load_parts (ClusterReader *reader, NodeGroup *group, const GroupRequest *request
   return diag_list_n_errors (reader->diags) == errors && group->gpu != NULL && group->intra != NULL;
 }
 
+/* FALSE after a diagnostic: the cards have no profile that says what they do under sockets. */
+static gboolean
+drive_through_sockets (ClusterReader *reader, NodeGroup *group)
+{
+  const SourceMark *mark = READER_MARK (reader, "nic_sockets", "nic", "node", "name");
+  if (!reader->cluster->nic_sockets || group->nic == NULL)
+    return TRUE;
+  if (group->nic->over_sockets == NULL)
+    {
+      diag_error (reader->diags, mark, "name a 'tcp-...' card, or leave 'nic_sockets' out",
+                  "nic '%s' does not say what it is over sockets", group->nic->id);
+      return FALSE;
+    }
+  g_free (group->nic_id);
+  group->nic_id = g_strdup (group->nic->over_sockets);
+  group->profile.nic = group->nic_id;
+  group->nic = profile_set_link (reader->profiles, group->nic_id, mark, reader->diags);
+  return group->nic != NULL;
+}
+
+/*
+ * Where nothing says how GPUs and cards hang, boards with an NVSwitch are taken to have a PCIe
+ * switch a GPU, with an uplink as fast as the GPU's own link. It is of no use to anything but
+ * access control.
+ */
+static void
+assume_switches (ClusterReader *reader, NodeGroup *group)
+{
+  if (!reader->cluster->pcie_acs || group->intra->kind != LINK_SWITCH)
+    return;
+  set_count (group, &group->profile.pcie_switches, group->gpus);
+  set_count (group, &group->profile.pcie_uplink, group->gpu->host_link.value);
+}
+
 static gboolean
 fill_group (ClusterReader *reader, NodeGroup *group, const GroupRequest *request)
 {
@@ -125,12 +159,15 @@ fill_group (ClusterReader *reader, NodeGroup *group, const GroupRequest *request
   group->override_source = g_strdup ("the scenario");
   group->gpus =
       request->gpus_per_node > 0 ? (guint) request->gpus_per_node : (guint) profile->gpus.value;
-  if (!load_parts (reader, group, request) || !check_shape (reader, group, node, generic))
+  if (!load_parts (reader, group, request) || !check_shape (reader, group, node, generic)
+      || !drive_through_sockets (reader, group))
     return FALSE;
+  if (generic)
+    assume_switches (reader, group);
   group->unplaced = generic;
   group->slots = generic ? group->gpus : (guint) profile->gpus.value;
   group->sockets = (guint) profile->sockets.value;
-  group->switches = (guint) profile->pcie_switches.value;
+  group->switches = (guint) group->profile.pcie_switches.value;
   group->upper = (guint) profile->pcie_upper.value;
   if (group->gpus != (guint) profile->gpus.value)
     set_count (group, &group->profile.gpus, group->gpus);

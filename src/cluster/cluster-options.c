@@ -152,6 +152,19 @@ const OptionSpec cluster_options[] = {
     .offset = OPTION (gpu_direct),
     .fallback = "auto",
     .help = "off = network traffic is staged in host memory" },
+  { .key = "pcie_acs",
+    .type = OPTION_BOOL,
+    .offset = OPTION (pcie_acs),
+    .fallback = "false",
+    .help = "PCIe access control (ACS) is on: traffic between devices under one switch goes up to "
+            "the root complex and down again",
+    .source = "NCCL troubleshooting guide, PCI Access Control Services" },
+  { .key = "nic_sockets",
+    .type = OPTION_BOOL,
+    .offset = OPTION (nic_sockets),
+    .fallback = "false",
+    .help = "the library drives the cards through sockets, as on Slingshot without its hook: the "
+            "profile that the card names as 'over_sockets'" },
   { 0 },
 };
 
@@ -465,6 +478,8 @@ cluster_read_options (Cluster *self, const ClusterOptions *options, ProfileSet *
   guint          errors = diag_list_n_errors (diags);
   ClusterOptions effective = { 0 };
   option_table_copy (cluster_options, options, &effective);
+  self->pcie_acs = options->pcie_acs;
+  self->nic_sockets = options->nic_sockets;
   self->groups = g_array_new (FALSE, FALSE, sizeof (NodeGroup));
   g_array_set_clear_func (self->groups, node_group_clear);
   if (effective.name != NULL)

@@ -72,6 +72,7 @@ struct _Cluster
   guint            n_nodes, n_gpus, n_cards;
   Fabric           fabric;
   gboolean         gpu_direct;
+  gboolean         pcie_acs, nic_sockets; /* of ClusterOptions */
   ClusterResource *resources;
   guint            n_resources;
   double          *speeds;    /* [n_gpus], or NULL when all are whole */

@@ -32,6 +32,8 @@ typedef struct
   gint64 routing_seed; /* of ecmp */
   char  *slow_nics;    /* "3.0:0.5": node.card and the fraction of its rate that is left */
   gint   gpu_direct;   /* ClusterGpuDirect */
+  gboolean pcie_acs;   /* access control: peer traffic under a PCIe switch goes up and down again */
+  gboolean nic_sockets; /* cards are driven through sockets instead of by their own interface */
 } ClusterOptions;
 
 typedef enum

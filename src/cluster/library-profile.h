@@ -44,9 +44,10 @@ typedef struct
   double pair_link;       /* B/s of one link, as channels of a pair are counted */
   double intra_speeds[LIBRARY_SPEEDS],
       inter_speeds[LIBRARY_SPEEDS]; /* B/s a channel that the search tries, descending, then 0 */
-  double split_many;     /* B/s of a channel from which more than four of them run as two each */
-  double collnet_direct; /* of CollNet direct's rate, what the choice takes it for */
-  double all_reduce_net_factor;            /* of a ring's latency: Simple, several nodes */
+  double split_many;  /* B/s of a channel from which more than four of them run as two each */
+  double double_from; /* between nodes few channels faster than this, B/s, are doubled; 0: never */
+  double collnet_direct;        /* of CollNet direct's rate, what the choice takes it for */
+  double all_reduce_net_factor; /* of a ring's latency: Simple, several nodes */
   gint64 nvls_channels, nvls_channels_net; /* thread blocks that NVLS runs on: one node, several */
   gint64 node_channels;                    /* thread blocks of a ring on one node of 8 GPUs */
   gboolean   ll128;                        /* the protocol is on by default */

@@ -171,6 +171,8 @@ typedef struct
   char  *links;  /* of a graph, as written */
   LinkGraph graph;
   gboolean  gpu_direct; /* networks: card reads GPU memory; otherwise staged through host memory */
+  char     *over_sockets; /* networks: id of the profile that stands for this card where the library
+                         drives it through sockets; NULL: none */
   gboolean  serial_exchange; /* networks of sockets: two hosts that send each other announced
                                 messages do so one after the other */
 } LinkProfile;

@@ -79,15 +79,19 @@ pcie_class (Attachment a, Attachment b)
   return a.socket == b.socket ? PATH_PHB : PATH_SYS;
 }
 
-/* Device to device over PCIe, without their own links. */
+/*
+ * Device to device over PCIe, without their own links. Under access control every switch hands what
+ * comes from below up to the root complex, which sends it down again.
+ */
 static void
 cross_pcie (Walk *walk, Attachment from, Attachment to)
 {
   const PathClass class_ = pcie_class (from, to);
+  const gboolean  straight = !walk->cluster->pcie_acs;
   widen (walk, class_);
-  if (class_ == PATH_PIX)
+  if (class_ == PATH_PIX && straight)
     return;
-  if (class_ == PATH_PXB)
+  if (class_ == PATH_PXB && straight)
     {
       walk_over (walk, RESOURCE_SWITCH_UP, (guint) from.pcie_switch);
       walk_over (walk, RESOURCE_SWITCH_DOWN, (guint) to.pcie_switch);

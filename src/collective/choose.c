@@ -56,7 +56,7 @@ static gboolean
 is_eligible (const Algorithm *algorithm, const CollectiveGraph *graph, double bytes,
              const CollectiveOptions *asked, gboolean even)
 {
-  return !algorithm->on_request && (!algorithm->in_switches || asked->collnet)
+  return !algorithm->on_request && (!algorithm->in_switches || asked->sharp)
          && algorithm_exists (algorithm, graph, even)
          && (asked->protocol == PROTOCOL_N
              || algorithm_has_protocol (algorithm, graph, asked->protocol))

@@ -21,8 +21,9 @@ struct _CollectivePlan
   CollectiveLayout *host_ring;            /* likewise: of the hosts' transport */
 };
 
-const CollectiveOptions collective_default_options = { ALGORITHM_N, PROTOCOL_N,    NULL, FALSE,
-                                                       FALSE,       TRANSPORT_GPU, NULL };
+const CollectiveOptions collective_default_options = { .algorithm = ALGORITHM_N,
+                                                       .protocol = PROTOCOL_N,
+                                                       .transport = TRANSPORT_GPU };
 
 /* ---- plans ----------------------------------------------------------------------------------- */
 
@@ -58,7 +59,7 @@ collective_plan_new (const Cluster *cluster, CollectiveKind kind, const guint32 
   members_init (&self->members, cluster, ranks, n_ranks);
   self->even = members_are_even (&self->members);
   collective_graph_init (&self->graph, cluster, &self->members,
-                         cluster_library (cluster, self->options.library));
+                         cluster_library (cluster, self->options.library), &self->options);
   return self;
 }
 

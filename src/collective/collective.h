@@ -15,6 +15,16 @@
 
 typedef struct _LayoutStore LayoutStore; /* layout-store.h */
 
+typedef enum
+{
+  NVLS_AUTO, /* where switches multicast */
+  NVLS_OFF,
+  NVLS_ON, /* the same, and it is an error where they do not */
+} NvlsUse;
+
+/* Channels that the library makes at most. */
+#define COLLECTIVE_MAX_CHANNELS 64
+
 /* How the library runs. Zeroed is not a default: take collective_default_options. */
 typedef struct
 {
@@ -22,13 +32,27 @@ typedef struct
   CollectiveProtocol  protocol;  /* PROTOCOL_N: the library's own choice */
   const char         *library;   /* NCCL's version, "2.28.9"; NULL or "unknown": the newest whose
                                     tables are known. Not copied */
-  gboolean  single_process; /* one process drives a node's GPUs: launches come one after another */
-  gboolean  collnet;    /* the network's switches reduce (SHARP), and the library may use them */
+  gboolean single_process; /* one process drives a node's GPUs: launches come one after another */
+  gboolean sharp;          /* the network's switches reduce, and the library may use them */
+  gboolean
+        collnet_refused; /* it was asked to, but they do not: it prepares channels as if they did */
+  gint  nvls;            /* NvlsUse */
+  guint channels;        /* thread blocks of a ring or tree; 0: by the library's search */
+  guint net_peer_channels; /* of a send/receive pair over the network; 0: by the library's rule */
+  guint qps;               /* queue pairs of a connection between cards; 0: the library's default */
+  gboolean  split_data;    /* each message is cut over them; else they take messages in turn */
+  gboolean  timed_calls; /* each call is timed by itself from the host, which issues it meanwhile */
   Transport transport;  /* of the hosts: one ring over their memories, whatever else is asked for */
   LayoutStore *layouts; /* that other plans of this thread left; NULL: none. Outlives the plan */
 } CollectiveOptions;
 
 extern const CollectiveOptions collective_default_options;
+
+/*
+ * NULL, or why the library cannot run on CLUSTER (NULL: any) as SELF says, such as contradictory
+ * wishes. Newly allocated.
+ */
+char *collective_options_refusal (const CollectiveOptions *self, const Cluster *cluster);
 
 /* Load of the whole operation on one resource, per byte of S. */
 typedef struct

@@ -26,7 +26,8 @@ communicator_bytes (const Cluster *cluster, const guint32 *ranks, guint n_ranks,
     return 0;
   members_init (&members, cluster, ranks, n_ranks);
   collective_graph_init (&graph, cluster, &members,
-                         cluster_library (cluster, options != NULL ? options->library : NULL));
+                         cluster_library (cluster, options != NULL ? options->library : NULL),
+                         options);
   pair = collective_graph_pair_channels (&graph);
   if (uses & COMMUNICATOR_COLLECTIVES)
     connections += graph.channels * (1 + 2.0 * (n_ranks - 1) / n_ranks);

@@ -2,6 +2,10 @@
 
 #define OPTION(member) G_STRUCT_OFFSET (CollectiveConfig, member)
 
+#define MAX_QPS 128 /* NCCL_IB_MAX_QPS */
+
+static const char *const nvls_uses[] = { "auto", "off", "on", NULL };
+
 const OptionSpec collective_options[] = {
   { .key = "algorithm",
     .type = OPTION_ENUM,
@@ -24,16 +28,70 @@ const OptionSpec collective_options[] = {
     .help = "version whose tuning tables choose, such as 2.28.9, or an alias in a profile of the "
             "library; unset or unknown = the newest known",
     .source = "NVIDIA/nccl src/graph/tuning.cc" },
+  { .key = "sharp",
+    .type = OPTION_BOOL,
+    .offset = OPTION (sharp),
+    .fallback = "false",
+    .help = "the network's switches reduce (SHARP), and NCCL may use them" },
   { .key = "collnet",
     .type = OPTION_BOOL,
     .offset = OPTION (collnet),
     .fallback = "false",
-    .help = "the network's switches reduce (SHARP), and NCCL may use them" },
+    .help = "the older name of 'sharp'" },
+  { .key = "collnet_refused",
+    .type = OPTION_BOOL,
+    .offset = OPTION (collnet_refused),
+    .fallback = "false",
+    .help = "CollNet is asked for and the switches refuse: NCCL has prepared its channels",
+    .source = "NCCL_COLLNET_ENABLE; NVIDIA/nccl src/graph/connect.cc" },
   { .key = "single_process",
     .type = OPTION_BOOL,
     .offset = OPTION (single_process),
     .fallback = "false",
     .help = "one process drives all GPUs of a node: launches come one after another" },
+  { .key = "nvls",
+    .type = OPTION_ENUM,
+    .choices = nvls_uses,
+    .offset = OPTION (nvls),
+    .fallback = "auto",
+    .help = "multicast in NVLink switches; on: an error where there is none",
+    .source = "NCCL_NVLS_ENABLE" },
+  { .key = "nchannels",
+    .type = OPTION_INT,
+    .offset = OPTION (nchannels),
+    .optional = TRUE,
+    .min = 1,
+    .max = COLLECTIVE_MAX_CHANNELS,
+    .help = "channels of rings and trees; unset = those of NCCL's search",
+    .source = "NCCL_MIN_NCHANNELS, NCCL_MAX_NCHANNELS" },
+  { .key = "nchannels_per_net_peer",
+    .type = OPTION_INT,
+    .offset = OPTION (nchannels_per_net_peer),
+    .optional = TRUE,
+    .min = 1,
+    .max = COLLECTIVE_MAX_CHANNELS,
+    .help = "channels of a send/receive pair over the network; unset = by NCCL's rule",
+    .source = "NCCL_NCHANNELS_PER_NET_PEER" },
+  { .key = "qps",
+    .type = OPTION_INT,
+    .offset = OPTION (qps),
+    .optional = TRUE,
+    .min = 1,
+    .max = MAX_QPS,
+    .help = "queue pairs of a connection between cards; unset = NCCL's default",
+    .source = "NCCL_IB_QPS_PER_CONNECTION" },
+  { .key = "split_data",
+    .type = OPTION_BOOL,
+    .offset = OPTION (split_data),
+    .fallback = "false",
+    .help = "messages are cut over the queue pairs; what that costs is not modelled",
+    .source = "NCCL_IB_SPLIT_DATA_ON_QPS" },
+  { .key = "timed_calls",
+    .type = OPTION_BOOL,
+    .offset = OPTION (timed_calls),
+    .fallback = "false",
+    .help = "each call is timed by itself, as torch.distributed's benchmarks do: the host's time "
+            "to issue it counts, the node profile's issue_collective" },
   { 0 },
 };
 
@@ -47,6 +105,20 @@ collective_config_check (const CollectiveConfig *self, ProfileSet *profiles, con
   return libraries == NULL || library_profile_check (libraries, self->nccl, mark, diags);
 }
 
+gboolean
+collective_config_check_wishes (const CollectiveConfig *self, const Cluster *cluster,
+                                const OptionMarks *marks, DiagList *diags)
+{
+  const CollectiveOptions options = collective_config_options (self);
+  g_autofree char        *reason = collective_options_refusal (&options, cluster);
+  const char             *key = self->collnet_refused ? "collnet_refused" : "nvls";
+
+  if (reason == NULL)
+    return TRUE;
+  diag_error (diags, option_mark (marks, key, NULL), NULL, "%s", reason);
+  return FALSE;
+}
+
 CollectiveOptions
 collective_config_options (const CollectiveConfig *self)
 {
@@ -57,7 +129,14 @@ collective_config_options (const CollectiveConfig *self)
   if (self->protocol > 0)
     options.protocol = (CollectiveProtocol) (self->protocol - 1);
   options.library = self->nccl;
-  options.collnet = self->collnet;
+  options.sharp = self->sharp || self->collnet;
+  options.collnet_refused = self->collnet_refused;
   options.single_process = self->single_process;
+  options.nvls = self->nvls;
+  options.channels = (guint) self->nchannels;
+  options.net_peer_channels = (guint) self->nchannels_per_net_peer;
+  options.qps = (guint) self->qps;
+  options.split_data = self->split_data;
+  options.timed_calls = self->timed_calls;
   return options;
 }

@@ -8,11 +8,16 @@
 
 typedef struct
 {
-  gint     algorithm; /* 0 = auto, else CollectiveAlgorithm + 1 */
-  gint     protocol;  /* 0 = auto, else CollectiveProtocol + 1 */
-  char    *nccl;      /* version; NULL = unknown */
-  gboolean collnet;
+  gint     algorithm;      /* 0 = auto, else CollectiveAlgorithm + 1 */
+  gint     protocol;       /* 0 = auto, else CollectiveProtocol + 1 */
+  char    *nccl;           /* version; NULL = unknown */
+  gboolean sharp, collnet; /* two names of one wish */
+  gboolean collnet_refused;
   gboolean single_process;
+  gint     nvls;                                   /* NvlsUse */
+  gint64   nchannels, nchannels_per_net_peer, qps; /* 0 = the library's own */
+  gboolean split_data;
+  gboolean timed_calls;
 } CollectiveConfig;
 
 extern const OptionSpec collective_options[];
@@ -23,6 +28,13 @@ extern const OptionSpec collective_options[];
  */
 gboolean collective_config_check (const CollectiveConfig *self, ProfileSet *profiles,
                                   const SourceMark *mark, DiagList *diags);
+
+/*
+ * FALSE after a diagnostic: SELF contradicts itself, or asks for what CLUSTER (NULL: not known) has
+ * not. MARKS: of its options, may be NULL.
+ */
+gboolean collective_config_check_wishes (const CollectiveConfig *self, const Cluster *cluster,
+                                         const OptionMarks *marks, DiagList *diags);
 
 /* The same for collective_plan_new; `library` borrows from SELF. */
 CollectiveOptions collective_config_options (const CollectiveConfig *self);

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "cluster/library-profile.h"
+#include "collective/collective.h"
 #include "collective/members-private.h"
 
 typedef struct
@@ -27,10 +27,19 @@ typedef struct
   guint                    searched; /* channels of the search ... */
   double                   speed;    /* ... and B/s of each */
   guint                    channels; /* thread blocks that run: the search's channels twice */
+  guint    channels_asked;           /* NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS; 0: neither */
+  guint    net_peer_channels;        /* NCCL_NCHANNELS_PER_NET_PEER; 0: by the library's rule */
+  guint    qps;                      /* NCCL_IB_QPS_PER_CONNECTION; 0: the library's default */
+  gboolean split_data;               /* NCCL_IB_SPLIT_DATA_ON_QPS */
+  gboolean nvls_off;                 /* NCCL_NVLS_ENABLE=0 */
+  gboolean collnet;                  /* NCCL_COLLNET_ENABLE: its channels are made */
+  gboolean timed_calls;              /* each call is timed by itself ... */
+  double   issue;                    /* ... s of host time of it, where it is */
 } CollectiveGraph;
 
+/* OPTIONS may be NULL. */
 void collective_graph_init (CollectiveGraph *self, const Cluster *cluster, const Members *members,
-                            const LibraryProfile *library);
+                            const LibraryProfile *library, const CollectiveOptions *options);
 
 /* Thread blocks that one send/receive pair is spread over at most. */
 guint collective_graph_pair_channels (const CollectiveGraph *self);

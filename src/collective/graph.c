@@ -8,10 +8,10 @@
 #define PCIE_GRAPH_RATE (24 / 31.5) /* the search takes PCIe 4 x16 for 24 GB/s */
 #define NET_GRAPH_RATE  0.96        /* and 200 Gbit/s for 24 GB/s */
 #define MAX_SEARCHED    32
-#define MAX_CHANNELS    64
 #define SPLIT_RATE      25e9 /* channels at this rate and above run as two of half the rate ... */
 #define SPLIT_FEW       4    /* ... where there are no more of them */
 #define P2P_MAX         32
+#define FEW_CHANNELS    16 /* fewer of them, if fast, are doubled between nodes */
 
 /*
  * B/s that the search gives one GPU inside the node: into the switch, or over all links to its
@@ -104,7 +104,27 @@ split_and_double (CollectiveGraph *self)
       self->searched *= 2;
       self->speed /= 2;
     }
-  self->channels = MIN (2 * self->searched, MAX_CHANNELS);
+  self->channels = MIN (2 * self->searched, COLLECTIVE_MAX_CHANNELS);
+}
+
+/*
+ * Between nodes more thread blocks than two a channel of the search (src/graph/connect.cc,
+ * ncclTopoPostset): half as many again where CollNet was asked for and the links of a node are
+ * faster than its cards; twice where few channels are fast. What was asked for by number stands.
+ */
+static void
+add_channels (CollectiveGraph *self)
+{
+  const double cards = self->searched * self->speed;
+  const double fast = self->generation->double_from;
+
+  if (self->n_nodes > 1 && self->collnet && self->per_node > 1 && self->inside > cards)
+    self->channels += self->channels / 2;
+  if (self->n_nodes > 1 && fast > 0 && self->speed > fast && self->channels < FEW_CHANNELS)
+    self->channels *= 2;
+  self->channels = MIN (self->channels, COLLECTIVE_MAX_CHANNELS);
+  if (self->channels_asked > 0)
+    self->channels = self->channels_asked;
 }
 
 static guint
@@ -219,16 +239,19 @@ search_one (CollectiveGraph *self, const Cluster *cluster, const Members *member
   self->generation = library_profile_generation (self->library, self->gpu);
   self->hop = self->per_node == 1 || is_nvlink (self) ? HOP_NVLINK : HOP_PCIE;
   self->inside = intra_rate (self);
-  self->nvls =
-      self->intra->kind == LINK_SWITCH && self->generation->nvls_channels > 0 && self->per_node > 2;
+  self->nvls = self->intra->kind == LINK_SWITCH && self->generation->nvls_channels > 0
+               && self->per_node > 2 && !self->nvls_off;
   self->staged = self->nic != NULL && !self->hosts && is_staged (cluster, members, node);
   self->ll128 = self->hop == HOP_NVLINK && self->generation->ll128 && !self->staged
                 && (self->nic == NULL || is_near (self, cluster, members, node));
+  if (self->timed_calls)
+    self->issue = cluster_node_profile (cluster, node->node)->issue_collective.value;
   if (self->nic == NULL)
     search_node (self);
   else
     search_network (self);
   split_and_double (self);
+  add_channels (self);
 }
 
 /* Below 0 where A is less than B. */
@@ -285,6 +308,7 @@ take_worst (CollectiveGraph *self, const CollectiveGraph *other)
   self->generation = MAX (self->generation, other->generation); /* the older: listed later */
   self->hop = MAX (self->hop, other->hop);
   self->nvls &= other->nvls;
+  self->issue = MAX (self->issue, other->issue);
   self->staged |= other->staged;
   self->ll128 &= other->ll128;
   self->searched = MIN (self->searched, other->searched);
@@ -306,15 +330,23 @@ are_alike (const Cluster *cluster, const Members *members, const MemberNode *a, 
 
 void
 collective_graph_init (CollectiveGraph *self, const Cluster *cluster, const Members *members,
-                       const LibraryProfile *library)
+                       const LibraryProfile *library, const CollectiveOptions *options)
 {
-  CollectiveGraph same = {
-    .library = library,
-    .n_ranks = members->n_gpus,
-    .n_nodes = members->n_nodes,
-    .per_node = 1,
-    .n_cards = members->n_nodes > 1 ? fewest_cards (cluster, members) : 0,
-    .hosts = members_are_hosts (members, cluster),
+  const CollectiveOptions *asked = options != NULL ? options : &collective_default_options;
+  CollectiveGraph          same = {
+             .library = library,
+             .n_ranks = members->n_gpus,
+             .n_nodes = members->n_nodes,
+             .per_node = 1,
+             .n_cards = members->n_nodes > 1 ? fewest_cards (cluster, members) : 0,
+             .hosts = members_are_hosts (members, cluster),
+             .channels_asked = asked->channels,
+             .net_peer_channels = asked->net_peer_channels,
+             .qps = asked->qps,
+             .split_data = asked->split_data,
+             .nvls_off = asked->nvls == NVLS_OFF,
+             .collnet = asked->sharp || asked->collnet_refused,
+             .timed_calls = asked->timed_calls,
   };
 
   for (guint i = 0; i < members->n_nodes; i++)

@@ -45,6 +45,7 @@ collective_time (const CollectiveGraph *graph, CollectiveKind kind, CollectiveCh
       graph->gpu->kernel_latency.value + graph->intra->launch.value
       + algorithm->latency (&self, cost->channels, cost->rate_cap)
       + (algorithm->fill != NULL ? algorithm->fill (&self, cost->channels, cost->rate_cap) : 0);
+  cost->latency += graph->issue;
   if (options->single_process)
     cost->latency += cost->channels * graph->library->process_channel.value;
   links = bytes * layout->link_seconds_per_byte * cost->service_scale;

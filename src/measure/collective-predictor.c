@@ -236,6 +236,8 @@ collective_predictor_cost (CollectivePredictor *self, guint row, CollectiveCost 
   if (cluster == NULL)
     return row_cluster (self, row)->reason;
   if (slot->plan == NULL)
+    slot->reason = collective_options_refusal (&slot->options, cluster);
+  if (slot->plan == NULL && slot->reason == NULL)
     {
       if (slot->options.library == NULL
           || g_ascii_strcasecmp (slot->options.library, "unknown") == 0)

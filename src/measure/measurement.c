@@ -300,54 +300,119 @@ measurement_table_load (const char *file, BadRows bad_rows, DiagList *diags)
 
 /* ---- words of the environment ---------------------------------------------------------------- */
 
-static gboolean
-turn_off_gpu_direct (ClusterOptions *cluster)
+/*
+ * What a word sets: an option of the library or of the cluster, by the key and the value that a
+ * scenario would have. KEY NULL: nothing, the traffic is the same.
+ */
+static const struct
 {
-  const OptionSpec    *spec = option_table_find (cluster_options, "gpu_direct");
+  const char       *word;
+  const OptionSpec *table;
+  const char       *key, *value;
+} plain_words[] = {
+  { "single-process", collective_options, "single_process", "true" },
+  { "nvls=0", collective_options, "nvls", "off" },
+  { "nvls=1", collective_options, "nvls", "on" },
+  { "sharp", collective_options, "sharp", "true" },
+  { "collnet=1", collective_options, "collnet_refused", "true" },
+  { "split-data", collective_options, "split_data", "true" },
+  { "torch", collective_options, "timed_calls", "true" },
+  { "no-gpudirect", cluster_options, "gpu_direct", "off" },
+  { "acs-on", cluster_options, "pcie_acs", "on" },
+  { "no-cxi-hook", cluster_options, "nic_sockets", "true" },
+  { "in-place", NULL, NULL, NULL },
+  { "out-of-place", NULL, NULL, NULL },
+  { "collnet=0", NULL, NULL, NULL }, /* NCCL's default */
+};
+
+/* Words with a value: keys of the library. */
+static const struct
+{
+  const char *prefix, *key;
+} valued_words[] = {
+  { "nchannels=", "nchannels" },
+  { "nchannels_per_net_peer=", "nchannels_per_net_peer" },
+  { "qps=", "qps" },
+};
+
+/* Words that say which ranks: measurement_group. */
+static const char *const groups[] = { "ranks=", "beside=" };
+
+/* FALSE where KEY of TABLE has no such value. */
+static gboolean
+set_option (const OptionSpec *table, gpointer structure, const char *key, const char *value)
+{
   g_autoptr (DiagList) diags = diag_list_new ();
 
-  return spec != NULL && option_set (spec, cluster, "off", NULL, diags);
+  return *value != '\0' && option_set_key (table, structure, key, value, NULL, diags);
 }
 
-/* NULL, or why WORD cannot be followed. */
-static char *
-apply_word (const char *word, CollectiveOptions *options, ClusterOptions *cluster)
+/* As 1 + its index what "algo=..." or "proto=..." names among N NAMES; FALSE where it is none. */
+static gboolean
+set_choice (gint *choice, const char *const *names, guint n, const char *word)
 {
-  gboolean known = TRUE;
+  guint found = name_find_loosely (names, n, strchr (word, '=') + 1);
 
+  *choice = (gint) found + 1;
+  return found < n;
+}
+
+/* FALSE where WORD cannot be followed. */
+static gboolean
+apply_word (const char *word, CollectiveConfig *config, ClusterOptions *cluster)
+{
   if (g_str_has_prefix (word, "algo="))
-    {
-      options->algorithm = collective_algorithm_parse (word + strlen ("algo="));
-      known = options->algorithm != ALGORITHM_N;
-    }
-  else if (g_str_has_prefix (word, "proto="))
-    {
-      options->protocol = collective_protocol_parse (word + strlen ("proto="));
-      known = options->protocol != PROTOCOL_N;
-    }
-  else if (strcmp (word, "single-process") == 0)
-    options->single_process = TRUE;
-  else if (strcmp (word, "no-gpudirect") == 0)
-    known = turn_off_gpu_direct (cluster);
-  else
-    known = strcmp (word, "in-place") == 0 || strcmp (word, "out-of-place") == 0
-            || g_str_has_prefix (word, "ranks=") || g_str_has_prefix (word, "beside=");
-  return known ? NULL : g_strdup_printf ("unknown word '%s' in 'env'", word);
+    return set_choice (&config->algorithm, COLLECTIVE_ALGORITHM_NAMES, ALGORITHM_N, word);
+  if (g_str_has_prefix (word, "proto="))
+    return set_choice (&config->protocol, COLLECTIVE_PROTOCOL_NAMES, PROTOCOL_N, word);
+  for (guint i = 0; i < G_N_ELEMENTS (plain_words); i++)
+    if (strcmp (plain_words[i].word, word) == 0)
+      return plain_words[i].key == NULL
+             || set_option (plain_words[i].table,
+                            plain_words[i].table == cluster_options ? (gpointer) cluster : config,
+                            plain_words[i].key, plain_words[i].value);
+  for (guint i = 0; i < G_N_ELEMENTS (valued_words); i++)
+    if (g_str_has_prefix (word, valued_words[i].prefix))
+      return set_option (collective_options, config, valued_words[i].key,
+                         word + strlen (valued_words[i].prefix));
+  for (guint i = 0; i < G_N_ELEMENTS (groups); i++)
+    if (g_str_has_prefix (word, groups[i]))
+      return TRUE;
+  return FALSE;
+}
+
+/* A second word about the same thing: one of them is not how the run was. */
+static gboolean
+is_said_again (char *const *said, guint n, const char *word)
+{
+  const gsize length = strcspn (word, "=") + 1;
+
+  for (guint i = 0; i < n; i++)
+    if (strncmp (said[i], word, length) == 0 && strcmp (said[i], word) != 0
+        && strchr (word, '=') != NULL && !g_str_has_prefix (word, "ranks=")
+        && !g_str_has_prefix (word, "beside="))
+      return TRUE;
+  return FALSE;
 }
 
 char *
 measurement_environment (const Measurement *self, CollectiveOptions *options,
                          ClusterOptions *cluster)
 {
-  g_auto (GStrv) words = g_strsplit_set (self->env, " ;\t", -1);
-  char          *reason = NULL;
+  g_auto (GStrv)   said = g_strsplit_set (self->env, " ;\t", -1);
+  CollectiveConfig config = { 0 };
+  char            *reason = NULL;
 
-  *options = collective_default_options;
+  option_table_defaults (collective_options, &config);
+  for (guint i = 0; said[i] != NULL && reason == NULL; i++)
+    if (*said[i] != '\0' && !apply_word (said[i], &config, cluster))
+      reason = g_strdup_printf ("unknown word '%s' in 'env'", said[i]);
+    else if (is_said_again (said, i, said[i]))
+      reason = g_strdup_printf ("'%s' in 'env' contradicts an earlier word", said[i]);
+  *options = collective_config_options (&config);
   options->library = self->library;
-  for (guint i = 0; words[i] != NULL && reason == NULL; i++)
-    if (*words[i] != '\0')
-      reason = apply_word (words[i], options, cluster);
-  return reason;
+  option_table_clear (collective_options, &config);
+  return reason != NULL ? reason : collective_options_refusal (options, NULL);
 }
 
 /* Appends "3" or "4-7"; FALSE where TEXT is neither, or names a rank that is none or is taken. */

@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "collective/config.h"
 #include "replay/replay.h"
 
 typedef enum
@@ -67,6 +68,15 @@ GPtrArray *measurement_table_load (const char *file, BadRows bad_rows, DiagList 
  *   algo=ring proto=simple   forced choice
  *   single-process           one process drives all GPUs of a node
  *   no-gpudirect             cards do not read GPU memory
+ *   nvls=0, nvls=1           multicast in NVLink switches is off; on
+ *   sharp                    the network's switches reduce
+ *   collnet=1                that was asked for in vain
+ *   nchannels=16             channels of rings and trees
+ *   nchannels_per_net_peer=4 channels of a send/receive pair over the network
+ *   qps=8, split-data        queue pairs of a connection; messages are cut over them
+ *   torch                    torch.distributed's benchmark: each call is timed by itself
+ *   acs-on                   peer traffic over PCIe goes up to the root complex
+ *   no-cxi-hook              the cards are driven through sockets
  *   in-place, out-of-place   nothing: the same traffic
  *   ranks=0,4-6              these ranks only, in group order
  *   beside=0-3               a second communicator of these ranks runs the same at the same time

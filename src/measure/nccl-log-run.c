@@ -92,6 +92,31 @@ set_choice (char **choice, gboolean known, const char *name, const char *value,
   *choice = g_strdup (value);
 }
 
+/* TRUE where variable NAME stands in `env` as a word with its value; 2 of NVLS is the default. */
+static gboolean
+add_numbered (LogRun *self, const char *name, const char *value)
+{
+  static const struct
+  {
+    const char *variable, *word, *same;
+  } numbered[] = {
+    { "NCCL_NVLS_ENABLE", "nvls", "2" },
+    { "NCCL_NCHANNELS_PER_NET_PEER", "nchannels_per_net_peer", "-1" },
+    { "NCCL_IB_QPS_PER_CONNECTION", "qps", "" },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (numbered); i++)
+    if (strcmp (name, numbered[i].variable) == 0)
+      {
+        g_autofree char *word = g_strdup_printf ("%s=%s", numbered[i].word, value);
+
+        if (strcmp (value, numbered[i].same) != 0)
+          log_run_add_word (self, word);
+        return TRUE;
+      }
+  return FALSE;
+}
+
 void
 log_run_set_variable (LogRun *self, const char *name, const char *value, const SourceMark *mark,
                       DiagList *diags)
@@ -112,6 +137,10 @@ log_run_set_variable (LogRun *self, const char *name, const char *value, const S
     log_run_add_word (self, "no-gpudirect");
   else if (strcmp (name, "NCCL_P2P_DISABLE") == 0 && *word != '0')
     log_run_add_word (self, "no-p2p");
+  else if (strcmp (name, "NCCL_IB_SPLIT_DATA_ON_QPS") == 0 && *word != '0')
+    log_run_add_word (self, "split-data");
+  else if (add_numbered (self, name, word))
+    return;
   else if (strcmp (name, "NCCL_MAX_NCHANNELS") == 0 || strcmp (name, "NCCL_MAX_CTAS") == 0)
     log_run_add_word (self, channels);
 }

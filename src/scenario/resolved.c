@@ -121,6 +121,20 @@ find_model (const Resolution *self, ModelShape *shape, DiagList *diags)
                         scenario_marks (scenario, model_options), diags);
 }
 
+/* A step's host program has each call's cost already. */
+static gboolean
+check_calls (const Resolution *self, DiagList *diags)
+{
+  if (!self->scenario->collective.timed_calls)
+    return TRUE;
+  diag_error (
+      diags, option_mark (scenario_marks (self->scenario, collective_options), "timed_calls", NULL),
+      "the host's time to issue them counts anyway: issue_collective of the node or of the "
+      "framework",
+      "'timed_calls' is of collectives alone: the calls of a training step are not timed");
+  return FALSE;
+}
+
 /* All errors that can be told in one pass. */
 static gboolean
 resolve (Resolution *self, DiagList *diags)
@@ -134,6 +148,10 @@ resolve (Resolution *self, DiagList *diags)
   ok = collective_config_check (
       &self->scenario->collective, self->view.profiles,
       option_mark (scenario_marks (self->scenario, collective_options), "nccl", NULL), diags);
+  ok = collective_config_check_wishes (&self->scenario->collective, self->cluster,
+                                       scenario_marks (self->scenario, collective_options), diags)
+       && ok;
+  ok = check_calls (self, diags) && ok;
   ok = find_framework (self, diags) && ok;
   ok = resolved_settle_batch (self, diags) && ok;
   ok = find_model (self, &shape, diags) && resolved_make_workloads (self, &shape, diags) && ok

@@ -607,7 +607,7 @@ check_seed (guint32 seed, guint laid[ALGORITHM_N])
   if (n > 1)
     {
       members_init (&members, cluster, ranks, n);
-      collective_graph_init (&graph, cluster, &members, cluster_library (cluster, NULL));
+      collective_graph_init (&graph, cluster, &members, cluster_library (cluster, NULL), NULL);
       for (guint kind = 0; kind < COLLECTIVE_N_KINDS; kind++)
         for (guint algorithm = 0; algorithm < ALGORITHM_N; algorithm++)
           {

@@ -343,7 +343,7 @@ START_TEST (test_estimate)
   cluster = fixture_cluster (&fixture);
   ranks = fixture_all (cluster);
   members_init (&members, cluster, ranks, cluster_n_gpus (cluster));
-  collective_graph_init (&graph, cluster, &members, cluster_library (cluster, NULL));
+  collective_graph_init (&graph, cluster, &members, cluster_library (cluster, NULL), NULL);
   asked.algorithm = cases[_i].algorithm;
   if (asked.algorithm != ALGORITHM_N)
     asked.protocol = cases[_i].protocol;
@@ -378,7 +378,7 @@ START_TEST (test_forced)
   cost = cost_of (cluster, COLLECTIVE_ALL_GATHER, 1 << 30, &options);
   ck_assert_int_eq (cost.algorithm, ALGORITHM_RING);
   options.algorithm = ALGORITHM_N;
-  options.collnet = TRUE;
+  options.sharp = TRUE;
   cost = cost_of (cluster, COLLECTIVE_ALL_REDUCE, 4 << 20, &options);
   ck_assert (cost.algorithm == ALGORITHM_COLLNET_DIRECT
              || cost.algorithm == ALGORITHM_COLLNET_CHAIN);

@@ -204,6 +204,57 @@ predicted (const char *env, char **reason)
   return *reason == NULL ? cost.time : 0;
 }
 
+/* The words of the library and of its hosts, each as the option of that name. */
+START_TEST (test_more_words)
+{
+  static const char text[] = "nvls=0 sharp nchannels=12 nchannels_per_net_peer=4 qps=8 split-data"
+                             " torch acs-on no-cxi-hook";
+  static const struct
+  {
+    const char *env, *reason;
+  } bad[] = {
+    { "nchannels=0", "unknown word 'nchannels=0' in 'env'" },
+    { "nchannels=65", "unknown word 'nchannels=65' in 'env'" },
+    { "nchannels=", "unknown word 'nchannels=' in 'env'" },
+    { "qps=0", "unknown word 'qps=0' in 'env'" },
+    { "nchannels_per_net_peer=x", "unknown word 'nchannels_per_net_peer=x' in 'env'" },
+    { "nvls=2", "unknown word 'nvls=2' in 'env'" },
+    { "algo=auto", "unknown word 'algo=auto' in 'env'" },
+    { "nvls=0 nvls=1", "'nvls=1' in 'env' contradicts an earlier word" },
+    { "qps=1 qps=2", "'qps=2' in 'env' contradicts an earlier word" },
+    { "nvls=0 algo=nvls", "'nvls' is asked for, but NVLS is off" },
+    { "collnet=1 sharp",
+      "the switches cannot both reduce ('sharp') and refuse to ('collnet' asked for in vain)" },
+    { "nvls=1", "NVLS is on, but no switch multicasts between 'cpu-host' over 'none'" },
+    { "no-cxi-hook", "nic 'lan-100m' does not say what it is over sockets" },
+  };
+  Measurement       row = { .library = (char *) "unknown", .env = (char *) text };
+  ClusterOptions    cluster = { 0 };
+  CollectiveOptions options;
+
+  ck_assert_ptr_null (measurement_environment (&row, &options, &cluster));
+  ck_assert_int_eq (options.nvls, NVLS_OFF);
+  ck_assert (options.sharp && !options.collnet_refused);
+  ck_assert_uint_eq (options.channels, 12);
+  ck_assert_uint_eq (options.net_peer_channels, 4);
+  ck_assert_uint_eq (options.qps, 8);
+  ck_assert (options.split_data && options.timed_calls);
+  ck_assert (cluster.pcie_acs && cluster.nic_sockets);
+  row.env = (char *) "collnet=1 nvls=1 qps=1 qps=1";
+  cluster = (ClusterOptions){ 0 };
+  ck_assert_ptr_null (measurement_environment (&row, &options, &cluster));
+  ck_assert (options.collnet_refused && !options.sharp && options.nvls == NVLS_ON);
+  ck_assert (!cluster.pcie_acs && !cluster.nic_sockets);
+  for (guint i = 0; i < G_N_ELEMENTS (bad); i++)
+    {
+      g_autofree char *reason = NULL;
+
+      predicted (bad[i].env, &reason);
+      ck_assert_pstr_eq (reason, bad[i].reason);
+    }
+}
+END_TEST
+
 /*
  * Three of five hosts, and two groups that share one: 2 steps of 1 MiB at 12.5 MB/s x 0.9564, 160
  * KiB of others' and 3 latencies each, a call.
@@ -290,6 +341,7 @@ main (void)
   tcase_add_test (tests, test_rows);
   tcase_add_test (tests, test_sizes);
   tcase_add_test (tests, test_environment);
+  tcase_add_test (tests, test_more_words);
   tcase_add_test (tests, test_groups);
   tcase_add_test (tests, test_bad_input);
   tcase_add_test (tests, test_csv);

@@ -1,0 +1,308 @@
+/*
+ * Asserts what the settings of the library and of its hosts change, by rule and by arithmetic done
+ * by hand: channels (NVIDIA/nccl src/graph/connect.cc), multicast, the host's part of a timed call,
+ * access control on PCIe, cards driven through sockets; and which wishes are refused. Not asserted:
+ * agreement with measurements, and what queue pairs do.
+ */
+#include "fixture.h"
+
+typedef struct
+{
+  const char       *gpu, *intra, *nic;
+  guint             nodes, gpus;
+  CollectiveOptions asked;
+  guint             channels;
+} ChannelCase;
+
+#define RING .algorithm = ALGORITHM_RING, .protocol = PROTOCOL_SIMPLE
+
+static Cluster *
+cluster_by_parts (Fixture *fixture, const ChannelCase *one)
+{
+  fixture_init (fixture, NULL, one->nodes);
+  fixture->options.gpus_per_node = one->gpus;
+  fixture->options.gpu = g_strdup (one->gpu);
+  fixture->options.intra = g_strdup (one->intra);
+  fixture->options.nic = g_strdup (one->nodes > 1 ? one->nic : NULL);
+  fixture->options.nics = one->nodes > 1 ? (gint64) one->gpus : -1;
+  return fixture_cluster (fixture);
+}
+
+static CollectiveCost
+cost_of (const Cluster *cluster, CollectiveKind kind, double bytes,
+         const CollectiveOptions *options)
+{
+  g_autofree guint32        *ranks = fixture_all (cluster);
+  g_autoptr (CollectivePlan) plan =
+      collective_plan_new (cluster, kind, ranks, cluster_n_gpus (cluster), options);
+  CollectiveCost cost;
+
+  collective_plan_cost (plan, bytes, &cost);
+  cost.loads = NULL;
+  return cost;
+}
+
+/*
+ * 8 cards of 400 Gbit/s are 8 channels of the search at 48 GB/s, twice that run: 16. CollNet adds
+ * half, granted or not, but not on one node, not with one GPU a node, and not where the GPUs' links
+ * are as slow as the cards. 2 cards of 800 Gbit/s are 2 x 96, split 4 x 48, doubled 8, and because
+ * 48 is more than 45 doubled again; with CollNet 12, then 24; on GPUs before Hopper nothing is. A
+ * number that is asked for stands.
+ */
+static const ChannelCase channel_cases[] = {
+  { "b200-sxm-180", "nvlink5-switch", "ib-ndr-400", 4, 8, { RING }, 16 },
+  { "b200-sxm-180", "nvlink5-switch", "ib-ndr-400", 4, 8, { RING, .collnet_refused = TRUE }, 24 },
+  { "b200-sxm-180", "nvlink5-switch", "ib-ndr-400", 4, 8, { RING, .sharp = TRUE }, 24 },
+  { "b200-sxm-180", "nvlink5-switch", "ib-ndr-400", 4, 8, { RING, .nvls = NVLS_OFF }, 16 },
+  { "b200-sxm-180", "nvlink5-switch", "ib-ndr-400", 4, 8, { RING, .channels = 5 }, 5 },
+  { "b200-sxm-180",
+    "nvlink5-switch",
+    "ib-ndr-400",
+    4,
+    8,
+    { RING, .sharp = TRUE, .channels = 64 },
+    64 },
+  { "b200-sxm-180", "nvlink5-switch", "none", 1, 8, { RING }, 32 },
+  { "b200-sxm-180", "nvlink5-switch", "none", 1, 8, { RING, .sharp = TRUE }, 32 },
+  { "h100-sxm-80", "none", "ib-ndr-400", 4, 1, { RING }, 4 },
+  { "h100-sxm-80", "none", "ib-ndr-400", 4, 1, { RING, .sharp = TRUE }, 4 },
+  { "b200-sxm-180", "nvlink5-switch", "ib-xdr-800", 4, 2, { RING }, 16 },
+  { "b200-sxm-180", "nvlink5-switch", "ib-xdr-800", 4, 2, { RING, .sharp = TRUE }, 24 },
+  { "h100-sxm-80", "nvlink4-switch", "ib-ndr-400", 4, 2, { RING }, 8 },
+  { "a100-sxm-80", "nvlink3-switch", "ib-ndr-400", 4, 2, { RING }, 8 },
+  { "t4-16", "pcie3", "ib-hdr-200", 4, 4, { RING, .sharp = TRUE }, 8 },
+};
+
+START_TEST (test_channels)
+{
+  const ChannelCase  *one = &channel_cases[_i];
+  Fixture             fixture;
+  g_autoptr (Cluster) cluster = cluster_by_parts (&fixture, one);
+  const guint channels = cost_of (cluster, COLLECTIVE_ALL_REDUCE, 1e10, &one->asked).channels;
+
+  ck_assert_msg (channels == one->channels, "case %d: %u channels, expected %u", _i, channels,
+                 one->channels);
+  g_clear_pointer (&cluster, cluster_free);
+  fixture_clear (&fixture);
+}
+END_TEST
+
+/* More channels carry more where channels bind, and never less. */
+START_TEST (test_channels_carry)
+{
+  const ChannelCase   few = { "b200-sxm-180", "nvlink5-switch", "ib-ndr-400", 4, 8, { RING }, 16 };
+  Fixture             fixture;
+  g_autoptr (Cluster) cluster = cluster_by_parts (&fixture, &few);
+  CollectiveOptions   options = few.asked;
+  double              before = INFINITY;
+
+  for (options.channels = 1; options.channels <= COLLECTIVE_MAX_CHANNELS; options.channels++)
+    {
+      const double time = cost_of (cluster, COLLECTIVE_ALL_GATHER, 8e9, &options).time;
+
+      ck_assert_double_le (time, before * (1 + 1e-12));
+      if (options.channels == 2)
+        ck_assert_double_lt (time, 0.6 * before);
+      before = time;
+    }
+  g_clear_pointer (&cluster, cluster_free);
+  fixture_clear (&fixture);
+}
+END_TEST
+
+/* Off: neither NVLS nor its trees, chosen or asked for; on: what is chosen anyway. */
+START_TEST (test_multicast)
+{
+  for (guint nodes = 1; nodes <= 2; nodes++)
+    {
+      Fixture             fixture;
+      g_autoptr (Cluster) cluster = NULL;
+      CollectiveOptions   options = collective_default_options;
+      CollectiveAlgorithm own = nodes == 1 ? ALGORITHM_NVLS : ALGORITHM_NVLS_TREE;
+
+      fixture_init (&fixture, "dgx-h100", nodes);
+      cluster = fixture_cluster (&fixture);
+      options.nvls = NVLS_ON;
+      ck_assert_int_eq (cost_of (cluster, COLLECTIVE_ALL_REDUCE, 1e9, &options).algorithm, own);
+      options.nvls = NVLS_OFF;
+      for (double bytes = 8; bytes < 1e10; bytes *= 8)
+        ck_assert_int_ne (cost_of (cluster, COLLECTIVE_ALL_REDUCE, bytes, &options).algorithm, own);
+      options.algorithm = own;
+      ck_assert_int_ne (cost_of (cluster, COLLECTIVE_ALL_REDUCE, 1e9, &options).algorithm, own);
+      g_clear_pointer (&cluster, cluster_free);
+      fixture_clear (&fixture);
+    }
+}
+END_TEST
+
+/* A call that is timed by itself takes the host's 15 us more, at every size and step by step. */
+START_TEST (test_timed_calls)
+{
+  Fixture             fixture;
+  g_autoptr (Cluster) cluster = NULL;
+  CollectiveOptions   options = collective_default_options;
+
+  fixture_init (&fixture, "dgx-h100", 2);
+  cluster = fixture_cluster (&fixture);
+  ck_assert_double_eq (cluster_node_profile (cluster, 0)->issue_collective.value, 15e-6);
+  for (double bytes = 8; bytes < 1e10; bytes *= 8)
+    {
+      CollectiveCost without, with;
+
+      options.timed_calls = FALSE;
+      without = cost_of (cluster, COLLECTIVE_ALL_GATHER, bytes, &options);
+      options.timed_calls = TRUE;
+      with = cost_of (cluster, COLLECTIVE_ALL_GATHER, bytes, &options);
+      ck_assert_double_eq_tol (with.time - without.time, 15e-6, 1e-12);
+      ck_assert_double_eq_tol (with.latency - without.latency, 15e-6, 1e-12);
+    }
+  g_clear_pointer (&cluster, cluster_free);
+  fixture_clear (&fixture);
+}
+END_TEST
+
+/* What one GPU exchanges with another node puts on its switch's uplink. */
+static double
+uplink_payload (Fixture *fixture, guint32 peer, ResourceKind kind)
+{
+  g_autoptr (Cluster) cluster = fixture_cluster (fixture);
+  const guint32       ranks[] = { 0, peer };
+  g_autoptr (Laid)    plan = laid_new (cluster, COLLECTIVE_SEND_RECV, ranks, 2, ALGORITHM_N);
+
+  return plan_sum (plan, cluster, kind, 0);
+}
+
+/*
+ * A GPU and its card under one switch: nothing goes up. Under access control what the GPU sends
+ * goes up and down on its way to the card, and what the card receives on its way to the GPU: 2 S
+ * each way. By parts the same holds for boards with an NVSwitch, which are taken to have switches.
+ * The switch of 4 A100 joined all to all is not known: nothing.
+ */
+START_TEST (test_access_control)
+{
+  static const ChannelCase parts[] = {
+    { "h100-sxm-80", "nvlink4-switch", "ib-ndr-400", 2, 8, { RING }, 0 },
+    { "a100-sxm-40", "nvlink3-mesh", "ib-hdr-200", 2, 4, { RING }, 0 },
+  };
+  const double expected[] = { 2, 0 };
+  Fixture      fixture;
+
+  fixture_init (&fixture, "dgx-h100", 2);
+  ck_assert_double_eq (uplink_payload (&fixture, 8, RESOURCE_SWITCH_UP), 0);
+  fixture.options.pcie_acs = TRUE;
+  assert_near (uplink_payload (&fixture, 8, RESOURCE_SWITCH_UP), 2);
+  assert_near (uplink_payload (&fixture, 8, RESOURCE_SWITCH_DOWN), 2);
+  fixture_clear (&fixture);
+  for (guint i = 0; i < G_N_ELEMENTS (parts); i++)
+    {
+      cluster_free (cluster_by_parts (&fixture, &parts[i]));
+      ck_assert_double_eq (uplink_payload (&fixture, parts[i].gpus, RESOURCE_SWITCH_UP), 0);
+      fixture.options.pcie_acs = TRUE;
+      assert_near (uplink_payload (&fixture, parts[i].gpus, RESOURCE_SWITCH_UP), expected[i]);
+      fixture_clear (&fixture);
+    }
+}
+END_TEST
+
+/* The card's profile names another, staged in host memory; one that names none is refused. */
+START_TEST (test_sockets)
+{
+  const ChannelCase slingshot = {
+    "a100-sxm-40", "nvlink3-mesh", "slingshot-200", 2, 4, { RING }, 0
+  };
+  Fixture              fixture;
+  g_autoptr (Cluster)  with = cluster_by_parts (&fixture, &slingshot);
+  g_autoptr (Cluster)  without = NULL;
+  g_autoptr (DiagList) diags = diag_list_new ();
+
+  fixture.options.nic_sockets = TRUE;
+  without = fixture_cluster (&fixture);
+  ck_assert_str_eq (cluster_nic_profile (without, 0)->id, "tcp-200");
+  ck_assert_double_eq (cluster_nic_profile (without, 0)->bandwidth.value,
+                       cluster_nic_profile (with, 0)->bandwidth.value);
+  ck_assert (cluster_gpu_card_is_direct (with, 0, 0));
+  ck_assert (!cluster_gpu_card_is_direct (without, 0, 0));
+  g_free (fixture.options.nic);
+  fixture.options.nic = g_strdup ("ib-hdr-200");
+  ck_assert_ptr_null (cluster_new (&fixture.options, fixture.profiles, NULL, diags));
+  ck_assert_str_eq (diag_list_first_message (diags),
+                    "nic 'ib-hdr-200' does not say what it is over sockets");
+  g_clear_pointer (&with, cluster_free);
+  g_clear_pointer (&without, cluster_free);
+  fixture_clear (&fixture);
+}
+END_TEST
+
+/* NODE: NULL, any. */
+static void
+assert_refused (const CollectiveOptions *options, const char *node, const char *reason)
+{
+  Fixture             fixture;
+  g_autoptr (Cluster) cluster = NULL;
+  g_autofree char    *said = NULL;
+
+  fixture_init (&fixture, node, 2);
+  cluster = node != NULL ? fixture_cluster (&fixture) : NULL;
+  said = collective_options_refusal (options, cluster);
+  ck_assert_pstr_eq (said, reason);
+  g_clear_pointer (&cluster, cluster_free);
+  fixture_clear (&fixture);
+}
+
+START_TEST (test_refusals)
+{
+  CollectiveOptions options = collective_default_options;
+
+  assert_refused (&options, "dgx-a100", NULL);
+  options.nvls = NVLS_ON;
+  assert_refused (&options, "dgx-h100", NULL);
+  assert_refused (&options, NULL, NULL);
+  assert_refused (&options, "dgx-a100",
+                  "NVLS is on, but no switch multicasts between 'a100-sxm-80' over "
+                  "'nvlink3-switch'");
+  assert_refused (&options, "mn5-acc",
+                  "NVLS is on, but no switch multicasts between 'h100-sxm-64' over 'nvlink4-mesh'");
+  options.nvls = NVLS_OFF;
+  options.algorithm = ALGORITHM_NVLS_TREE;
+  assert_refused (&options, NULL, "'nvls_tree' is asked for, but NVLS is off");
+  options.algorithm = ALGORITHM_COLLNET_CHAIN;
+  assert_refused (&options, "dgx-h100", NULL);
+  options.collnet_refused = TRUE;
+  assert_refused (&options, NULL,
+                  "'collnet_chain' is asked for, but the switches refuse to reduce");
+  options.sharp = TRUE;
+  assert_refused (&options, NULL,
+                  "the switches cannot both reduce ('sharp') and refuse to ('collnet' asked for in "
+                  "vain)");
+}
+END_TEST
+
+static Suite *
+wishes_suite (void)
+{
+  Suite *suite = suite_create ("wishes");
+  TCase *library = tcase_create ("library"), *hosts = tcase_create ("hosts");
+
+  tcase_add_loop_test (library, test_channels, 0, G_N_ELEMENTS (channel_cases));
+  tcase_add_test (library, test_channels_carry);
+  tcase_add_test (library, test_multicast);
+  tcase_add_test (library, test_timed_calls);
+  tcase_add_test (library, test_refusals);
+  tcase_add_test (hosts, test_access_control);
+  tcase_add_test (hosts, test_sockets);
+  suite_add_tcase (suite, library);
+  suite_add_tcase (suite, hosts);
+  return suite;
+}
+
+int
+main (void)
+{
+  SRunner *runner = srunner_create (wishes_suite ());
+  int      failed;
+
+  srunner_run_all (runner, CK_ENV);
+  failed = srunner_ntests_failed (runner);
+  srunner_free (runner);
+  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
