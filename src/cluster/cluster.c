@@ -4,6 +4,7 @@
 
 /* GPUs joined all to all whose cards are taken to hang under the sockets, where nothing is said. */
 #define BRIDGED_GPUS 4
+#define PCIE4_X16    31.5e9 /* B/s a direction */
 
 /* ---- layout of one node ---------------------------------------------------------------------- */
 
@@ -199,15 +200,23 @@ is_behind_bridge (const NodeGroup *group, guint card)
   return cluster_attach_card (group, card).pcie_switch < 0;
 }
 
+/* How much faster than those of PCIe 4 the host's links are. */
+static double
+host_generation (const NodeGroup *group)
+{
+  return MAX (group->gpu->host_link.value / PCIE4_X16, 1);
+}
+
 /* A card's own, or what the host bridge lets through of its rate. */
 static double
 card_efficiency (const NodeGroup *group, guint card)
 {
   double own = group->nic->efficiency.value;
+  double bridge = group->profile.host_bridge_rate.value;
 
   if (!is_behind_bridge (group, card))
     return own;
-  return MIN (own, group->profile.host_bridge_rate.value / group->nic->bandwidth.value);
+  return MIN (own, bridge * host_generation (group) / group->nic->bandwidth.value);
 }
 
 static void

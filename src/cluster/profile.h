@@ -147,7 +147,10 @@ typedef struct
    * a time (docs/collectives.md). 0: the library's own table for the GPU's generation.
    */
   Figure hop_ll, hop_ll128, hop_simple; /* s a step of a ring or tree over the hop, by protocol */
-  Figure start_ll128, start_simple;     /* networks: of a ring or tree between nodes, once, s */
+  Figure post_ll, post_ll128, post_simple; /* networks: least time of any step of a ring that goes
+                                              over them, s: the proxies' posting keeps all ranks at
+                                              its pace */
+  Figure start_ll128, start_simple;        /* networks: of a tree between nodes, once, s */
   Figure ll_rate;      /* B/s of data under LL: of one channel; networks: of a node's proxies */
   Figure ll128_rate;   /* B/s of data of one channel under LL128 */
   Figure channel_rate; /* the same under Simple */

@@ -88,6 +88,12 @@ ring_stepped (const Timed *self, guint n_channels, double cap)
   return timed_ring_hops (self, &pace, cap) - timed_ring_spread (self, &pace, cap);
 }
 
+static StepParameters
+ring_hops (const Timed *self)
+{
+  return (StepParameters){ .hop_intra = timed_ring_hop_intra (self), .hop_net = self->hop_net };
+}
+
 /* No edge is faster than the slowest (time-ring.c). */
 static double
 ring_step_cap (const Timed *self, double cap)
@@ -115,8 +121,7 @@ chunk (const Timed *self, guint n_channels)
   .protocols =                                                                                     \
       PROTOCOL_BIT (PROTOCOL_LL) | PROTOCOL_BIT (PROTOCOL_LL128) | PROTOCOL_BIT (PROTOCOL_SIMPLE), \
   .believed_rate = believed_rate, .edges = EDGES_ARE_RINGS, .connects_rings = TRUE,                \
-  .channels = channels, .carried = timed_passed_on, .rate_cap = timed_channel_cap,                 \
-  .hops = timed_link_hops, .chunk = chunk
+  .channels = channels, .carried = timed_passed_on, .rate_cap = timed_channel_cap, .chunk = chunk
 
 const Algorithm algorithm_ring = { BOTH,
                                    .kinds = KINDS_OF_RINGS,
@@ -126,6 +131,7 @@ const Algorithm algorithm_ring = { BOTH,
                                    .spread = timed_spread_ring,
                                    .bound = timed_ring_bound,
                                    .stepped = ring_stepped,
+                                   .hops = ring_hops,
                                    .step_cap = ring_step_cap,
                                    .build = step_build_ring };
 
@@ -136,4 +142,5 @@ const Algorithm algorithm_chain = { BOTH,
                                     .latency = chain_latency,
                                     .bound = timed_chain_bound,
                                     .stepped = timed_chain_hops,
+                                    .hops = timed_link_hops,
                                     .build = step_build_chain };

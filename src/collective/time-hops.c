@@ -65,6 +65,25 @@ timed_hop_across (const Timed *self)
   return net_hop (self, ALGORITHM_TREE);
 }
 
+double
+timed_ring_hop_intra (const Timed *self)
+{
+  const LinkProfile *nic = self->graph->nic;
+  double             stock = self->graph->library->post[self->protocol];
+
+  if (nic == NULL)
+    return self->hop_intra;
+  switch (self->protocol)
+    {
+    case PROTOCOL_LL:
+      return MAX (self->hop_intra, timed_figure_or (&nic->post_ll, stock));
+    case PROTOCOL_LL128:
+      return MAX (self->hop_intra, timed_figure_or (&nic->post_ll128, stock));
+    default:
+      return MAX (self->hop_intra, timed_figure_or (&nic->post_simple, stock));
+    }
+}
+
 StepParameters
 timed_link_hops (const Timed *self)
 {

@@ -32,7 +32,8 @@ double timed_wire_scale (CollectiveProtocol protocol);
 double timed_base (const Timed *self); /* paid once, by the library's tables */
 double timed_link_hop_intra (const Timed *self);
 double timed_link_hop_net (const Timed *self);
-double timed_hop_across (const Timed *self); /* between nodes, of rings with one rank a node */
+double timed_ring_hop_intra (const Timed *self); /* of a ring: no less than the cards' posting */
+double timed_hop_across (const Timed *self);     /* between nodes, of rings with one rank a node */
 double timed_net_start (const Timed *self);
 StepParameters timed_link_hops (const Timed *self);
 
@@ -44,7 +45,7 @@ guint  timed_channels (const Timed *self); /* by the protocol's threads, on all 
 guint  timed_all_peers (const Timed *self);
 guint  timed_one_peer (const Timed *self);
 double timed_pair_chunk (const Timed *self); /* bytes that a pair's channel passes on at once */
-double timed_passed_on (const Timed *self); /* bytes that a rank passes on, per byte of S */
+double timed_passed_on (const Timed *self);  /* bytes that a rank passes on, per byte of S */
 double timed_unaligned_cap (const Timed *self, double cap);
 double timed_channel_cap (const Timed *self, guint channels);
 

@@ -55,7 +55,7 @@ is_slowest_net (const Timed *self, const RingPace *pace)
 static double
 last_hop (const Timed *self, const RingPace *pace)
 {
-  return is_slowest_net (self, pace) ? self->hop_net : self->hop_intra;
+  return is_slowest_net (self, pace) ? self->hop_net : timed_ring_hop_intra (self);
 }
 
 /*
@@ -76,8 +76,9 @@ ring_hops (const Timed *self, const RingPace *pace)
   const CollectiveGraph *graph = self->graph;
   guint                  steps = collective_ring_steps (self->kind, graph->n_ranks);
   double                 each = self->algorithm->hosts ? self->bytes / steps : 0;
-  double                 intra = self->hop_intra - each * (pace->slowest - pace->intra);
-  double                 net = self->hop_net - each * (pace->slowest - pace->net);
+  double hop = self->algorithm->hosts ? self->hop_intra : timed_ring_hop_intra (self);
+  double intra = hop - each * (pace->slowest - pace->intra);
+  double net = self->hop_net - each * (pace->slowest - pace->net);
 
   return MAX (step_ring_exposed (graph->n_nodes, graph->per_node, steps, intra, net),
               last_hop (self, pace));
