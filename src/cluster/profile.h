@@ -150,7 +150,6 @@ typedef struct
   Figure post_ll, post_ll128, post_simple; /* networks: least time of any step of a ring that goes
                                               over them, s: the proxies' posting keeps all ranks at
                                               its pace */
-  Figure start_ll128, start_simple;        /* networks: of a tree between nodes, once, s */
   Figure ll_rate;      /* B/s of data under LL: of one channel; networks: of a node's proxies */
   Figure ll128_rate;   /* B/s of data of one channel under LL128 */
   Figure channel_rate; /* the same under Simple */
@@ -159,8 +158,10 @@ typedef struct
                           the network's plug-in sets it; 0: as the library does */
   Figure peer_latency; /* networks: of the host's proxy for each further remote peer of an
                           all-to-all, s */
-  Figure staged_rate;  /* networks: the same where data is staged in host memory */
-  Figure sockets;      /* networks of sockets: connections that share a channel's data */
+  Figure sharp_efficiency;  /* networks: of a card whose switches reduce, against bandwidth; 0: as
+                              elsewhere */
+  Figure staged_rate;       /* networks: the same where data is staged in host memory */
+  Figure sockets;           /* networks of sockets: connections that share a channel's data */
   Figure duplex_efficiency; /* networks: of each direction while both are in use */
   Figure eager_limit; /* networks of sockets: bytes of the longest message that plain hosts send
                          without announcing it (btl_tcp_eager_limit); 0: its default */

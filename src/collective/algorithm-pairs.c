@@ -67,14 +67,19 @@ latency (const Timed *self, guint channels, double cap)
   return timed_base (self) + batches * net_hop (self);
 }
 
-/* A pair's chunk is copied into a buffer and out of it again. */
+/*
+ * A pair's chunk is copied into a buffer and out of it again. Over the network a channel's first
+ * chunk is copied before its card begins, while other pairs' are on their way.
+ */
 static double
 fill (const Timed *self, guint channels, double cap)
 {
   double part = self->bytes * timed_passed_on (self) / channels;
-  double chunk = timed_pair_chunk (self);
+  double chunk = timed_pair_chunk (self), rate = timed_pair_copy_rate (self);
 
   (void) cap;
+  if (self->graph->nic != NULL && rate > 0)
+    return MIN (part, chunk) / rate;
   return MIN (part, chunk) / MAX (part, 1) * self->bytes * self->layout->link_seconds_per_byte;
 }
 

@@ -18,9 +18,9 @@ believed_rate (const CollectiveGraph *graph, CollectiveKind kind, CollectiveProt
 {
   const LibraryGeneration *generation = graph->generation;
   const guint              n = collective_graph_case (graph);
-  double                   all = graph->searched * graph->speed;
-  double                   bus = MIN (0.92 * all, graph->searched * generation->tree_simple[n]);
-  gint                     size = bytes >= 64 ? (gint) log2 (bytes / 64) : 0;
+  double all = graph->searched * graph->speed * (graph->n_nodes == 2 ? graph->raised : 1);
+  double bus = MIN (0.92 * all, graph->searched * generation->tree_simple[n]);
+  gint   size = bytes >= 64 ? (gint) log2 (bytes / 64) : 0;
 
   (void) kind;
   if (protocol == PROTOCOL_LL)
@@ -70,7 +70,7 @@ static double
 latency (const Timed *self, guint channels, double cap)
 {
   (void) channels, (void) cap;
-  return timed_base (self) + timed_net_start (self) + tree_hops (self);
+  return timed_base (self) + tree_hops (self);
 }
 
 static double

@@ -94,6 +94,25 @@ search_network (CollectiveGraph *self)
   self->speed = MIN (first_speed (self->generation->inter_speeds, card), card);
 }
 
+/*
+ * Of two nodes only half of a tree's traffic crosses, and of switches that reduce as little, so the
+ * search goes on to faster channels inside nodes, to twice those between them as far as links carry
+ * it; not for rings (src/graph/search.cc, the second pass of ncclTopoCompute).
+ */
+static double
+raise_trees (const CollectiveGraph *self)
+{
+  const double *speeds = self->generation->inter_speeds;
+  double        best = self->speed;
+  guint         n = 0;
+
+  while (speeds[n] > 0)
+    n++;
+  while (n-- > 0 && best < 2 * self->speed && self->searched * speeds[n] <= self->inside)
+    best = MAX (best, speeds[n]);
+  return best / self->speed;
+}
+
 static void
 split_and_double (CollectiveGraph *self)
 {
@@ -250,6 +269,7 @@ search_one (CollectiveGraph *self, const Cluster *cluster, const Members *member
     search_node (self);
   else
     search_network (self);
+  self->raised = self->n_nodes > 1 && self->per_node > 1 ? raise_trees (self) : 1;
   split_and_double (self);
   add_channels (self);
 }
@@ -313,6 +333,7 @@ take_worst (CollectiveGraph *self, const CollectiveGraph *other)
   self->ll128 &= other->ll128;
   self->searched = MIN (self->searched, other->searched);
   self->speed = MIN (self->speed, other->speed);
+  self->raised = MIN (self->raised, other->raised);
   self->channels = MIN (self->channels, other->channels);
 }
 

@@ -89,23 +89,3 @@ timed_link_hops (const Timed *self)
 {
   return (StepParameters){ .hop_intra = self->hop_intra, .hop_net = self->hop_net };
 }
-
-/*
- * What rings and trees between nodes take before their first chunk has arrived, beyond hops: once,
- * whatever their length. 2 to 16 nodes of 8 GPUs show 170 to 200 us under Simple alike.
- */
-double
-timed_net_start (const Timed *self)
-{
-  if (self->graph->nic == NULL)
-    return 0;
-  switch (self->protocol)
-    {
-    case PROTOCOL_LL128:
-      return self->graph->nic->start_ll128.value;
-    case PROTOCOL_SIMPLE:
-      return self->graph->nic->start_simple.value;
-    default:
-      return 0;
-    }
-}

@@ -34,7 +34,6 @@ double timed_link_hop_intra (const Timed *self);
 double timed_link_hop_net (const Timed *self);
 double timed_ring_hop_intra (const Timed *self); /* of a ring: no less than the cards' posting */
 double timed_hop_across (const Timed *self);     /* between nodes, of rings with one rank a node */
-double timed_net_start (const Timed *self);
 StepParameters timed_link_hops (const Timed *self);
 
 /* ---- rates; 0 is no limit -------------------------------------------------------------------- */
@@ -44,8 +43,9 @@ guint  timed_channels_of (const Timed *self, double floor_bytes, guint most);
 guint  timed_channels (const Timed *self); /* by the protocol's threads, on all that are there */
 guint  timed_all_peers (const Timed *self);
 guint  timed_one_peer (const Timed *self);
-double timed_pair_chunk (const Timed *self); /* bytes that a pair's channel passes on at once */
-double timed_passed_on (const Timed *self);  /* bytes that a rank passes on, per byte of S */
+double timed_pair_chunk (const Timed *self);     /* bytes that a pair's channel passes on at once */
+double timed_pair_copy_rate (const Timed *self); /* B/s at which it copies them */
+double timed_passed_on (const Timed *self);      /* bytes that a rank passes on, per byte of S */
 double timed_unaligned_cap (const Timed *self, double cap);
 double timed_channel_cap (const Timed *self, guint channels);
 

@@ -40,12 +40,22 @@ timed_one_peer (const Timed *self)
   return 1;
 }
 
-/* What a pair's channel carries whose copies take RATE: over the network chunk after chunk. */
+double
+timed_pair_copy_rate (const Timed *self)
+{
+  const LinkProfile *intra = self->graph->intra;
+
+  return timed_figure_or (
+      &intra->p2p_rate,
+      timed_figure_or (&intra->channel_rate, self->graph->generation->channel_rate));
+}
+
+/* What a pair's channel carries: over the network chunk after chunk. */
 static double
-pair_rate (const Timed *self, double rate)
+pair_rate (const Timed *self)
 {
   const CollectiveGraph *graph = self->graph;
-  double                 chunk;
+  double                 rate = timed_pair_copy_rate (self), chunk;
 
   if (graph->nic == NULL || rate == 0)
     return rate;
@@ -64,7 +74,7 @@ channel_rate (const Timed *self)
   double simple = timed_figure_or (&intra->channel_rate, generation->channel_rate);
 
   if (self->algorithm->peers != NULL)
-    return pair_rate (self, timed_figure_or (&intra->p2p_rate, simple));
+    return pair_rate (self);
   switch (self->protocol)
     {
     case PROTOCOL_LL:
