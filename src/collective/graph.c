@@ -224,9 +224,9 @@ is_staged (const Cluster *cluster, const Members *members, const MemberNode *nod
 
 /*
  * Whether LL128 may go between nodes: NCCL trusts the order of 128-byte stores up to PXB, and on
- * newer GPUs over PXN (src/graph/tuning.cc). Of clusters by parts boards with an
- * NVSwitch or a card a GPU are taken to have PCIe switches for their cards, boards of GPUs joined
- * all to all that share cards to reach them through root complexes.
+ * newer GPUs over PXN (src/graph/tuning.cc). Of clusters by parts boards with an NVSwitch are taken
+ * to have PCIe switches for their cards, and so are boards of these newer GPUs; older boards of GPUs
+ * joined all to all to reach them through root complexes.
  */
 static gboolean
 is_near (const CollectiveGraph *self, const Cluster *cluster, const Members *members,
@@ -235,7 +235,7 @@ is_near (const CollectiveGraph *self, const Cluster *cluster, const Members *mem
   PathClass farthest = self->generation->ll128_over_pxn ? PATH_PXN : PATH_PXB;
 
   if (cluster_node_is_unplaced (cluster, node->node))
-    return self->intra->kind != LINK_MESH || self->n_cards >= node->n;
+    return self->intra->kind != LINK_MESH || self->generation->ll128_over_pxn;
   for (guint i = 0; i < node->n; i++)
     {
       guint gpu = members->gpus[node->first + i];

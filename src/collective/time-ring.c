@@ -111,17 +111,25 @@ timed_ring_hops (const Timed *self, const RingPace *pace, double cap)
 }
 
 /*
- * How much longer than its slowest resource takes a ring is spread out, s: its hops. While they are
- * under way its links wait, so another operation that takes half of a link makes the ring longer
- * only by what no longer fits into these gaps. Flowing for all of the time at a lower rate, instead
- * of waiting first and flowing then, gives just that.
+ * How much longer than its slowest resource takes a ring is spread out, s. When another operation
+ * takes half of the slowest edges, the others get time to spare, and their hops hide in it.
+ * Flowing for these hops' time too, at a lower rate, instead of waiting first and flowing then,
+ * gives just that.
  */
 double
 timed_ring_spread (const Timed *self, const RingPace *pace, double cap)
 {
-  if (self->algorithm->hosts)
+  const CollectiveGraph *graph = self->graph;
+  guint                  steps = collective_ring_steps (self->kind, graph->n_ranks);
+  StepRun                run;
+
+  if (graph->n_nodes == 1 || graph->per_node == 1)
     return 0;
-  return MAX (timed_ring_hops (self, pace, cap) - last_hop (self, pace), 0);
+  run = step_ring_run (graph->n_nodes, graph->per_node, steps, timed_ring_hop_intra (self),
+                       self->hop_net);
+  return CLAMP (timed_ring_hops (self, pace, cap) - last_hop (self, pace), 0,
+                (is_slowest_net (self, pace) ? run.intra : run.net) * self->bytes * pace->slowest
+                    / MAX (steps, 1));
 }
 
 void

@@ -250,8 +250,8 @@ END_TEST
 
 /*
  * LL128 goes between nodes only where cards hang near their GPUs: one switch (dgx-a100) or none
- * (perlmutter); by parts an NVSwitch board has such switches, 4 GPUs joined all to all have not.
- * Inside a node nothing changes.
+ * (perlmutter); by parts an NVSwitch board has such switches, 4 A100 joined all to all have not,
+ * 4 H100 have. Inside a node nothing changes.
  */
 START_TEST (test_near_cards)
 {
@@ -265,7 +265,8 @@ START_TEST (test_near_cards)
     { "perlmutter", NULL, NULL, 4, 4, FALSE },
     { "perlmutter", NULL, NULL, 1, 4, TRUE },
     { NULL, "h100-sxm-80", "nvlink4-switch", 4, 8, TRUE },
-    { NULL, "h100-sxm-64", "nvlink4-mesh", 4, 4, FALSE },
+    { NULL, "a100-sxm-64", "nvlink3-mesh", 4, 4, FALSE },
+    { NULL, "h100-sxm-64", "nvlink4-mesh", 4, 4, TRUE },
     { NULL, "h100-sxm-64", "nvlink4-mesh", 1, 4, TRUE },
   };
   CollectiveOptions   options = collective_default_options;
@@ -499,7 +500,7 @@ layouts_suite (void)
   tcase_add_test (bytes, test_pat);
   tcase_add_loop_test (choice, test_choice, 0, 7);
   tcase_add_loop_test (choice, test_estimate, 0, 13);
-  tcase_add_loop_test (choice, test_near_cards, 0, 6);
+  tcase_add_loop_test (choice, test_near_cards, 0, 7);
   tcase_add_test (choice, test_forced);
   tcase_add_test (choice, test_channels_follow_size);
   tcase_add_test (choice, test_one_process);
