@@ -140,28 +140,29 @@ port (const Timed *self)
  * times, of which the slowest is in the bandwidth term already.
  */
 static double
-fill_of (const Timed *self, double levels)
+fill_of (const Timed *self, double levels, double cap)
 {
-  RingPace alone = timed_ring_pace_alone (self, 0);
+  RingPace alone = timed_ring_pace_alone (self, cap);
+  double   pace = MAX (self->layout->link_seconds_per_byte, cap > 0 ? 1 / cap : 0);
 
   if (self->kind != COLLECTIVE_ALL_REDUCE)
     return 0;
   return self->bytes / MAX (ceil (self->bytes / MAX (chunk (self, 0), 1)), 1)
-         * MAX (2 * port (self) + levels * alone.net - self->layout->link_seconds_per_byte, 0);
+         * MAX (2 * port (self) + levels * alone.net - pace, 0);
 }
 
 static double
 fill_inside (const Timed *self, guint channels, double cap)
 {
-  (void) channels, (void) cap;
-  return fill_of (self, 0);
+  (void) channels;
+  return fill_of (self, 0, cap);
 }
 
 static double
 fill_across (const Timed *self, guint channels, double cap)
 {
-  (void) channels, (void) cap;
-  return fill_of (self, timed_tree_stages (self));
+  (void) channels;
+  return fill_of (self, timed_tree_stages (self), cap);
 }
 
 static double

@@ -70,7 +70,6 @@ struct _Algorithm
   double (*stepped) (const Timed *self, guint channels, double cap); /* part of latency and fill
                                                                         that steps spend; NULL: 0 */
   StepParameters (*hops) (const Timed *self); /* NULL: their hops are a part of the launch */
-  double (*step_cap) (const Timed *self, double cap); /* B/s of S of every edge; NULL: CAP */
   double (*chunk) (const Timed *self, guint channels);
   void (*build) (StepBuild *build);
 };

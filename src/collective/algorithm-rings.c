@@ -91,17 +91,9 @@ ring_stepped (const Timed *self, guint n_channels, double cap)
 static StepParameters
 ring_hops (const Timed *self)
 {
-  return (StepParameters){ .hop_intra = timed_ring_hop_intra (self), .hop_net = self->hop_net };
-}
-
-/* No edge is faster than the slowest (time-ring.c). */
-static double
-ring_step_cap (const Timed *self, double cap)
-{
-  RingPace pace =
-      self->layout->ring.uneven ? timed_ring_pace_alone (self, cap) : timed_ring_pace (self, cap);
-
-  return 1 / pace.slowest;
+  return (StepParameters){ .hop_intra = timed_ring_hop_intra (self),
+                           .hop_net = self->hop_net,
+                           .credits = timed_ring_credits (self) };
 }
 
 static double
@@ -132,7 +124,6 @@ const Algorithm algorithm_ring = { BOTH,
                                    .bound = timed_ring_bound,
                                    .stepped = ring_stepped,
                                    .hops = ring_hops,
-                                   .step_cap = ring_step_cap,
                                    .build = step_build_ring };
 
 const Algorithm algorithm_chain = { BOTH,

@@ -146,10 +146,36 @@ build_lanes (StepBuild *self, guint n_items, guint lag)
   add_waits (self, lag);
 }
 
+/*
+ * A connection holds two chunks (NCCL_STEPS slots of its buffer, four a chunk): a rank sends the
+ * next one when its receiver, which passes on in step i what it got in step i - 1, has passed on
+ * the one before the last.
+ */
+static void
+add_credits (StepBuild *self)
+{
+  const GArray *edges = self->source->edges->edges;
+
+  for (guint first = 0, end; first < edges->len; first = end)
+    {
+      end = ring_end (edges, first);
+      for (guint i = first; i < end; i++)
+        {
+          guint next = i + 1 < end ? i + 1 : first;
+
+          if (next != i
+              && g_array_index (edges, LayEdge, i).to == g_array_index (edges, LayEdge, next).from)
+            step_program_add_wait (self->program, next, i, 1);
+        }
+    }
+}
+
 void
 step_build_ring (StepBuild *self)
 {
   build_lanes (self, collective_ring_steps (self->source->kind, self->source->n_ranks), 1);
+  if (self->source->parameters->credits == 2)
+    add_credits (self);
 }
 
 void

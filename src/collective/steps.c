@@ -165,6 +165,15 @@ step_ring_run (guint nodes, guint per_node, guint steps, double intra, double ne
 }
 
 double
+step_ring_credits (guint nodes, guint per_node, guint steps, StepClass intra, StepClass net)
+{
+  const guint  less = steps / 2, more = steps - less;
+  const double a = intra.item + intra.hop, b = net.item + net.hop;
+
+  return nodes == 1 || per_node == 1 ? 0 : more * MAX (a, b) + less * MIN (a, b);
+}
+
+double
 step_ring_exposed (guint nodes, guint per_node, guint steps, double intra, double net)
 {
   return run_gain (step_ring_run (nodes, per_node, steps, intra, net), intra, net);

@@ -73,6 +73,7 @@ typedef struct
   double hop_intra, hop_net; /* s, from the end of a transfer to its arrival */
   double rate_cap;           /* B/s of S that the channels carry at most; 0 = no such limit */
   double chunk;              /* bytes of S that pass a pipeline at once, on all channels; > 0 */
+  guint  credits;            /* chunks that a connection of a ring holds; 0: any number */
 } StepParameters;
 
 void collective_plan_step_parameters (CollectivePlan *plan, double bytes,
@@ -95,6 +96,21 @@ StepProgram *collective_plan_steps (CollectivePlan *plan, double bytes);
  * itself. INTRA and NET are a_e - (w - w_e) of the two classes of edges; at least one is >= 0.
  */
 double step_ring_exposed (guint nodes, guint per_node, guint steps, double intra, double net);
+
+/* A class of edges: what an item takes on one, and until it arrives then; s. */
+typedef struct
+{
+  double item, hop;
+} StepClass;
+
+/*
+ * The whole time of that ring's longest path through two neighbouring edges, s, where a connection
+ * holds two items: the sender waits for its receiver to have passed on the one before the last. So
+ * every two items take both edges' times and both hops,
+ *   time = STEPS x (w_net + a_net + w_intra + a_intra) / 2.
+ * 0 where all edges are alike.
+ */
+double step_ring_credits (guint nodes, guint per_node, guint steps, StepClass intra, StepClass net);
 
 /* How many edges of each class are in that run; those on which the path stays are not counted. */
 typedef struct

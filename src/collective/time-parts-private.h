@@ -64,6 +64,7 @@ RingPace timed_ring_pace_alone (const Timed *self, double cap);
 double   timed_ring_spread (const Timed *self, const RingPace *pace, double cap);
 double   timed_ring_hops (const Timed *self, const RingPace *pace, double cap);
 double   timed_chain_hops (const Timed *self, guint channels, double cap);
+guint    timed_ring_credits (const Timed *self); /* chunks that a connection holds; 0: any */
 void     timed_spread_ring (const Timed *self, CollectiveCost *cost);
 double   timed_ring_bound (const Timed *self, guint channels, double cap);
 double   timed_chain_bound (const Timed *self, guint channels, double cap);

@@ -51,37 +51,63 @@ is_slowest_net (const Timed *self, const RingPace *pace)
   return graph->n_nodes > 1 && (graph->per_node == 1 || pace->net >= pace->intra);
 }
 
+static double
+ring_hop_intra (const Timed *self)
+{
+  return self->algorithm->hosts ? self->hop_intra : timed_ring_hop_intra (self);
+}
+
 /* The hop of the slowest edge, which follows the last byte whatever else runs. */
 static double
 last_hop (const Timed *self, const RingPace *pace)
 {
-  return is_slowest_net (self, pace) ? self->hop_net : timed_ring_hop_intra (self);
+  return is_slowest_net (self, pace) ? self->hop_net : ring_hop_intra (self);
 }
 
 /*
- * What the hops of a ring add, one a step, along the run of edges that gains most (steps.h).
- *
- * Between GPUs a connection holds two chunks at most (NCCL_STEPS slots of its buffer, four a
- * chunk), and a chunk is passed on when it is there: ranks that could be faster keep the pace of
- * the slowest edge, so no edge has time to spare in which a hop could hide. Public runs show it: 2
- * to 64 nodes of 8 pay some 8 us a step at every size, where channels bind as where cards do
- * (docs/collectives.md). The next loop's chunks follow without a pause: the hops are paid once.
- *
- * Between plain hosts every message has a buffer of its own, and a hop is hidden as far as its edge
- * has time to spare.
+ * Chunks that a connection holds: eight slots of its buffer, of which a chunk takes four under
+ * Simple and one under LL and LL128, where eight are never too few (src/include/device.h; ring
+ * chunks of src/enqueue.cc). Messages of plain hosts have buffers of their own.
+ */
+guint
+timed_ring_credits (const Timed *self)
+{
+  return self->protocol == PROTOCOL_SIMPLE && !self->algorithm->hosts ? 2 : 0;
+}
+
+/* The longest path between the slowest edge and its neighbour, where credits bind. */
+static double
+credit_seconds (const Timed *self, const RingPace *pace)
+{
+  const CollectiveGraph *graph = self->graph;
+  const guint            steps = collective_ring_steps (self->kind, graph->n_ranks);
+  const double           each = self->bytes / steps;
+  const gboolean         by_net = is_slowest_net (self, pace);
+  const StepClass intra = { each * (by_net ? pace->intra : pace->slowest), ring_hop_intra (self) };
+  const StepClass net = { each * (by_net ? pace->slowest : pace->net), self->hop_net };
+
+  return step_ring_credits (graph->n_nodes, graph->per_node, steps, intra, net);
+}
+
+/*
+ * What the hops of a ring add (steps.h): along the chunks' way around it, hidden as far as an edge
+ * has time to spare; or where a connection waits for its credits, which come back when the receiver
+ * has passed on. 64 nodes of 8 pay 8 to 9 us a step at every size (docs/collectives.md): half of
+ * a hop between nodes and one inside, not an eighth and seven eighths.
  */
 static double
 ring_hops (const Timed *self, const RingPace *pace)
 {
   const CollectiveGraph *graph = self->graph;
-  guint                  steps = collective_ring_steps (self->kind, graph->n_ranks);
-  double                 each = self->algorithm->hosts ? self->bytes / steps : 0;
-  double hop = self->algorithm->hosts ? self->hop_intra : timed_ring_hop_intra (self);
-  double intra = hop - each * (pace->slowest - pace->intra);
-  double net = self->hop_net - each * (pace->slowest - pace->net);
+  const guint            steps = collective_ring_steps (self->kind, graph->n_ranks);
+  const double           each = self->bytes / steps;
+  const double           intra = ring_hop_intra (self) - each * (pace->slowest - pace->intra);
+  const double           net = self->hop_net - each * (pace->slowest - pace->net);
+  double shown = step_ring_exposed (graph->n_nodes, graph->per_node, steps, intra, net);
 
-  return MAX (step_ring_exposed (graph->n_nodes, graph->per_node, steps, intra, net),
-              last_hop (self, pace));
+  if (timed_ring_credits (self) == 2)
+    shown = MAX (shown, credit_seconds (self, pace) - self->bytes * pace->slowest);
+  return MAX (shown, last_hop (self, pace));
 }
 
 /* S's bytes with every link to itself, and the hops. */
@@ -111,10 +137,10 @@ timed_ring_hops (const Timed *self, const RingPace *pace, double cap)
 }
 
 /*
- * How much longer than its slowest resource takes a ring is spread out, s. When another operation
- * takes half of the slowest edges, the others get time to spare, and their hops hide in it.
- * Flowing for these hops' time too, at a lower rate, instead of waiting first and flowing then,
- * gives just that.
+ * How much longer than its slowest resource takes a ring is spread out, s. The longest path through
+ * its steps uses the slowest edges in some of them only, so when another operation takes half of
+ * those, it grows by these steps' time and not by all transfers. Flowing for STEPS + (steps on the
+ * other edges) times an item, instead of waiting first and flowing then, gives just that.
  */
 double
 timed_ring_spread (const Timed *self, const RingPace *pace, double cap)
@@ -125,8 +151,8 @@ timed_ring_spread (const Timed *self, const RingPace *pace, double cap)
 
   if (graph->n_nodes == 1 || graph->per_node == 1)
     return 0;
-  run = step_ring_run (graph->n_nodes, graph->per_node, steps, timed_ring_hop_intra (self),
-                       self->hop_net);
+  run =
+      step_ring_run (graph->n_nodes, graph->per_node, steps, ring_hop_intra (self), self->hop_net);
   return CLAMP (timed_ring_hops (self, pace, cap) - last_hop (self, pace), 0,
                 (is_slowest_net (self, pace) ? run.intra : run.net) * self->bytes * pace->slowest
                     / MAX (steps, 1));

@@ -128,7 +128,8 @@ END_TEST
 
 /*
  * 4 nodes of one GPU: 6 steps of S/4. With a card at half the rate all wait for it: its steps take
- * twice as long. All keep its pace, so that every step pays its hop.
+ * twice as long. What it receives and what it sends are two slow edges in a row, which wait for
+ * each other's credits, so that every step pays its hop.
  */
 START_TEST (test_slow_card)
 {
