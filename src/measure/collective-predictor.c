@@ -259,6 +259,12 @@ collective_predictor_n_ranks (CollectivePredictor *self, guint row)
   return collective_plan_n_ranks (row_plan (self, row)->plan);
 }
 
+guint
+collective_predictor_n_nodes (CollectivePredictor *self, guint row)
+{
+  return collective_plan_n_nodes (row_plan (self, row)->plan);
+}
+
 const Cluster *
 collective_predictor_cluster (CollectivePredictor *self, guint row)
 {

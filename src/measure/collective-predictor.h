@@ -19,6 +19,9 @@ const char *collective_predictor_cost (CollectivePredictor *self, guint row, Col
 /* Ranks of row ROW, which has been predicted. */
 guint collective_predictor_n_ranks (CollectivePredictor *self, guint row);
 
+/* Nodes that the ranks of row ROW, which has been predicted, are on. */
+guint collective_predictor_n_nodes (CollectivePredictor *self, guint row);
+
 /* Cluster of row ROW; NULL where it cannot be simulated. */
 const Cluster *collective_predictor_cluster (CollectivePredictor *self, guint row);
 

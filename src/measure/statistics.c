@@ -47,6 +47,22 @@ statistics_of_errors (const double *errors, guint n)
 }
 
 double
+statistics_slope (const double *x, const double *y, guint n)
+{
+  g_autofree double *slopes = g_new (double, MAX (n, 1) * (gsize) n / 2 + 1);
+  guint              n_slopes = 0;
+
+  for (guint i = 0; i < n; i++)
+    for (guint j = i + 1; j < n; j++)
+      if (x[i] != x[j])
+        slopes[n_slopes++] = (y[j] - y[i]) / (x[j] - x[i]);
+  if (n_slopes == 0)
+    return NAN;
+  qsort (slopes, n_slopes, sizeof *slopes, compare_doubles);
+  return statistics_quantile (slopes, n_slopes, 0.5);
+}
+
+double
 statistics_kendall_tau_b (const double *x, const double *y, guint n)
 {
   double agree = 0, pairs_x = 0, pairs_y = 0; /* pairs that X, that Y tells apart */

@@ -23,6 +23,12 @@ typedef struct
 ErrorStatistics statistics_of_errors (const double *errors, guint n);
 
 /*
+ * How Y grows with X by Theil and Sen: the median of the slopes of all pairs that X tells apart. A
+ * few outliers do not move it. NAN where X tells none apart.
+ */
+double statistics_slope (const double *x, const double *y, guint n);
+
+/*
  * Kendall's tau-b of N pairs: (concordant - discordant) / sqrt ((pairs - ties in X) (pairs - ties
  * in Y)). NAN where all X or all Y are equal, or N < 2.
  */

@@ -57,16 +57,19 @@ has (const CsvReader *reader, const char *name)
   return csv_reader_find (reader, name) != NO_COLUMN;
 }
 
-/* A column of what the network of a run was measured to do: "all_reduce_bus_gbs". */
-static gboolean
-is_network (const char *name)
+/*
+ * A column of what the network of a run was measured to do: "all_reduce_bus_gbs".
+ * COLLECTIVE_N_KINDS: it is none.
+ */
+static CollectiveKind
+network_kind (const char *name)
 {
   g_autofree char *collective = NULL;
 
   if (!g_str_has_suffix (name, NETWORK_SUFFIX))
-    return FALSE;
+    return COLLECTIVE_N_KINDS;
   collective = g_strndup (name, strlen (name) - strlen (NETWORK_SUFFIX));
-  return collective_kind_parse (collective) != COLLECTIVE_N_KINDS;
+  return collective_kind_parse (collective);
 }
 
 /* A table of measured networks: ids of runs and bandwidths, no figure of training. */
@@ -74,7 +77,7 @@ static gboolean
 is_network_table (const CsvReader *reader)
 {
   for (guint i = 0; i < csv_reader_n_columns (reader); i++)
-    if (is_network (csv_reader_column (reader, i)))
+    if (network_kind (csv_reader_column (reader, i)) != COLLECTIVE_N_KINDS)
       return !has (reader, "metric");
   return FALSE;
 }
@@ -137,8 +140,12 @@ column_of (const CsvReader *reader, guint i)
   for (guint c = 0; c < G_N_ELEMENTS (own_columns); c++)
     if (strcmp (own_columns[c].name, name) == 0)
       self.kind = own_columns[c].kind;
-  if (self.kind == COLUMN_UNKNOWN && is_network (name))
-    self.kind = COLUMN_NETWORK;
+  self.collective = network_kind (name);
+  if (self.kind == COLUMN_UNKNOWN && self.collective != COLLECTIVE_N_KINDS)
+    {
+      self.kind = COLUMN_NETWORK;
+      self.key = g_intern_string (name);
+    }
   if (self.kind == COLUMN_UNKNOWN
       && (self.spec = training_find_setting (name, &self.section)) != NULL)
     {
@@ -149,10 +156,11 @@ column_of (const CsvReader *reader, guint i)
       self.key = g_intern_string (key);
     }
   self.required = is_required (reader, name);
-  self.same_run = !g_strv_contains (figure_columns, name);
+  self.same_run = !g_strv_contains (figure_columns, name) && self.kind != COLUMN_NETWORK;
   /* of one source, one metric and one use: speeds of different runs are compared */
   self.same_rank = !g_strv_contains (layout_columns, name) && strcmp (name, "id") != 0
-                   && strcmp (name, "value") != 0 && strcmp (name, "remark") != 0;
+                   && strcmp (name, "value") != 0 && strcmp (name, "remark") != 0
+                   && self.kind != COLUMN_NETWORK;
   return self;
 }
 

@@ -29,7 +29,7 @@ typedef enum
   COLUMN_SHARD,
   COLUMN_OPTIONS,
   COLUMN_IGNORED,
-  COLUMN_NETWORK,
+  COLUMN_NETWORK, /* what was measured of it before the run */
   COLUMN_SETTING,
   COLUMN_UNKNOWN,
 } TrainingColumnKind;
@@ -37,12 +37,13 @@ typedef enum
 typedef struct
 {
   TrainingColumnKind kind;
-  const char        *key;     /* "training.seq_len" */
+  const char        *key;     /* "training.seq_len"; of a network the column's name */
   guint              section; /* of a setting */
   const OptionSpec  *spec;
-  gboolean           required;  /* an empty cell is an error */
-  gboolean           same_run;  /* tells runs apart */
-  gboolean           same_rank; /* tells groups of layouts apart */
+  CollectiveKind     collective; /* of a network */
+  gboolean           required;   /* an empty cell is an error */
+  gboolean           same_run;   /* tells runs apart */
+  gboolean           same_rank;  /* tells groups of layouts apart */
 } TrainingColumn;
 
 /* Newly allocated array of TrainingColumn; what is unknown or missing is added to DIAGS. */

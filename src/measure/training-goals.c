@@ -12,10 +12,11 @@ typedef struct
 {
   char  *rows;
   gint   of;
-  double bounds[4]; /* of the keys from `median` on */
+  double bounds[5]; /* of the keys from `median` on */
+  gint64 nodes;
 } Draft;
 
-static const char *const kinds[] = { "time", "memory", "fits", "ranking", NULL };
+static const char *const kinds[] = { "time", "memory", "fits", "ranking", "trend", NULL };
 
 #define BOUND(i, name, text)                                                                  \
   {                                                                                           \
@@ -30,6 +31,7 @@ enum
   P90,
   RIGHT,
   TAU,
+  SLOPE,
   NOTHING
 };
 
@@ -48,6 +50,14 @@ static const OptionSpec keys[] = {
   BOUND (P90, "p90", "at most: the 90th percentile of |error|"),
   BOUND (RIGHT, "right", "at least: the share of rows that are right"),
   BOUND (TAU, "tau", "at least: Kendall's tau-b, mean of the groups"),
+  BOUND (SLOPE, "slope", "at most: how the error grows with each doubling of the nodes"),
+  { .key = "nodes",
+    .type = OPTION_INT,
+    .offset = G_STRUCT_OFFSET (Draft, nodes),
+    .optional = TRUE,
+    .min = 1,
+    .max = 1e6,
+    .help = "time, trend: rows on that many nodes and more" },
   { 0 },
 };
 
@@ -55,7 +65,15 @@ static const OptionSpec keys[] = {
 static const guint bounds_of[][2] = { [GOAL_TIME] = { MEDIAN, P90 },
                                       [GOAL_MEMORY] = { MEDIAN, P90 },
                                       [GOAL_FITS] = { RIGHT, NOTHING },
-                                      [GOAL_RANKING] = { TAU, NOTHING } };
+                                      [GOAL_RANKING] = { TAU, NOTHING },
+                                      [GOAL_TREND] = { SLOPE, NOTHING } };
+
+/* What a goal may leave out: then nothing is wanted of it. */
+static gboolean
+is_optional (guint bound)
+{
+  return bound == P90;
+}
 
 static void
 check_bounds (const ConfigNode *node, gint kind, DiagList *diags)
@@ -66,7 +84,7 @@ check_bounds (const ConfigNode *node, gint kind, DiagList *diags)
       const gboolean given = config_node_get (node, key) != NULL;
       const gboolean wanted = bounds_of[kind][0] == b || bounds_of[kind][1] == b;
 
-      if (wanted && !given)
+      if (wanted && !given && !is_optional (b))
         diag_error (diags, config_node_mark (node), keys[FIRST_BOUND + b].help, "missing '%s'",
                     key);
       else if (given && !wanted)
@@ -106,6 +124,9 @@ read_goal (GArray *goals, const ConfigNode *node, DiagList *diags)
   option_load_map (keys, &draft, node, others, diags);
   option_check_required (keys, &draft, config_node_mark (node), diags);
   check_bounds (node, draft.of, diags);
+  if (draft.nodes > 0 && draft.of != GOAL_TIME && draft.of != GOAL_TREND)
+    diag_error (diags, config_node_mark (config_node_get (node, "nodes")), NULL,
+                "'nodes' says nothing of '%s'", kinds[draft.of]);
   goal.sources = read_sources (node, diags);
   if (diag_list_n_errors (diags) > errors)
     {
@@ -118,6 +139,9 @@ read_goal (GArray *goals, const ConfigNode *node, DiagList *diags)
   goal.first = draft.bounds[bounds_of[goal.kind][0]];
   if (bounds_of[goal.kind][1] != NOTHING)
     goal.second = draft.bounds[bounds_of[goal.kind][1]];
+  if (bounds_of[goal.kind][1] == P90 && config_node_get (node, "p90") == NULL)
+    goal.second = INFINITY;
+  goal.nodes = (guint) draft.nodes;
   g_array_append_val (goals, goal);
 }
 

@@ -8,8 +8,11 @@
  *   of        time: errors of the rows of speed; memory: of peak_reserved_gib; fits: rows of `fits`
  *             that are right, and no run that ran out of memory predicted below 90 % of capacity;
  *             ranking: Kendall's tau-b, the mean over groups of layouts
+ *             trend: how the error as speed grows with each doubling of the nodes
+ *   nodes     time, trend: rows on that many nodes and more; all where absent
  *   sources   whose rows (the ids without their numbers)
- *   median, p90   time, memory: at most; right, tau   fits, ranking: at least
+ *   median, p90   time, memory: at most (p90 may be absent); right, tau   fits, ranking: at least;
+ *   slope     trend: at most, up or down
  */
 #pragma once
 
@@ -21,6 +24,7 @@ typedef enum
   GOAL_MEMORY,  /* the same of peak_reserved_gib */
   GOAL_FITS,    /* share of rows that are right, and no offender */
   GOAL_RANKING, /* mean tau over the groups */
+  GOAL_TREND,   /* slope of the error over the doublings of the nodes */
 } GoalKind;
 
 typedef struct
@@ -28,7 +32,9 @@ typedef struct
   char    *title;
   GoalKind kind;
   char   **sources;
-  double   first, second; /* median and 90th percentile; share and offenders; tau and nothing */
+  /* median and 90th percentile (infinite: any); share and offenders; tau or slope and nothing */
+  double first, second;
+  guint  nodes; /* least, of rows that it is about */
 } TrainingGoal;
 
 /*

@@ -232,7 +232,10 @@ is_of_goal (const ValidatedTraining *row, gconstpointer user)
   switch (goal->kind)
     {
     case GOAL_TIME:
+      return named && training_metric_is_speed (row->measured->metric)
+             && row->measured->n_nodes >= goal->nodes;
     case GOAL_RANKING:
+    case GOAL_TREND:
       return named && training_metric_is_speed (row->measured->metric);
     case GOAL_MEMORY:
       return named && row->measured->metric == METRIC_PEAK_RESERVED_GIB;
@@ -272,6 +275,17 @@ judge_ranking (const TrainingValidation *self, GoalResult *result)
 }
 
 static void
+judge_trend (const TrainingValidation *self, GoalResult *result)
+{
+  const NodesTrend trend =
+      training_trend_of (self, (const char *const *) result->goal->sources, result->goal->nodes);
+
+  result->n = isnan (trend.slope) ? 0 : trend.n;
+  result->first = trend.slope;
+  result->met = fabs (trend.slope) <= result->goal->first;
+}
+
+static void
 judge (TrainingValidation *self, const TrainingGoal *goal)
 {
   GoalResult      result = { .goal = goal };
@@ -281,6 +295,8 @@ judge (TrainingValidation *self, const TrainingGoal *goal)
     judge_fits (self, &result);
   else if (goal->kind == GOAL_RANKING)
     judge_ranking (self, &result);
+  else if (goal->kind == GOAL_TREND)
+    judge_trend (self, &result);
   else
     {
       result.n = errors.n;
@@ -303,6 +319,7 @@ training_summarise (TrainingValidation *self)
     add_errors (self, g_ptr_array_index (sources, i));
   add_errors (self, NULL);
   self->speed = errors_of (self, is_speed, NULL, &n_failed);
+  training_count_nodes (self, sources);
   rank_layouts (self);
   for (guint i = 0; i < sources->len; i++)
     add_ranking (self, g_ptr_array_index (sources, i));

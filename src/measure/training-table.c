@@ -83,7 +83,8 @@ typedef struct
   Scenario       *scratch; /* where options are tried */
   DiagList       *diags;
   Implied        *implied;
-  DiagList       *all; /* of the table: a mistake in a profile is none of the row */
+  GPtrArray      *libraries; /* of profile_set_libraries; NULL: a profile has mistakes */
+  DiagList       *all;       /* of the table: a mistake in a profile is none of the row */
 } Draft;
 
 static const char *
@@ -92,10 +93,28 @@ keep (Draft *self, const char *text)
   return g_string_chunk_insert_const (self->table->strings, text);
 }
 
+/*
+ * What was measured ran on the release that it says, whose tables may be unknown: then those of the
+ * nearest one.
+ */
+static const char *
+known_release (const Draft *self, const char *version)
+{
+  const LibraryProfile *found = NULL;
+
+  if (self->libraries != NULL && library_profile_find (self->libraries, version) == NULL)
+    found = library_profile_nearest (self->libraries, version);
+  return found != NULL ? found->version : version;
+}
+
 static void
 add_setting (Draft *self, const char *key, const char *value)
 {
-  const ScenarioOverride setting = { .key = g_intern_string (key), .value = keep (self, value) };
+  const gboolean         release = strcmp (key, "collective.nccl") == 0;
+  const ScenarioOverride setting = {
+    .key = g_intern_string (key),
+    .value = keep (self, release ? known_release (self, value) : value),
+  };
 
   g_array_append_val (self->row.settings, setting);
 }
@@ -197,6 +216,35 @@ read_setting (Draft *self, const TrainingColumn *column, const char *text, const
     add_setting (self, column->key, text);
 }
 
+/*
+ * "188.9" of all_reduce_bus_gbs, in front of the next: what was measured over all GPUs before the
+ * run. An empty cell says nothing.
+ */
+static void
+read_network (Draft *self, const TrainingColumn *column, const char *text, const SourceMark *mark)
+{
+  char            *end;
+  double           number = g_ascii_strtod (text, &end);
+  const char      *before = self->row.measured;
+  g_autofree char *all = NULL;
+
+  while (g_ascii_isspace (*end))
+    end++;
+  if (*text == '\0')
+    return;
+  if (end == text || *end != '\0' || !isfinite (number) || number <= 0)
+    {
+      diag_error (self->diags, mark, *end != '\0' && number > 0 ? "no unit belongs here" : NULL,
+                  "expected a bandwidth in GB/s for '%s', got '%s'", column->key, text);
+      return;
+    }
+  all =
+      g_strdup_printf ("%s%s%s " TRAINING_MEASURED_SIZE " %.*s GB/s", before != NULL ? before : "",
+                       before != NULL ? ", " : "", collective_kind_name (column->collective),
+                       (int) strcspn (text, " "), text);
+  self->row.measured = keep (self, all);
+}
+
 static void
 read_cell (Draft *self, const TrainingColumn *column, const char *name, const char *text,
            const SourceMark *mark)
@@ -231,6 +279,9 @@ read_cell (Draft *self, const TrainingColumn *column, const char *name, const ch
     case COLUMN_OPTIONS:
       self->options = text;
       self->options_mark = *mark;
+      break;
+    case COLUMN_NETWORK:
+      read_network (self, column, text, mark);
       break;
     case COLUMN_SETTING:
       if (strcmp (name, "framework") == 0)
@@ -378,6 +429,29 @@ check_value (Draft *self, const SourceMark *mark)
                 self->row.metric == METRIC_FITS ? "0 or 1" : "a number above 0", value);
 }
 
+/* As the settings say it: by number, or "4 x dgx-a100". */
+static guint
+count_nodes (const Draft *self)
+{
+  static const char *const keys[] = { "nodes", "name" };
+  g_autoptr (DiagList)     diags = diag_list_new ();
+  ClusterOptions           cluster = { 0 };
+  guint                    n;
+
+  for (guint i = 0; i < G_N_ELEMENTS (keys); i++)
+    {
+      g_autofree char        *key = g_strdup_printf ("cluster.%s", keys[i]);
+      const ScenarioOverride *set = find_override (self, key);
+
+      if (set != NULL)
+        option_set_key (cluster_options, &cluster, keys[i], set->value, NULL, diags);
+    }
+  cluster_options_split_name (&cluster);
+  n = (guint) cluster.nodes;
+  option_table_clear (cluster_options, &cluster);
+  return n;
+}
+
 static void
 append_cell (GString *key, const char *text)
 {
@@ -385,18 +459,18 @@ append_cell (GString *key, const char *text)
   g_string_append_c (key, '\x1f');
 }
 
-/* The first thing that is wrong with the row is why it counts nowhere. */
+/*
+ * The first thing that is wrong with the row is why it counts nowhere. IS_RUN: the table has figures
+ * of training.
+ */
 static void
-finish_reason (Draft *self, const TrainingColumn *columns, guint n)
+finish_reason (Draft *self, gboolean is_run)
 {
   g_autofree char *reason = diag_list_first_reason (self->diags);
-  gboolean         network = FALSE;
 
-  for (guint i = 0; i < n; i++)
-    network = network || columns[i].kind == COLUMN_NETWORK;
   if (reason != NULL)
     self->row.unmodelled = keep (self, reason);
-  else if (network)
+  else if (!is_run)
     self->row.unmodelled =
         "a measured network, not a run: 'validate collectives' takes its figures";
 }
@@ -438,12 +512,13 @@ read_row (Draft *common, const CsvReader *reader, const GArray *columns)
 
       check_value (&self, &mark);
     }
-  finish_reason (&self, (const TrainingColumn *) (const void *) columns->data, columns->len);
+  finish_reason (&self, csv_reader_find (reader, "metric") != NO_COLUMN);
   source = training_source_of_id (self.row.id);
   self.row.source = keep (&self, source);
   self.row.configuration = keep (&self, run->str);
   append_cell (group, source);
   self.row.layout_group = keep (&self, group->str);
+  self.row.n_nodes = count_nodes (&self);
   g_array_append_val (self.table->rows, self.row);
 }
 
@@ -488,7 +563,9 @@ training_table_load (const char *file, ProfileSet *profiles, DiagList *diags)
   g_autofree Scenario      *scratch = g_new0 (Scenario, 1);
   g_autoptr (GArray)        columns = NULL;
   g_autoptr (Implied)       implied = implied_new (profiles);
-  Draft draft = { .table = self, .scratch = scratch, .implied = implied, .all = diags };
+  g_autoptr (DiagList)      own = diag_list_new (); /* mistakes in profiles are the runs' to tell */
+  g_autoptr (GPtrArray)     libraries = profile_set_libraries (profiles, own);
+  Draft draft = { .scratch = scratch, .implied = implied, .libraries = libraries, .all = diags };
   guint n_errors = diag_list_n_errors (diags);
 
   if (reader == NULL)

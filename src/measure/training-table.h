@@ -17,10 +17,13 @@
  *   metric, value   what was measured, in the unit that the metric's name says
  *   use        calibrate: constants may have been set with this row, so that it counts in no
  *              summary; test where absent
+ *   all_reduce_bus_gbs, all_gather_bus_gbs, reduce_scatter_bus_gbs, ...
+ *              the bus bandwidth that the run measured of its own network beforehand, GB/s as
+ *              nccl-tests counts it: 1 GiB over all GPUs
  *   source, unit, remark   for the reader
  *
- * A table with `id` and columns such as all_reduce_bus_gbs, and no `metric`, holds measured
- * networks of runs. Its rows are not predicted.
+ * A table of ids and such bandwidths without `metric` holds measured networks alone. Its rows are
+ * not predicted.
  *
  * A table without `granularity` is replayed by whole passes, which is fastest. What a framework's
  * release implies and no column says (when gradients are reduced, how pipeline stages send) comes
@@ -45,6 +48,9 @@ typedef enum
   METRIC_N,
 } TrainingMetric;
 
+/* S of the columns of measured networks. */
+#define TRAINING_MEASURED_SIZE "1GiB"
+
 const char *training_metric_name (TrainingMetric metric); /* "step_time_s" */
 
 /* How fast a run is, in one or another way: what runs can be ranked by. */
@@ -65,7 +71,13 @@ typedef struct
   GArray        *settings;      /* ScenarioOverride: the scenario */
   const char    *configuration; /* interned: rows with the same run the same scenario */
   const char    *layout_group;  /* interned: rows with the same differ in the model's layout only */
+  guint          n_nodes;       /* 0: its cluster goes by a name that does not say */
   const char    *gpu;           /* NULL: its cluster goes by a name */
+  /*
+   * What was measured of the network beforehand, as text of `cluster.measured`: "all_reduce 1GiB
+   * 188.9 GB/s, all_gather 1GiB 114.8 GB/s"; NULL: nothing.
+   */
+  const char *measured;
 } TrainingRow;
 
 typedef struct

@@ -6,21 +6,40 @@
 #define MIB (1024 * KIB)
 
 static const char *const part_keys[] = { "healthy", "as_fitted", "unclear", "unhealthy" };
-static const char *const grouping_keys[] = { "overall", "by_size", "by_collective", "by_family",
-                                             "by_run" };
+static const char *const grouping_keys[] = { "overall",       "by_size",   "by_nodes",
+                                             "by_collective", "by_family", "by_run" };
 
 G_STATIC_ASSERT (G_N_ELEMENTS (part_keys) == VALIDATION_N_PARTS);
 G_STATIC_ASSERT (G_N_ELEMENTS (grouping_keys) == VALIDATION_N_GROUPINGS);
+
+#define N_SIZES 4 /* classes of sizes */
 
 static const struct
 {
   double      from;
   const char *name;
-} size_classes[] = {
+} size_classes[N_SIZES] = {
   { 256 * MIB, "256 MiB and more" },
   { MIB, "1 MiB to 256 MiB" },
   { KIB, "1 KiB to 1 MiB" },
   { 0, "below 1 KiB" },
+};
+
+/* By the nodes that a collective is on: two stand apart, because trees send half as much there. */
+static const struct
+{
+  guint       from;
+  const char *names[N_SIZES];
+} node_classes[] = {
+  { 1,
+    { "1 node, 256 MiB and more", "1 node, 1 MiB to 256 MiB", "1 node, 1 KiB to 1 MiB",
+      "1 node, below 1 KiB" } },
+  { 2,
+    { "2 nodes, 256 MiB and more", "2 nodes, 1 MiB to 256 MiB", "2 nodes, 1 KiB to 1 MiB",
+      "2 nodes, below 1 KiB" } },
+  { 3,
+    { "3 nodes and more, 256 MiB and more", "3 nodes and more, 1 MiB to 256 MiB",
+      "3 nodes and more, 1 KiB to 1 MiB", "3 nodes and more, below 1 KiB" } },
 };
 
 const char *
@@ -87,6 +106,7 @@ validated_row_predict (CollectivePredictor *predictor, const GPtrArray *measurem
   self.predicted = cost.time;
   self.error = cost.time / (1e-6 * measured->time_us) - 1;
   self.n_ranks = collective_predictor_n_ranks (predictor, i);
+  self.n_nodes = collective_predictor_n_nodes (predictor, i);
   self.profiles = g_strdup (collective_predictor_profiles (predictor, i));
   self.hardware = g_strdup (cluster_title (cluster));
   self.family = measurement_link_family (link);
@@ -107,13 +127,24 @@ validation_group_clear (gpointer data)
   g_free (self->name);
 }
 
-static const char *
+static guint
 size_class (const ValidatedRow *row)
 {
-  for (guint i = 0; i < G_N_ELEMENTS (size_classes); i++)
-    if ((double) row->measured->bytes >= size_classes[i].from)
-      return size_classes[i].name;
-  g_assert_not_reached ();
+  guint i = 0;
+
+  while ((double) row->measured->bytes < size_classes[i].from)
+    i++;
+  return i;
+}
+
+static const char *
+nodes_class (const ValidatedRow *row)
+{
+  guint i = G_N_ELEMENTS (node_classes) - 1;
+
+  while (row->n_nodes < node_classes[i].from)
+    i--;
+  return node_classes[i].names[size_class (row)];
 }
 
 /* The name of the group of GROUPING that ROW belongs to. */
@@ -123,7 +154,9 @@ group_name (const ValidatedRow *row, ValidationGrouping grouping)
   switch (grouping)
     {
     case VALIDATION_BY_SIZE:
-      return size_class (row);
+      return size_classes[size_class (row)].name;
+    case VALIDATION_BY_NODES:
+      return nodes_class (row);
     case VALIDATION_BY_COLLECTIVE:
       return collective_kind_name (row->measured->kind);
     case VALIDATION_BY_FAMILY:
@@ -174,9 +207,14 @@ names_of (const CollectiveValidation *self, ValidationGrouping grouping)
 {
   GPtrArray *names = g_ptr_array_new ();
 
-  for (guint i = 0; grouping == VALIDATION_BY_SIZE && i < G_N_ELEMENTS (size_classes); i++)
+  for (guint i = 0; grouping == VALIDATION_BY_SIZE && i < N_SIZES; i++)
     g_ptr_array_add (names, (gpointer) size_classes[i].name);
-  for (guint i = 0; grouping != VALIDATION_BY_SIZE && i < self->rows->len; i++)
+  for (guint i = 0; grouping == VALIDATION_BY_NODES && i < G_N_ELEMENTS (node_classes); i++)
+    for (guint s = 0; s < N_SIZES; s++)
+      g_ptr_array_add (names, (gpointer) node_classes[i].names[s]);
+  if (names->len > 0)
+    return names;
+  for (guint i = 0; i < self->rows->len; i++)
     {
       const ValidatedRow *row = &g_array_index (self->rows, ValidatedRow, i);
 

@@ -2,8 +2,8 @@
  * Measured collectives against predictions: the error of every row, and statistics of the errors.
  *
  * error = predicted / measured - 1, signed. A row counts in one part of the summary; in each part
- * there are groups over all its rows, by size, by collective, by the family of the link that binds
- * them, and by run.
+ * there are groups over all its rows, by size, by nodes and size, by collective, by the family of
+ * the link that binds them, and by run.
  */
 #pragma once
 
@@ -26,6 +26,7 @@ typedef enum
 {
   VALIDATION_ALL,
   VALIDATION_BY_SIZE,
+  VALIDATION_BY_NODES, /* and by size: one node, two, more */
   VALIDATION_BY_COLLECTIVE,
   VALIDATION_BY_FAMILY,
   VALIDATION_BY_RUN,
@@ -40,8 +41,8 @@ typedef struct
   char               *reason; /* NULL, or why it could not be simulated; then the rest is unset */
   double              predicted; /* s */
   double              error;
-  guint               n_ranks;
-  char               *profiles; /* what profiles_used says of it */
+  guint               n_ranks, n_nodes; /* n_nodes: that they are on */
+  char               *profiles;         /* what profiles_used says of it */
   char               *hardware; /* "2 nodes x 8 a100-sxm-40, nvlink3-switch, 8 ib-hdr-200" */
   char               *family;   /* see measurement_link_family */
   CollectiveAlgorithm algorithm;
@@ -64,7 +65,7 @@ typedef struct
   GPtrArray *measurements; /* owned: what the rows point to */
   GArray    *rows;         /* ValidatedRow, in the table's order */
   GArray    *groups;       /* ValidationGroup that are not empty: by part, grouping, then first row
-                              (sizes: large first) */
+                              (nodes: few first; sizes: large first) */
   guint      n_failed;     /* rows that could not be simulated */
   gboolean   left_out;     /* leave-one-out */
 } CollectiveValidation;

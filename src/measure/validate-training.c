@@ -215,6 +215,8 @@ training_validation_new (TrainingTable *table)
   self->rows = g_array_new (FALSE, FALSE, sizeof (ValidatedTraining));
   g_array_set_clear_func (self->rows, validated_training_clear);
   self->errors = g_array_new (FALSE, FALSE, sizeof (TrainingErrors));
+  self->nodes = g_array_new (FALSE, FALSE, sizeof (NodesErrors));
+  self->trends = g_array_new (FALSE, FALSE, sizeof (NodesTrend));
   self->layouts = g_array_new (FALSE, FALSE, sizeof (LayoutRanking));
   self->rankings = g_array_new (FALSE, FALSE, sizeof (RankingSummary));
   self->fits.offenders = g_array_new (FALSE, FALSE, sizeof (guint));
@@ -242,6 +244,8 @@ training_validation_free (TrainingValidation *self)
     return;
   g_array_unref (self->rows);
   g_array_unref (self->errors);
+  g_array_unref (self->nodes);
+  g_array_unref (self->trends);
   g_array_unref (self->layouts);
   g_array_unref (self->rankings);
   g_array_unref (self->fits.offenders);

@@ -30,6 +30,25 @@ typedef struct
   guint           n_failed; /* rows without a prediction */
 } TrainingErrors;
 
+/*
+ * Errors of the rows of speed of one source on that many nodes, as speed: predicted over measured
+ * rate - 1, of times the inverse, so that above 0 is too fast whatever was measured.
+ */
+typedef struct
+{
+  const char     *source; /* NULL: all */
+  guint           n_nodes;
+  ErrorStatistics errors;
+} NodesErrors;
+
+/* How these errors grow with the number of nodes, over the rows of a source on several numbers. */
+typedef struct
+{
+  const char *source;          /* NULL: all */
+  guint       n, fewest, most; /* rows; nodes */
+  double      slope;           /* per doubling of the nodes (statistics_slope over log2) */
+} NodesTrend;
+
 /* Rows of speed that differ in the layout only: which is fastest, and what the prediction says. */
 typedef struct
 {
@@ -86,6 +105,8 @@ typedef struct
   GArray         *errors;   /* TrainingErrors: by source in order of appearance and metric, then all
                                sources by metric */
   ErrorStatistics speed;    /* of all rows of speed */
+  GArray         *nodes;    /* NodesErrors: by source in order of appearance and nodes, then all */
+  GArray         *trends;   /* NodesTrend: by source, then all */
   GArray         *layouts;  /* LayoutRanking, in order of their first rows */
   GArray         *rankings; /* RankingSummary: by source, then all */
   FitsSummary     fits;

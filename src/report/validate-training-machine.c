@@ -19,6 +19,7 @@ ROW_TEXT (source, p->measured->source)
 ROW_TEXT (use, p->measured->calibrates ? "calibrate" : "test")
 ROW_NUMBER (memory_share, p->reason == NULL ? p->memory_share : NAN)
 ROW_TEXT (profiles, p->profiles)
+ROW_NUMBER (nodes, p->measured->n_nodes > 0 ? p->measured->n_nodes : NAN)
 
 static const Field row_fields[] = {
   { .name = "id", .type = FIELD_WORD, .text = row_id },
@@ -35,6 +36,7 @@ static const Field row_fields[] = {
     .place = FIELD_IN_JSON },
   { .name = "profiles", .type = FIELD_WORD, .text = row_profiles },
   FIELDS_OF_THE_PROGRAM,
+  { .name = "nodes", .type = FIELD_NUMBER, .number = row_nodes },
   { 0 },
 };
 
@@ -165,6 +167,7 @@ goals_json (const TrainingValidation *self)
     [GOAL_MEMORY] = { "median_absolute_error", "p90_absolute_error" },
     [GOAL_FITS] = { "right", "out_of_memory_below_90_percent" },
     [GOAL_RANKING] = { "mean_kendall_tau_b", NULL },
+    [GOAL_TREND] = { "slope_per_doubling", NULL },
   };
   struct json_object *list = json_object_new_array ();
 
@@ -182,7 +185,8 @@ goals_json (const TrainingValidation *self)
       if (second != NULL)
         {
           json_add_number (object, second, result->second);
-          json_add_number (wanted, second, result->goal->second);
+          if (isfinite (result->goal->second))
+            json_add_number (wanted, second, result->goal->second);
         }
       json_object_object_add (object, "goal", wanted);
       json_object_object_add (object, "met", json_object_new_boolean (result->met));
@@ -190,6 +194,38 @@ goals_json (const TrainingValidation *self)
     }
   return list;
 }
+
+FIELD_TEXT_OF (NodesErrors, nodes_source, p->source)
+FIELD_NUMBER_OF (NodesErrors, nodes_nodes, p->n_nodes)
+FIELD_NUMBER_OF (NodesErrors, nodes_n, p->errors.n)
+FIELD_NUMBER_OF (NodesErrors, nodes_median_absolute, p->errors.median_abs)
+FIELD_NUMBER_OF (NodesErrors, nodes_p90, p->errors.p90_abs)
+FIELD_NUMBER_OF (NodesErrors, nodes_median, p->errors.median)
+
+static const Field nodes_fields[] = {
+  { .name = "source", .type = FIELD_WORD, .text = nodes_source },
+  { .name = "nodes", .type = FIELD_COUNT, .number = nodes_nodes },
+  { .name = "n", .type = FIELD_COUNT, .number = nodes_n },
+  { .name = "median_absolute_error", .type = FIELD_NUMBER, .number = nodes_median_absolute },
+  { .name = "p90_absolute_error", .type = FIELD_NUMBER, .number = nodes_p90 },
+  { .name = "median_error", .type = FIELD_NUMBER, .number = nodes_median },
+  { 0 },
+};
+
+FIELD_TEXT_OF (NodesTrend, trend_source, p->source)
+FIELD_NUMBER_OF (NodesTrend, trend_n, p->n)
+FIELD_NUMBER_OF (NodesTrend, trend_fewest, p->fewest)
+FIELD_NUMBER_OF (NodesTrend, trend_most, p->most)
+FIELD_NUMBER_OF (NodesTrend, trend_slope, p->slope)
+
+static const Field trend_fields[] = {
+  { .name = "source", .type = FIELD_WORD, .text = trend_source },
+  { .name = "n", .type = FIELD_COUNT, .number = trend_n },
+  { .name = "fewest_nodes", .type = FIELD_COUNT, .number = trend_fewest },
+  { .name = "most_nodes", .type = FIELD_COUNT, .number = trend_most },
+  { .name = "slope_per_doubling", .type = FIELD_NUMBER, .number = trend_slope },
+  { 0 },
+};
 
 static struct json_object *
 summary_json (const TrainingValidation *self)
@@ -199,6 +235,8 @@ summary_json (const TrainingValidation *self)
   json_object_object_add (summary, "speed", fields_json (error_fields, &self->speed));
   json_object_object_add (summary, "errors", errors_json (self));
   json_object_object_add (summary, "goals", goals_json (self));
+  json_object_object_add (summary, "by_nodes", list_json (nodes_fields, self->nodes));
+  json_object_object_add (summary, "trends", list_json (trend_fields, self->trends));
   json_object_object_add (summary, "rankings", list_json (ranking_fields, self->rankings));
   json_object_object_add (summary, "layouts", list_json (layout_fields, self->layouts));
   json_object_object_add (summary, "fits", fits_json (self));

@@ -44,11 +44,18 @@ add_goal_line (struct libscols_table *table, const GoalResult *result)
       cells[4] = g_strdup ("");
       cells[5] = g_strdup ("");
       break;
+    case GOAL_TREND:
+      cells[2] = g_strdup_printf ("%+.1f %% a doubling", 100 * result->first);
+      cells[3] = g_strdup_printf ("%.0f %%", 100 * goal->first);
+      cells[4] = g_strdup ("");
+      cells[5] = g_strdup ("");
+      break;
     default:
       cells[2] = terminal_percent (result->first, FALSE);
       cells[3] = g_strdup_printf ("%.0f %%", 100 * goal->first);
       cells[4] = terminal_percent (result->second, FALSE);
-      cells[5] = g_strdup_printf ("%.0f %%", 100 * goal->second);
+      cells[5] =
+          isfinite (goal->second) ? g_strdup_printf ("%.0f %%", 100 * goal->second) : g_strdup ("");
       break;
     }
   cells[6] = verdict (result);
@@ -111,6 +118,65 @@ append_errors (const TrainingValidation *self, GString *out)
   table = terminal_table_new (columns, G_N_ELEMENTS (columns));
   for (guint i = 0; i < self->errors->len; i++)
     add_errors_line (table, &g_array_index (self->errors, TrainingErrors, i));
+  terminal_table_finish (table, out);
+}
+
+static void
+append_nodes (const TrainingValidation *self, GString *out)
+{
+  static const TerminalColumn columns[] = {
+    { "SOURCE", FALSE },        { "NODES", TRUE },      { "ROWS", TRUE },
+    { "MEDIAN |ERROR|", TRUE }, { "90 % BELOW", TRUE }, { "MEDIAN ERROR", TRUE },
+  };
+  struct libscols_table *table;
+
+  if (self->trends->len == 0)
+    return;
+  g_string_append (out, "\nRows of speed by number of nodes (error of the speed: above 0 is too "
+                        "fast)\n\n");
+  table = terminal_table_new (columns, G_N_ELEMENTS (columns));
+  for (guint i = 0; i < self->nodes->len; i++)
+    {
+      const NodesErrors *group = &g_array_index (self->nodes, NodesErrors, i);
+      char              *cells[7] = { NULL };
+
+      cells[0] = g_strdup (group->source != NULL ? group->source : "all");
+      cells[1] = g_strdup_printf ("%u", group->n_nodes);
+      cells[2] = g_strdup_printf ("%u", group->errors.n);
+      cells[3] = terminal_percent (group->errors.median_abs, FALSE);
+      cells[4] = terminal_percent (group->errors.p90_abs, FALSE);
+      cells[5] = terminal_percent (group->errors.median, TRUE);
+      terminal_table_take (table, cells);
+    }
+  terminal_table_finish (table, out);
+}
+
+static void
+append_trends (const TrainingValidation *self, GString *out)
+{
+  static const TerminalColumn columns[] = {
+    { "SOURCE", FALSE },
+    { "NODES", FALSE },
+    { "ROWS", TRUE },
+    { "ERROR GROWS A DOUBLING OF NODES", TRUE },
+  };
+  struct libscols_table *table;
+
+  if (self->trends->len == 0)
+    return;
+  g_string_append_c (out, '\n');
+  table = terminal_table_new (columns, G_N_ELEMENTS (columns));
+  for (guint i = 0; i < self->trends->len; i++)
+    {
+      const NodesTrend *trend = &g_array_index (self->trends, NodesTrend, i);
+      char             *cells[5] = { NULL };
+
+      cells[0] = g_strdup (trend->source != NULL ? trend->source : "all");
+      cells[1] = g_strdup_printf ("%u to %u", trend->fewest, trend->most);
+      cells[2] = g_strdup_printf ("%u", trend->n);
+      cells[3] = terminal_percent (trend->slope, TRUE);
+      terminal_table_take (table, cells);
+    }
   terminal_table_finish (table, out);
 }
 
@@ -238,6 +304,8 @@ report_training_summary (const TrainingValidation *self, GString *out)
 {
   append_goals (self, out);
   append_errors (self, out);
+  append_nodes (self, out);
+  append_trends (self, out);
   append_rankings (self, out);
   append_fits (self, out);
   append_calibrated (self, out);

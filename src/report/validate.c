@@ -17,6 +17,7 @@ static const char *const part_titles[VALIDATION_N_PARTS] = {
 static const char *const grouping_titles[VALIDATION_N_GROUPINGS] = {
   [VALIDATION_ALL] = "SIZE",
   [VALIDATION_BY_SIZE] = "SIZE",
+  [VALIDATION_BY_NODES] = "NODES AND SIZE",
   [VALIDATION_BY_COLLECTIVE] = "COLLECTIVE",
   [VALIDATION_BY_FAMILY] = "LINK",
   [VALIDATION_BY_RUN] = "RUN",
@@ -184,6 +185,7 @@ ROW_TEXT (algorithm, GOOD (p, collective_algorithm_name (p->algorithm)))
 ROW_TEXT (protocol, GOOD (p, collective_protocol_name (p->protocol)))
 ROW_TEXT (binding, p->binding)
 ROW_TEXT (profiles, p->profiles)
+ROW_NUMBER (nodes, p->reason == NULL ? p->n_nodes : NAN)
 
 static const Field row_fields[] = {
   { .name = "id", .type = FIELD_WORD, .text = row_id },
@@ -202,6 +204,7 @@ static const Field row_fields[] = {
   { .name = "binding_resource", .type = FIELD_WORD, .text = row_binding, .place = FIELD_IN_JSON },
   { .name = "profiles", .type = FIELD_WORD, .text = row_profiles },
   FIELDS_OF_THE_PROGRAM,
+  { .name = "nodes", .type = FIELD_NUMBER, .number = row_nodes },
   { 0 },
 };
 

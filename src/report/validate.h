@@ -13,7 +13,7 @@ void report_validation_rows (const CollectiveValidation *self, GString *out);
 
 /*
  * "id,collective,bytes,measured_us,predicted_us,error,reason,hardware,profiles,program_version,
- * schema": a header and a line a row.
+ * schema,nodes": a header and a line a row.
  */
 void report_validation_csv (const CollectiveValidation *self, GString *out);
 

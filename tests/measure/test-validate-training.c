@@ -56,13 +56,19 @@ try_text (const char *text, const char *wanted, DiagList *diags)
 }
 
 static TrainingTable *
-load_text (const char *text)
+load_text_and_goals (const char *text, const char *wanted)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
-  TrainingTable       *table = try_text (text, goals, diags);
+  TrainingTable       *table = try_text (text, wanted, diags);
 
   ck_assert_msg (table != NULL, "%s", diag_list_first_message (diags));
   return table;
+}
+
+static TrainingTable *
+load_text (const char *text)
+{
+  return load_text_and_goals (text, goals);
 }
 
 /*
@@ -70,9 +76,10 @@ load_text (const char *text)
  * simulated).
  */
 static TrainingValidation *
-summary_of (const char *text, const double *predicted, const double *shares)
+summary_of_goals (const char *text, const char *wanted, const double *predicted,
+                  const double *shares)
 {
-  TrainingValidation *self = training_validation_new (load_text (text));
+  TrainingValidation *self = training_validation_new (load_text_and_goals (text, wanted));
 
   for (guint i = 0; i < self->table->rows->len; i++)
     {
@@ -91,6 +98,23 @@ summary_of (const char *text, const double *predicted, const double *shares)
     }
   training_summarise (self);
   return self;
+}
+
+static TrainingValidation *
+summary_of (const char *text, const double *predicted, const double *shares)
+{
+  return summary_of_goals (text, goals, predicted, shares);
+}
+
+static const char *
+setting_of (const TrainingTable *table, guint row, const char *key)
+{
+  const GArray *settings = g_array_index (table->rows, TrainingRow, row).settings;
+
+  for (guint i = 0; i < settings->len; i++)
+    if (strcmp (g_array_index (settings, ScenarioOverride, i).key, key) == 0)
+      return g_array_index (settings, ScenarioOverride, i).value;
+  return NULL;
 }
 
 /*
@@ -237,12 +261,130 @@ START_TEST (test_fits)
 }
 END_TEST
 
+#define ON(id, nodes, metric, value)                                          \
+  id "," nodes ",2,a100-sxm-40,nvlink3-switch,2,ib-hdr-200,gpt,2,256,4,1000," \
+     "128,ddp," metric "," value ","
+#define NODES_HEADER                                                         \
+  "id,nodes,gpus_per_node,gpu,intra,nics,nic,arch,n_layers,d_model,n_heads," \
+  "vocab,seq_len,strategy,metric,value,all_reduce_bus_gbs,all_gather_bus_gbs\n"
+
+/*
+ * Errors of the speed: of rates 0, +0.1 and +0.3 and +0.1 on 1, 2, 4, 4 nodes, of times 10 s
+ * predicted as 8 and as 5 s on 4 and 16 nodes +0.25 and +1. Slopes a doubling: of the rates' five
+ * pairs 0.1, 0.15, 0.05, 0.2 and 0, in the middle 0.1; of the times' one 0.75 / 2. What was not
+ * simulated and memory count nowhere.
+ */
+START_TEST (test_by_nodes)
+{
+  static const char text[] = NODES_HEADER
+                    ON ("a-1", "4", "tokens_per_s_per_gpu", "100") ",\n" ON ("a-2", "1", "tokens_per_s_per_gpu", "100") ",\n" ON (
+                        "a-3", "2", "tokens_per_s_per_gpu",
+                        "100") ",\n" ON ("a-4", "4", "tokens_per_s_per_gpu",
+                                         "100") ",\n" ON ("b-1", "4", "step_time_s",
+                                                          "10") ",\n" ON ("b-2", "16", "step_time_s",
+                                                                          "10") ",\n" ON ("b-3", "64",
+                                                                                          "step_time_s",
+                                                                                          "10") ",\n" ON ("c-1",
+                                                                                                          "8",
+                                                                                                          "peak_reserved_gib",
+                                                                                                          "10") ",\n" ON ("c-2",
+                                                                                                                          "8",
+                                                                                                                          "mfu_percent",
+                                                                                                                          "40") ",\n";
+  static const char wanted[] =
+      "- { rows: large, of: time, sources: [a], nodes: 4, median: 0.21 }\n"
+      "- { rows: trend of a, of: trend, sources: [a], slope: 0.1000001 }\n"
+      "- { rows: trend of b, of: trend, sources: [b, c], slope: 0.03 }\n"
+      "- { rows: trend of a on many, of: trend, sources: [a], nodes: 4, slope: 0.03 }\n";
+  static const struct
+  {
+    const char *source;
+    guint       n_nodes, n;
+    double      median_abs;
+  } expected[] = {
+    { "a", 1, 1, 0 },     { "a", 2, 1, 0.1 },  { "a", 4, 2, 0.2 }, { "b", 4, 1, 0.25 },
+    { "b", 16, 1, 1 },    { "c", 8, 1, 0.5 },  { NULL, 1, 1, 0 },  { NULL, 2, 1, 0.1 },
+    { NULL, 4, 3, 0.25 }, { NULL, 8, 1, 0.5 }, { NULL, 16, 1, 1 },
+  };
+  const double                   predicted[] = { 130, 100, 110, 110, 8, 5, NAN, 20, 60 };
+  g_autoptr (TrainingValidation) v = summary_of_goals (text, wanted, predicted, NULL);
+  const NodesTrend              *trends = (const NodesTrend *) (void *) v->trends->data;
+  const GoalResult              *goal = (const GoalResult *) (void *) v->goals->data;
+
+  ck_assert_uint_eq (v->nodes->len, G_N_ELEMENTS (expected));
+  for (guint i = 0; i < v->nodes->len; i++)
+    {
+      const NodesErrors *group = &g_array_index (v->nodes, NodesErrors, i);
+
+      ck_assert_pstr_eq (group->source, expected[i].source);
+      ck_assert_uint_eq (group->n_nodes, expected[i].n_nodes);
+      ck_assert_uint_eq (group->errors.n, expected[i].n);
+      ck_assert_double_eq_tol (group->errors.median_abs, expected[i].median_abs, 1e-12);
+    }
+  ck_assert_uint_eq (v->trends->len, 3); /* a, b, all; c is on one number of nodes */
+  ck_assert_uint_eq (trends[0].n, 4);
+  ck_assert_uint_eq (trends[0].fewest, 1);
+  ck_assert_uint_eq (trends[0].most, 4);
+  ck_assert_double_eq_tol (trends[0].slope, 0.1, 1e-12);
+  ck_assert_double_eq_tol (trends[1].slope, 0.375, 1e-12);
+  ck_assert_ptr_null (trends[2].source);
+  ck_assert_uint_eq (trends[2].n, 7);
+  ck_assert_uint_eq (v->goals->len, 3); /* nothing of a grows from 4 nodes on */
+  ck_assert_uint_eq (goal[0].n, 2);
+  ck_assert (goal[0].met && isinf (goal[0].goal->second));
+  ck_assert (goal[1].met);
+  ck_assert_double_eq_tol (goal[1].first, 0.1, 1e-12);
+  ck_assert_str_eq (goal[2].goal->title, "trend of b");
+  ck_assert (!goal[2].met);
+}
+END_TEST
+
+/*
+ * What was measured of the network is kept with the run and tells no runs apart; a number that is
+ * none is why its row counts nowhere. Nodes by number or by the cluster's name.
+ */
+START_TEST (test_networks)
+{
+  static const char text[] = NODES_HEADER ON ("a-1", "4", "step_time_s", "1") "188.9,114.8\n" ON (
+      "a-2", "4", "step_time_s",
+      "1") ",120\n" ON ("a-3", "4", "step_time_s",
+                        "1") ",\n" ON ("a-4", "4", "step_time_s",
+                                       "1") "-3,\n" ON ("a-5", "4", "step_time_s", "1") "3 GB/s,\n";
+  static const char named[] =
+      "id,cluster,arch,n_layers,d_model,n_heads,vocab,seq_len,strategy,nccl,metric,value\n"
+      "a-1,12 x dgx-a100,gpt,2,256,4,1000,128,ddp,2.3.1,fits,1\n"
+      "a-2,mine,gpt,2,256,4,1000,128,ddp,2.99,fits,1\n";
+  g_autoptr (TrainingTable) table = load_text (text), other = load_text (named);
+  const TrainingRow        *rows = (const TrainingRow *) table->rows->data;
+  const TrainingRow        *by_name = (const TrainingRow *) other->rows->data;
+
+  ck_assert_str_eq (rows[0].measured, "all_reduce 1GiB 188.9 GB/s, all_gather 1GiB 114.8 GB/s");
+  ck_assert_str_eq (rows[1].measured, "all_gather 1GiB 120 GB/s");
+  ck_assert_ptr_null (rows[2].measured);
+  ck_assert_ptr_eq (rows[0].configuration, rows[2].configuration);
+  ck_assert_str_eq (rows[3].unmodelled,
+                    "expected a bandwidth in GB/s for 'all_reduce_bus_gbs', got '-3'");
+  ck_assert_str_eq (rows[4].unmodelled,
+                    "expected a bandwidth in GB/s for 'all_reduce_bus_gbs', got '3 GB/s' (no unit "
+                    "belongs here)");
+  ck_assert_uint_eq (rows[0].n_nodes, 4);
+  ck_assert_uint_eq (by_name[0].n_nodes, 12);
+  ck_assert_uint_eq (by_name[1].n_nodes, 0);
+  /* the release of a run that is older than all known ones: the oldest; newer ones as they are */
+  ck_assert_str_eq (setting_of (other, 0, "collective.nccl"), "2.28");
+  ck_assert_str_eq (setting_of (other, 1, "collective.nccl"), "2.99");
+}
+END_TEST
+
 /* Mistakes in the goals are the table's: a bound that is missing, or of another kind. */
 START_TEST (test_bad_goals)
 {
   static const char *const cases[] = {
     "rows: no list\n",
-    "- { rows: speed, of: time, sources: [a], median: 0.06 }\n",
+    "- { rows: speed, of: time, sources: [a], p90: 0.06 }\n",
+    "- { rows: speed, of: trend, sources: [a], slope: 0.03, median: 0.06 }\n",
+    "- { rows: speed, of: time, sources: [a], median: 0.06, nodes: 0 }\n",
+    "- { rows: tau, of: ranking, sources: [a], tau: 0.8, nodes: 16 }\n",
     "- { rows: tau, of: ranking, sources: [a], tau: 0.8, p90: 0.1 }\n",
     "- { rows: fits, of: fits, right: 0.9 }\n",
     "- { rows: fits, of: fitting, sources: [a], median: 0.1, p90: 0.9 }\n",
@@ -261,17 +403,6 @@ START_TEST (test_bad_goals)
     }
 }
 END_TEST
-
-static const char *
-setting_of (const TrainingTable *table, guint row, const char *key)
-{
-  const GArray *settings = g_array_index (table->rows, TrainingRow, row).settings;
-
-  for (guint i = 0; i < settings->len; i++)
-    if (strcmp (g_array_index (settings, ScenarioOverride, i).key, key) == 0)
-      return g_array_index (settings, ScenarioOverride, i).value;
-  return NULL;
-}
 
 /*
  * How cells become options: grad-op, `all` of a strategy without groups, further options, another
@@ -518,6 +649,8 @@ main (void)
   tcase_add_test (tests, test_source);
   tcase_add_test (tests, test_summary);
   tcase_add_test (tests, test_fits);
+  tcase_add_test (tests, test_by_nodes);
+  tcase_add_test (tests, test_networks);
   tcase_add_test (tests, test_bad_goals);
   tcase_add_test (tests, test_mapping);
   tcase_add_test (tests, test_framework);

@@ -154,6 +154,72 @@ START_TEST (test_sizes)
 }
 END_TEST
 
+/*
+ * Two nodes stand apart, three and more are one class, whatever the cluster has: what counts is the
+ * nodes of the ranks. In the order of nodes, then of sizes.
+ */
+START_TEST (test_nodes)
+{
+#define OF(nodes) "," #nodes ",2,h100-sxm-80,nvlink4-switch,2,ib-ndr-400,"
+  g_autoptr (CollectiveValidation) v = validate_text (HEADER "a-01" OF (
+      3) "all_gather,268435456,1,yes,,\n"
+         "a-01" OF (3) "all_gather,1048576,1,yes,,\n"
+                       "a-01" OF (9) "all_gather,268435456,1,yes,,\n"
+                                     "a-01" OF (
+                                         2) "all_gather,1024,1,yes,,\n"
+                                            "a-01" OF (
+                                                1) "all_gather,2147483648,1,yes,,\n"
+                                                   "a-01" OF (
+                                                       3) "all_gather,1048576,1,yes,,ranks=0-3\n"
+                                                          "a-01" OF (
+                                                              3) "all_gather,1048576,1,no,,\n");
+  static const struct
+  {
+    const char *name;
+    guint       n;
+  } expected[] = { { "1 node, 256 MiB and more", 1 },
+                   { "2 nodes, 1 MiB to 256 MiB", 1 },
+                   { "2 nodes, 1 KiB to 1 MiB", 1 },
+                   { "3 nodes and more, 256 MiB and more", 2 },
+                   { "3 nodes and more, 1 MiB to 256 MiB", 1 } };
+  const ValidatedRow *rows = (const ValidatedRow *) (void *) v->rows->data;
+  guint               found = 0;
+
+  ck_assert_uint_eq (rows[2].n_nodes, 9);
+  ck_assert_uint_eq (rows[5].n_nodes, 2);
+  for (guint i = 0; i < v->groups->len; i++)
+    {
+      const ValidationGroup *group = &g_array_index (v->groups, ValidationGroup, i);
+
+      if (group->grouping != VALIDATION_BY_NODES || group->part != VALIDATION_MAIN)
+        continue;
+      ck_assert_uint_lt (found, G_N_ELEMENTS (expected));
+      ck_assert_str_eq (group->name, expected[found].name);
+      ck_assert_uint_eq (group->errors.n, expected[found].n);
+      found++;
+    }
+  ck_assert_uint_eq (found, G_N_ELEMENTS (expected));
+#undef OF
+}
+END_TEST
+
+/*
+ * Four points on y = 3 - 2 x and one far off: of ten slopes six are -2, the median. Points of one x
+ * have no slope; of (0, 0) (1, 1) (1, 3) the two slopes are 1 and 3: 2.
+ */
+START_TEST (test_slope)
+{
+  const double x[] = { 1, 2, 4, 6, 5 }, line[] = { 1, -1, -5, -9, 100 }, same[] = { 2, 2, 2 };
+  const double few_x[] = { 0, 1, 1 }, few_y[] = { 0, 1, 3 };
+
+  ck_assert_double_eq_tol (statistics_slope (x, line, 5), -2, 1e-12);
+  ck_assert_double_eq_tol (statistics_slope (few_x, few_y, 3), 2, 1e-12);
+  ck_assert (isnan (statistics_slope (same, line, 3)));
+  ck_assert (isnan (statistics_slope (x, line, 1)));
+  ck_assert (isnan (statistics_slope (x, line, 0)));
+}
+END_TEST
+
 /* Forced algorithms and protocols, GPUDirect and the number of processes reach the model. */
 START_TEST (test_environment)
 {
@@ -308,7 +374,7 @@ START_TEST (test_csv)
   report_validation_csv (v, out);
   ck_assert (g_str_has_prefix (out->str,
                                "id,collective,bytes,measured_us,predicted_us,error,reason,"
-                               "hardware,profiles,program_version,schema\n"));
+                               "hardware,profiles,program_version,schema,nodes\n"));
   name = write_table (out->str);
   reader = csv_reader_open (name, diags);
   ck_assert (csv_reader_next (reader, diags));
@@ -340,6 +406,8 @@ main (void)
   tcase_add_test (tests, test_statistics);
   tcase_add_test (tests, test_rows);
   tcase_add_test (tests, test_sizes);
+  tcase_add_test (tests, test_nodes);
+  tcase_add_test (tests, test_slope);
   tcase_add_test (tests, test_environment);
   tcase_add_test (tests, test_more_words);
   tcase_add_test (tests, test_groups);
