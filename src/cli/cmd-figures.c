@@ -6,6 +6,7 @@
 #include "cli/progress.h"
 #include "report/figure-map.h"
 #include "report/figure-memband.h"
+#include "report/figure-scaling.h"
 #include "report/figures.h"
 
 static const ListingColumn columns[] = { { "name", LISTING_TEXT }, { NULL, LISTING_TEXT } };
@@ -71,6 +72,8 @@ KIND (map, figure_map_predict, report_figure_map_text, report_figure_map_csv,
       report_figure_map_json, report_figure_map_plot, figure_map_free)
 KIND (memband, figure_memband_predict, report_memband_text, report_memband_csv, report_memband_json,
       report_memband_plot, figure_memband_free)
+KIND (scaling, figure_scaling_predict, report_figure_scaling_text, report_figure_scaling_csv,
+      report_figure_scaling_json, report_figure_scaling_plot, figure_scaling_free)
 KIND (table, figures_predict, report_figures_text, report_figures_csv, report_figures_json,
       report_figures_plot, figures_free)
 
@@ -81,6 +84,11 @@ static const FigureKind kinds[] = {
     { memband_text, memband_csv, memband_json },
     memband_plot,
     memband_free },
+  { figure_scaling_is,
+    scaling_predict,
+    { scaling_text, scaling_csv, scaling_json },
+    scaling_plot,
+    scaling_free },
   { NULL, table_predict, { table_text, table_csv, table_json }, table_plot, table_free },
 };
 
@@ -153,7 +161,8 @@ cmd_figures (int argc, char **argv)
           "  shardsim figures\n"
           "  shardsim figures megatron\n"
           "  shardsim figures frontier --format csv\n"
-          "  shardsim figures zeropp --plot pictures\n",
+          "  shardsim figures zeropp --plot pictures\n"
+          "  shardsim figures scaling --plot pictures\n",
           entries, argc, argv, &done))
     return EXIT_USAGE;
   if (done)

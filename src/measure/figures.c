@@ -272,10 +272,13 @@ figures_list (const char *folder)
   g_autoptr (GDir)      dir = g_dir_open (folder, 0, NULL);
   g_autoptr (GPtrArray) names = g_ptr_array_new ();
   const char           *entry;
+  /* of scenarios; of figures without them (figure-scaling.h) */
+  static const char *const endings[] = { ".yaml", ".collectives.csv" };
 
   while (dir != NULL && (entry = g_dir_read_name (dir)) != NULL)
-    if (g_str_has_suffix (entry, ".yaml"))
-      g_ptr_array_add (names, g_strndup (entry, strlen (entry) - strlen (".yaml")));
+    for (guint i = 0; i < G_N_ELEMENTS (endings); i++)
+      if (g_str_has_suffix (entry, endings[i]))
+        g_ptr_array_add (names, g_strndup (entry, strlen (entry) - strlen (endings[i])));
   g_ptr_array_sort (names, compare_names);
   g_ptr_array_add (names, NULL);
   return (char **) g_ptr_array_free (g_steal_pointer (&names), FALSE);

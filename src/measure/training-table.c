@@ -460,8 +460,8 @@ append_cell (GString *key, const char *text)
 }
 
 /*
- * The first thing that is wrong with the row is why it counts nowhere. IS_RUN: the table has figures
- * of training.
+ * The first thing that is wrong with the row is why it counts nowhere. IS_RUN: the table has
+ * figures of training.
  */
 static void
 finish_reason (Draft *self, gboolean is_run)

@@ -18,6 +18,8 @@ cp -r "$source/plots" "$folder/work/plots"
 cd "$folder/work" || exit 1
 mkdir folder.yaml out
 mkdir -p workloads/figures
+mv figures-lines.collectives.csv workloads/figures/lines.collectives.csv
+mv figures-lines.training.csv workloads/figures/lines.training.csv
 for name in hand bad; do
   mv figures-$name.yaml workloads/figures/$name.yaml
   mv figures-$name.csv workloads/figures/$name.csv
@@ -290,13 +292,17 @@ hand figures-form-text 0 figures form
 hand figures-form-csv 0 figures form --format csv -j 1
 hand figures-form-json 0 figures form --format json -j 4
 hand figures-form-bad 2 figures sums
+hand figures-lines-text 0 figures lines
+hand figures-lines-csv 0 figures lines --format csv -j 1
+hand figures-lines-json 0 figures lines --format json -j 4
 if command -v gnuplot >/dev/null; then # of each kind
-  for name in hand map form; do
+  for name in hand map form lines; do
     "$program" figures --hwprofiles hwprofiles "$name" --plot ../pictures >../out 2>../err
   done
   [ "$(find ../pictures -name '*.png' -size +1k | wc -l)" -eq "$(ls ../pictures/*.gp | wc -l)" ] &&
     [ -s ../pictures/hand-step_time_s.png ] && [ -s ../pictures/map.png ] &&
-    [ -s ../pictures/form-mfu-over-ranks.png ] && [ -s ../pictures/form-beside.png ]
+    [ -s ../pictures/form-mfu-over-ranks.png ] && [ -s ../pictures/form-beside.png ] &&
+    [ -s ../pictures/lines-bus-bandwidth.png ] && [ -s ../pictures/lines-throughput.png ]
   verdict $? 'every kind of figures draws'
 fi
 SHARDSIM_DATADIR=$source

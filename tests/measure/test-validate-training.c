@@ -264,6 +264,10 @@ END_TEST
 #define ON(id, nodes, metric, value)                                          \
   id "," nodes ",2,a100-sxm-40,nvlink3-switch,2,ib-hdr-200,gpt,2,256,4,1000," \
      "128,ddp," metric "," value ","
+#define RATE(id, nodes) ON (id, nodes, "tokens_per_s_per_gpu", "100") ",\n"
+#define TIME(id, nodes) ON (id, nodes, "step_time_s", "10") ",\n"
+#define NETWORK(id, all_reduce, all_gather) \
+  ON (id, "4", "step_time_s", "1") all_reduce "," all_gather "\n"
 #define NODES_HEADER                                                         \
   "id,nodes,gpus_per_node,gpu,intra,nics,nic,arch,n_layers,d_model,n_heads," \
   "vocab,seq_len,strategy,metric,value,all_reduce_bus_gbs,all_gather_bus_gbs\n"
@@ -276,21 +280,9 @@ END_TEST
  */
 START_TEST (test_by_nodes)
 {
-  static const char text[] = NODES_HEADER
-                    ON ("a-1", "4", "tokens_per_s_per_gpu", "100") ",\n" ON ("a-2", "1", "tokens_per_s_per_gpu", "100") ",\n" ON (
-                        "a-3", "2", "tokens_per_s_per_gpu",
-                        "100") ",\n" ON ("a-4", "4", "tokens_per_s_per_gpu",
-                                         "100") ",\n" ON ("b-1", "4", "step_time_s",
-                                                          "10") ",\n" ON ("b-2", "16", "step_time_s",
-                                                                          "10") ",\n" ON ("b-3", "64",
-                                                                                          "step_time_s",
-                                                                                          "10") ",\n" ON ("c-1",
-                                                                                                          "8",
-                                                                                                          "peak_reserved_gib",
-                                                                                                          "10") ",\n" ON ("c-2",
-                                                                                                                          "8",
-                                                                                                                          "mfu_percent",
-                                                                                                                          "40") ",\n";
+  static const char text[] = NODES_HEADER RATE ("a-1", "4") RATE ("a-2", "1") RATE ("a-3", "2")
+      RATE ("a-4", "4") TIME ("b-1", "4") TIME ("b-2", "16") TIME ("b-3", "64") ON (
+          "c-1", "8", "peak_reserved_gib", "10") ",\n" ON ("c-2", "8", "mfu_percent", "40") ",\n";
   static const char wanted[] =
       "- { rows: large, of: time, sources: [a], nodes: 4, median: 0.21 }\n"
       "- { rows: trend of a, of: trend, sources: [a], slope: 0.1000001 }\n"
@@ -345,11 +337,9 @@ END_TEST
  */
 START_TEST (test_networks)
 {
-  static const char text[] = NODES_HEADER ON ("a-1", "4", "step_time_s", "1") "188.9,114.8\n" ON (
-      "a-2", "4", "step_time_s",
-      "1") ",120\n" ON ("a-3", "4", "step_time_s",
-                        "1") ",\n" ON ("a-4", "4", "step_time_s",
-                                       "1") "-3,\n" ON ("a-5", "4", "step_time_s", "1") "3 GB/s,\n";
+  static const char text[] =
+      NODES_HEADER  NETWORK ("a-1", "188.9", "114.8") NETWORK ("a-2", "", "120")
+          NETWORK ("a-3", "", "") NETWORK ("a-4", "-3", "") NETWORK ("a-5", "3 GB/s", "");
   static const char named[] =
       "id,cluster,arch,n_layers,d_model,n_heads,vocab,seq_len,strategy,nccl,metric,value\n"
       "a-1,12 x dgx-a100,gpt,2,256,4,1000,128,ddp,2.3.1,fits,1\n"
