@@ -187,9 +187,12 @@ static CollectiveSweep *
 sweep_new (const Cluster *cluster, guint n_ranks, const CollectiveSweepOptions *options)
 {
   CollectiveSweep *self = g_new0 (CollectiveSweep, 1);
+  g_autofree char *network = cluster_network_title (cluster);
 
   self->kind = options->kind;
-  self->cluster = g_strdup (cluster_title (cluster));
+  self->cluster = network != NULL
+                      ? g_strdup_printf ("%s; network %s", cluster_title (cluster), network)
+                      : g_strdup (cluster_title (cluster));
   self->n_ranks = n_ranks;
   self->fidelity = options->fidelity;
   self->samples = g_array_new (FALSE, FALSE, sizeof (CollectiveSample));

@@ -109,6 +109,7 @@ prediction_free (Prediction *self)
   g_free (self->strategy);
   g_free (self->model);
   g_free (self->cluster);
+  g_free (self->network);
   g_clear_pointer (&self->settings, g_array_unref);
   memory_use_clear (&self->hbm);
   memory_use_clear (&self->host);
@@ -159,6 +160,7 @@ prediction_copy (const Prediction *self)
   copy->strategy = g_strdup (self->strategy);
   copy->model = g_strdup (self->model);
   copy->cluster = g_strdup (self->cluster);
+  copy->network = g_strdup (self->network);
   copy->settings = g_array_ref (self->settings); /* never changed, only replaced */
   memory_use_keep (&copy->hbm);
   memory_use_keep (&copy->host);
@@ -230,6 +232,9 @@ fill_names (Prediction *self, const Replay *replay)
   self->model = g_strdup (workload_shape (replay_workload (replay))->name);
   self->n_parameters = (double) workload_n_parameters_of_model (replay_workload (replay));
   self->cluster = g_strdup (cluster_title (replay_cluster (replay)));
+  self->network = cluster_network_title (replay_cluster (replay));
+  if (self->network != NULL)
+    self->network_scale = cluster_network_scale (replay_cluster (replay));
   prediction_set_scenario (self, scenario);
 }
 

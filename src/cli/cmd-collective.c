@@ -253,8 +253,10 @@ run (const Common *common, const Arguments *arguments, ClusterOptions *cluster_w
   apply_short_names (arguments, config, diags);
   library = collective_config_options (config);
   cluster = cluster_new (cluster_wanted, profiles, &marks, diags);
-  collective_config_check (config, profiles, option_mark (&library_marks, "nccl", NULL), diags);
-  collective_config_check_wishes (config, cluster, &library_marks, diags);
+  if (collective_config_check (config, profiles, option_mark (&library_marks, "nccl", NULL), diags)
+      && collective_config_check_wishes (config, cluster, &library_marks, diags) && cluster != NULL)
+    collective_scale_to_measured (cluster, &library, FALSE, option_mark (&marks, "measured", NULL),
+                                  diags);
   option_marks_clear (&marks);
   option_marks_clear (&library_marks);
   return run_on (common, arguments, profiles, cluster, &library, &options, diags);

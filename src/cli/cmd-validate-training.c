@@ -52,6 +52,8 @@ validate (const Common *common, const ValidationArguments *arguments)
   stream_report_diags (diags);
   if (table == NULL)
     return EXIT_USAGE;
+  if (arguments->measured_network)
+    training_table_use_networks (table);
   progress = progress_start ("predicting", "runs");
   options.count = progress_count (progress);
   result = validate_training (table, &options, common_n_jobs (common));
@@ -74,6 +76,11 @@ cmd_validate_training (int argc, char **argv)
 
   const GOptionEntry entries[] = {
     { "rows", 0, 0, G_OPTION_ARG_NONE, &arguments.rows, "text: print every row as well", NULL },
+    { "measured-network", 0, 0, G_OPTION_ARG_NONE, &arguments.measured_network,
+      "scale the network of each row to what the run measured of it (columns "
+      "measured_all_reduce_gbps, measured_all_gather_gbps, measured_reduce_scatter_gbps: bus "
+      "bandwidth of 1 GiB over all GPUs); such predictions are not blind",
+      NULL },
     { "max-error", 0, 0, G_OPTION_ARG_STRING, &arguments.max_error,
       "exit with 3 when the median |error| of the rows of speed is above X: '0.1' or '10 %'", "X" },
     { "plot", 0, 0, G_OPTION_ARG_FILENAME, &arguments.plot,
@@ -90,8 +97,8 @@ cmd_validate_training (int argc, char **argv)
           "source and metric. Columns: id, strategy, metric, value, seq_len, the hardware "
           "(cluster, such as '4 x dgx-a100', or nodes, gpus_per_node, gpu, intra, nics, nic), the "
           "model (config, a model's name, or arch, n_layers, d_model, n_heads, vocab), and any "
-          "other key of a scenario's sections; optional: use, shard, options. A row with an "
-          "unknown word counts nowhere and says why; exit status 1 when no row could be predicted. "
+          "other key of a scenario's sections; optional: use, shard, options, "
+          "measured_all_reduce_gbps. A row with an unknown word counts nowhere and says why; exit status 1 when no row could be predicted. "
           "Metrics: tokens_per_s_per_gpu, step_time_s, mfu_percent, hardware_tflops_per_gpu, fits, "
           "peak_allocated_gib, peak_reserved_gib, peak_device_gb, peak_gib.",
           "Examples:\n"

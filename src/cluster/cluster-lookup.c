@@ -156,3 +156,21 @@ cluster_gpu_resource (const Cluster *self, guint gpu, ResourceKind kind)
     return NO_RESOURCE;
   return cluster_node_resource (self, node, kind, gpu - cluster_first_gpu (self, node));
 }
+
+gboolean
+resource_kind_is_network (ResourceKind kind)
+{
+  switch (kind)
+    {
+    case RESOURCE_NIC_TX:
+    case RESOURCE_NIC_RX:
+    case RESOURCE_LEAF_UP:
+    case RESOURCE_LEAF_DOWN:
+    case RESOURCE_GROUP_UP:
+    case RESOURCE_GROUP_DOWN:
+    case RESOURCE_GLOBAL_LINK:
+      return TRUE;
+    default:
+      return FALSE;
+    }
+}

@@ -104,6 +104,13 @@ const OptionSpec cluster_options[] = {
     .min = 1e6,
     .max = 1e15,
     .help = "host memory a node; unset = the node's own" },
+  { .key = "measured",
+    .type = OPTION_STRING,
+    .offset = OPTION (measured),
+    .optional = TRUE,
+    .help =
+        "bus bandwidths that nccl-tests printed over all GPUs, as in 'all_reduce 1GiB 94 GB/s', "
+        "separated by commas: the network is scaled to them" },
   { .key = "group_nodes",
     .type = OPTION_INT,
     .offset = OPTION (group_nodes),
@@ -260,21 +267,14 @@ static void
 read_fabric (ClusterReader *reader, const ConfigNode *root, ClusterOptions *fabric)
 {
   static const char *const ignored[] = { "title", "groups", NULL };
-  static const char *const own[] = { "fabric",
-                                     "routing",
-                                     "leaf_nodes",
-                                     "oversubscription",
-                                     "slow_gpus",
-                                     "group_nodes",
-                                     "spine_oversubscription",
-                                     "taper",
-                                     "uplinks",
-                                     "routing_seed",
-                                     "slow_nics",
-                                     "gpu_direct",
-                                     NULL };
-  ClusterOptions           defaults = { 0 };
-  ClusterOptions           profile = { 0 };
+  static const char *const own[] = {
+    "fabric",     "routing",  "leaf_nodes",   "oversubscription",
+    "slow_gpus",  "measured", "group_nodes",  "spine_oversubscription",
+    "taper",      "uplinks",  "routing_seed", "slow_nics",
+    "gpu_direct", NULL
+  };
+  ClusterOptions defaults = { 0 };
+  ClusterOptions profile = { 0 };
   option_table_defaults (cluster_options, &defaults);
   option_table_defaults (cluster_options, &profile);
   option_load_map (cluster_options, &profile, root, ignored, reader->diags);
@@ -496,6 +496,8 @@ cluster_read_options (Cluster *self, const ClusterOptions *options, ProfileSet *
       if (effective.slow_gpus != NULL)
         cluster_read_slow_gpus (self, effective.slow_gpus, READER_MARK (&reader, "slow_gpus"),
                                 diags);
+      if (effective.measured != NULL)
+        cluster_read_measured (self, effective.measured, READER_MARK (&reader, "measured"), diags);
     }
   set_fabric (self, &effective);
   option_table_clear (cluster_options, &effective);

@@ -75,10 +75,14 @@ struct _Cluster
   gboolean         pcie_acs, nic_sockets; /* of ClusterOptions */
   ClusterResource *resources;
   guint            n_resources;
-  double          *speeds;    /* [n_gpus], or NULL when all are whole */
-  GArray          *slow_nics; /* SlowNic */
-  char            *title;
-  char            *key; /* of cluster_key, or NULL */
+  double          *speeds;        /* [n_gpus], or NULL when all are whole */
+  GArray          *slow_nics;     /* SlowNic */
+  GArray          *measured;      /* ClusterMeasured, or NULL */
+  double           network_scale; /* 0: as the profiles have it */
+  double *unscaled; /* [n_resources] capacities at scale 1; NULL: the network was not scaled */
+  char   *title;
+  char   *key;        /* of cluster_key, or NULL */
+  char   *scaled_key; /* the same of the scaled network, or NULL */
 };
 
 /* cluster-options.c: fills the groups, the fabric and the speeds; FALSE after diagnostics. */
@@ -90,6 +94,10 @@ void cluster_read_slow_gpus (Cluster *cluster, const char *text, const SourceMar
                              DiagList *diags);
 void cluster_read_slow_nics (Cluster *cluster, const char *text, const SourceMark *mark,
                              DiagList *diags);
+
+/* cluster-measured.c: fills `measured` from TEXT; diagnostics at MARK. */
+void cluster_read_measured (Cluster *cluster, const char *text, const SourceMark *mark,
+                            DiagList *diags);
 
 /* cluster-lookup.c */
 const NodeGroup *cluster_group_of_node (const Cluster *self, guint node);

@@ -325,7 +325,7 @@ make_key (const ClusterOptions *options, const ProfileSet *profiles)
 const char *
 cluster_key (const Cluster *self)
 {
-  return self->key;
+  return self->scaled_key != NULL ? self->scaled_key : self->key;
 }
 
 Cluster *
@@ -364,8 +364,12 @@ cluster_free (Cluster *self)
   g_free (self->speeds);
   if (self->slow_nics != NULL)
     g_array_unref (self->slow_nics);
+  if (self->measured != NULL)
+    g_array_unref (self->measured);
   g_free (self->title);
   g_free (self->key);
+  g_free (self->scaled_key);
+  g_free (self->unscaled);
   g_free (self);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/option-marks.h"
 #include "cluster/library-profile.h"
+#include "op/collective-kind.h"
 
 /*
  * The `cluster` section of a scenario. Either `name` ("4 x dgx-a100", a node id, or a profile of
@@ -25,6 +26,7 @@ typedef struct
   double oversubscription; /* a leaf's downlinks over its uplinks, in sum; 1 = non-blocking */
   char  *slow_gpus;   /* "3:0.8,17:0.5": GPU index and the fraction of its speed that is left */
   double dram_bytes;  /* host memory a node; 0 = the node's own */
+  char  *measured;    /* "all_reduce 1GiB 94 GB/s": what the network is scaled to */
   gint64 group_nodes; /* nodes of one pod, or of one group of a dragonfly; 0 = one for all */
   double spine_oversubscription; /* of a pod: what its leaves send up over what goes to the core */
   double taper;   /* of a dragonfly group: bandwidth to other groups over what its cards inject */
@@ -93,7 +95,8 @@ typedef enum
   RESOURCE_N_KINDS,
 } ResourceKind;
 
-const char *resource_kind_name (ResourceKind kind); /* "nic.tx" */
+const char *resource_kind_name (ResourceKind kind);       /* "nic.tx" */
+gboolean    resource_kind_is_network (ResourceKind kind); /* a card, or what joins cards */
 
 typedef struct
 {
@@ -121,7 +124,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (Cluster, cluster_free)
 /* All that OPTIONS say, alike for those that say the same. Newly allocated. */
 char *cluster_options_text (const ClusterOptions *options);
 
-/* Alike for clusters of the same options and profiles; NULL: its figures are nobody else's. */
+/*
+ * Alike for clusters of the same options and profiles, and scales of the network; NULL: its figures
+ * are nobody else's.
+ */
 const char *cluster_key (const Cluster *self);
 
 guint    cluster_n_nodes (const Cluster *self);
@@ -149,6 +155,37 @@ const char *cluster_title (const Cluster *self);
  * "4 leaves of 2 nodes, oversubscribed 2; spray"; NULL for one switch over all. Newly allocated.
  */
 char *cluster_fabric_title (const Cluster *self);
+
+/*
+ * A collective over all GPUs that the user measured (`measured`), by its bus bandwidth as
+ * nccl-tests counts it. collective/measured.h finds the scale of the network that explains it.
+ */
+typedef struct
+{
+  CollectiveKind kind;
+  double         bytes, bus; /* S; B/s */
+  double         scale;      /* that explains this one alone */
+  double         predicted;  /* bus bandwidth on the network as it is scaled, B/s */
+} ClusterMeasured;
+
+guint                  cluster_n_measured (const Cluster *self);
+const ClusterMeasured *cluster_measured (const Cluster *self, guint i);
+void cluster_note_measured (Cluster *self, guint i, double scale, double predicted);
+
+/*
+ * Sets what all cards and the fabric between them carry to SCALE (positive) of what the profiles
+ * say; the GPUs' library does not know of it. Not while others read SELF. The largest scale leaves
+ * the cards their line rate.
+ */
+void   cluster_scale_network (Cluster *self, double scale);
+double cluster_network_scale (const Cluster *self); /* 1 unless it was scaled */
+double cluster_most_network_scale (const Cluster *self);
+
+/*
+ * "scaled to measured all_reduce 94 GB/s at 1 GiB: x 0.87 of the profile"; NULL where nothing was
+ * measured. Newly allocated.
+ */
+char *cluster_network_title (const Cluster *self);
 
 guint                  cluster_n_resources (const Cluster *self);
 const ClusterResource *cluster_resource (const Cluster *self, guint id);

@@ -80,6 +80,12 @@ profile_set_shared_key (const ProfileSet *self)
   return self->own == NULL && self->changes->len == 0 ? self->key : NULL;
 }
 
+gboolean
+profile_set_is_varied (const ProfileSet *self)
+{
+  return self->end != PROFILE_AS_GIVEN || self->changes->len > 0;
+}
+
 void
 profile_set_free (ProfileSet *self)
 {

@@ -324,7 +324,11 @@ InputFiles *profile_set_files (const ProfileSet *self);
  * none do, or figures of this one are changed.
  */
 const char *profile_set_shared_key (const ProfileSet *self);
-void        profile_set_free (ProfileSet *self);
+
+/* Whether its figures are others than the files say: at an end of their ranges, or changed. */
+gboolean profile_set_is_varied (const ProfileSet *self);
+
+void profile_set_free (ProfileSet *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (ProfileSet, profile_set_free)
 
 /*

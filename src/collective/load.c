@@ -81,30 +81,12 @@ efficiency_of (LoadSum *self, const ClusterResource *resource)
   return port && self->port_efficiency > 0 ? self->port_efficiency : resource->efficiency;
 }
 
-static gboolean
-is_network (ResourceKind kind)
-{
-  switch (kind)
-    {
-    case RESOURCE_NIC_TX:
-    case RESOURCE_NIC_RX:
-    case RESOURCE_LEAF_UP:
-    case RESOURCE_LEAF_DOWN:
-    case RESOURCE_GROUP_UP:
-    case RESOURCE_GROUP_DOWN:
-    case RESOURCE_GLOBAL_LINK:
-      return TRUE;
-    default:
-      return FALSE;
-    }
-}
-
 /* HOPS: 0 where it is not known, as of memory. */
 static void
 note_seconds (CollectiveLayout *plan, guint32 id, ResourceKind kind, guint8 hops, double seconds)
 {
   if (hops == 0)
-    hops = is_network (kind) ? LOAD_HOP_NET : LOAD_HOP_INTRA;
+    hops = resource_kind_is_network (kind) ? LOAD_HOP_NET : LOAD_HOP_INTRA;
   if (hops & LOAD_HOP_INTRA)
     plan->intra_seconds_per_byte = MAX (plan->intra_seconds_per_byte, seconds);
   if (hops & LOAD_HOP_NET)

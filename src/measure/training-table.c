@@ -555,6 +555,25 @@ training_table_free (TrainingTable *self)
   g_free (self);
 }
 
+void
+training_table_use_networks (TrainingTable *self)
+{
+  for (guint i = 0; i < self->rows->len; i++)
+    {
+      TrainingRow           *row = &g_array_index (self->rows, TrainingRow, i);
+      const ScenarioOverride setting = { .key = "cluster.measured", .value = row->measured };
+      g_autofree char       *run = NULL;
+
+      if (row->measured == NULL || row->n_nodes == 1)
+        continue;
+      run = g_strconcat (row->configuration, row->measured, NULL);
+      row->configuration = g_string_chunk_insert_const (self->strings, run);
+      row->network = row->measured;
+      g_array_append_val (row->settings, setting);
+      self->n_networks++;
+    }
+}
+
 TrainingTable *
 training_table_load (const char *file, ProfileSet *profiles, DiagList *diags)
 {

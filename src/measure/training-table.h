@@ -78,6 +78,7 @@ typedef struct
    * 188.9 GB/s, all_gather 1GiB 114.8 GB/s"; NULL: nothing.
    */
   const char *measured;
+  const char *network; /* the same where it is predicted on that network, else NULL */
 } TrainingRow;
 
 typedef struct
@@ -85,6 +86,7 @@ typedef struct
   GArray       *rows;  /* TrainingRow, in the file's order */
   GArray       *goals; /* TrainingGoal: of the file beside it */
   GStringChunk *strings;
+  guint         n_networks; /* rows that are predicted on the network that they measured */
 } TrainingTable;
 
 /*
@@ -95,6 +97,9 @@ typedef struct
  */
 TrainingTable *training_table_load (const char *file, ProfileSet *profiles, DiagList *diags);
 void           training_table_free (TrainingTable *self);
+
+/* From here on rows that measured their network are predicted on it. */
+void training_table_use_networks (TrainingTable *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (TrainingTable, training_table_free)
 
 /*

@@ -393,7 +393,11 @@ add_profiles (HtmlPage *page, const Prediction *p)
       { "profiles", p->profiles != NULL ? p->profiles : "", "with a hash of their figures" },
   };
 
+  const HtmlFact network = { "network", p->network, NULL };
+
   html_page_add_facts (page, facts, G_N_ELEMENTS (facts));
+  if (p->network != NULL)
+    html_page_add_facts (page, &network, 1);
 }
 
 void

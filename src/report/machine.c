@@ -62,6 +62,8 @@ NUMBER_OF (data_ranks, p->n_data_ranks)
 NUMBER_OF (replayed_micro_batches, p->n_replayed)
 NUMBER_OF (replayed_steps, p->n_steps_replayed)
 NUMBER_OF (round_steps, p->n_steps)
+NUMBER_OF (network_scale, p->network_scale)
+TEXT_OF (network, p->network)
 TEXT_OF (profiles, p->profiles)
 
 #define TEXT(field)                                          \
@@ -162,6 +164,9 @@ static const Field fields[] = {
   COUNTED (replayed_micro_batches),
   COUNTED (replayed_steps),
   COUNTED (round_steps),
+  /* what it was scaled to */
+  COUNTED (network_scale),
+  ABOUT (network),
   { 0 },
 };
 

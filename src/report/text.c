@@ -218,6 +218,8 @@ report_prediction_text (const Prediction *self, GString *out)
   if (!self->fits)
     remedies_append_text (self, out);
   g_string_append_printf (out, "%s: %s on %s\n", self->strategy, self->model, self->cluster);
+  if (self->network != NULL)
+    g_string_append_printf (out, "network %s\n", self->network);
   append_throughput (self, out);
   append_time (self, out);
   append_tier ("GPU memory", &self->hbm, TRUE, out);

@@ -20,6 +20,7 @@ ROW_TEXT (use, p->measured->calibrates ? "calibrate" : "test")
 ROW_NUMBER (memory_share, p->reason == NULL ? p->memory_share : NAN)
 ROW_TEXT (profiles, p->profiles)
 ROW_NUMBER (nodes, p->measured->n_nodes > 0 ? p->measured->n_nodes : NAN)
+ROW_TEXT (network, p->measured->network)
 
 static const Field row_fields[] = {
   { .name = "id", .type = FIELD_WORD, .text = row_id },
@@ -37,6 +38,7 @@ static const Field row_fields[] = {
   { .name = "profiles", .type = FIELD_WORD, .text = row_profiles },
   FIELDS_OF_THE_PROGRAM,
   { .name = "nodes", .type = FIELD_NUMBER, .number = row_nodes },
+  { .name = "network", .type = FIELD_WORD, .text = row_network },
   { 0 },
 };
 

@@ -312,6 +312,11 @@ report_training_summary (const TrainingValidation *self, GString *out)
   if (self->n_calibrating > 0)
     g_string_append_printf (out, "%u rows marked 'calibrate' count nowhere above\n",
                             self->n_calibrating);
+  if (self->table->n_networks > 0)
+    g_string_append_printf (out,
+                            "%u rows are predicted on the network that their run measured: they "
+                            "are not blind\n",
+                            self->table->n_networks);
   append_reasons (self, out);
   g_string_append (out, "\nerror = predicted / measured - 1\n");
 }

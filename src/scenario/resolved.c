@@ -135,6 +135,22 @@ check_calls (const Resolution *self, DiagList *diags)
   return FALSE;
 }
 
+/*
+ * What was measured of the network. With figures that are varied it may be out of reach: then the
+ * network comes as near as it may.
+ */
+static gboolean
+scale_network (Resolution *self, DiagList *diags)
+{
+  const CollectiveOptions options = collective_config_options (&self->scenario->collective);
+  const OptionMarks      *marks = scenario_marks (self->scenario, cluster_options);
+
+  return self->cluster == NULL || cluster_n_measured (self->cluster) == 0
+         || collective_scale_to_measured (self->cluster, &options,
+                                          profile_set_is_varied (self->view.profiles),
+                                          option_mark (marks, "measured", NULL), diags);
+}
+
 /* All errors that can be told in one pass. */
 static gboolean
 resolve (Resolution *self, DiagList *diags)
@@ -152,6 +168,7 @@ resolve (Resolution *self, DiagList *diags)
                                        scenario_marks (self->scenario, collective_options), diags)
        && ok;
   ok = check_calls (self, diags) && ok;
+  ok = ok && scale_network (self, diags);
   ok = find_framework (self, diags) && ok;
   ok = resolved_settle_batch (self, diags) && ok;
   ok = find_model (self, &shape, diags) && resolved_make_workloads (self, &shape, diags) && ok

@@ -30,6 +30,7 @@
 #include "base/work-count.h"
 #include "cluster/cluster.h"
 #include "collective/config.h"
+#include "collective/measured.h"
 #include "driver/strategy.h"
 #include "scenario/memory-config.h"
 #include "scenario/replay-config.h"

@@ -316,6 +316,17 @@ hand collective-csv 0 collective --collective all_reduce --cluster '2 x hand-pai
   -i 1M --algo ring --proto simple --ranks 0,2 --fidelity step --format csv
 hand collective-json 0 collective --collective sendrecv --cluster hand-pair -b 4K -e 4K \
   --fidelity fluid --format json
+hand measured 0 simulate good.yaml --measured 'all_reduce 1GiB 0.5 GB/s, all_gather 1GiB 0.4 GB/s'
+hand measured-json 0 collective --collective all_reduce --cluster '2 x hand-pair' -b 1G -e 1G \
+  --measured 'all_reduce 1 GiB 500 MB/s' --format json
+hand measured-above 2 simulate measured-bad.yaml
+hand measured-latency 2 simulate good.yaml --measured 'all_reduce 8B 1 GB/s'
+hand measured-slow 2 simulate good.yaml --measured 'all_reduce 1GiB 10 kB/s'
+hand measured-one-node 2 simulate good.yaml --nodes 1 --measured 'all_reduce 1GiB 10 GB/s'
+hand measured-words 2 simulate good.yaml --measured \
+  'all_reduc 1GiB 1 GB/s, sendrecv 1GiB 1 GB/s, all_reduce 1GiB, all_reduce 1 1 GB/s'
+hand measured-values 2 simulate good.yaml --measured \
+  'all_gather 1GiB 0 GB/s, reduce 1MB 1 GB/s, reduce 1MB 2 GB/s'
 hand collective-switches 0 collective --collective broadcast --cluster hand-pair --single-process \
   --collnet -b 1K -e 1K --format csv
 hand collective-units 0 collective --collective alltoall --cluster '2 x hand-pair' -b 1000000000 \
@@ -344,6 +355,9 @@ check training-json 0 validate training --hwprofiles hwprofiles training.csv --f
 check training-words 0 validate training --hwprofiles hwprofiles training-words.csv --rows
 check training-unknown 1 validate training --hwprofiles hwprofiles training-unknown.csv --format csv
 check training-network 1 validate training --hwprofiles hwprofiles training-network.csv
+check training-measured 0 validate training --hwprofiles hwprofiles training-measured.csv --rows
+check training-on-measured 0 validate training --hwprofiles hwprofiles training-measured.csv \
+  --measured-network --format csv
 check runs-words 0 validate collectives --hwprofiles hwprofiles runs-words.csv --rows
 check runs-unknown 1 validate collectives --hwprofiles hwprofiles runs-unknown.csv --format csv
 check calibrate-words 2 calibrate collectives --hwprofiles hwprofiles runs-words.csv -o fitted

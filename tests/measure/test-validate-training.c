@@ -626,6 +626,47 @@ START_TEST (test_prediction)
 }
 END_TEST
 
+/*
+ * Columns of measured networks change nothing by themselves, neither predictions nor which rows are
+ * one run; used, they are `cluster.measured`, but on one node. A network that was measured at half
+ * of what it is predicted makes steps longer.
+ */
+START_TEST (test_measured_networks)
+{
+  static const char columns[] =
+      "id,node,nodes,arch,n_layers,d_model,n_heads,vocab,seq_len,strategy,metric,value,"
+      "measured_all_reduce_gbps,measured_all_gather_gbps,measured_reduce_scatter_gbps\n";
+#define NETWORK(id, nodes, metric, networks) \
+  id ",dgx-a100," nodes ",gpt,2,2048,16,1000,128,fsdp2," metric ",1," networks "\n"
+  g_autofree char *text = g_strconcat (
+      columns, NETWORK ("a-1", "4", "step_time_s", "20,,"), NETWORK ("a-2", "4", "fits", ",19,21"),
+      NETWORK ("a-3", "1", "step_time_s", "230,,"), NETWORK ("a-4", "4", "step_time_s", "x,,"),
+      NETWORK ("a-5", "4", "step_time_s", "900,,"), NULL);
+  const PredictOptions           options = { 0 };
+  TrainingTable                 *used = load_text (text);
+  g_autoptr (TrainingValidation) blind = validate_training (load_text (text), &options, 1);
+  g_autoptr (TrainingValidation) with = NULL;
+
+  ck_assert_uint_eq (blind->n_simulated, 2); /* four nodes, and one */
+  ck_assert_uint_eq (blind->n_failed, 1);
+  ck_assert_ptr_nonnull (strstr (training_row_at (blind, 3)->reason, "measured_all_reduce_gbps"));
+  ck_assert_double_eq (training_row_at (blind, 4)->predicted,
+                       training_row_at (blind, 0)->predicted);
+  ck_assert_ptr_null (training_row_at (blind, 0)->measured->network);
+  training_table_use_networks (used);
+  with = validate_training (used, &options, 1);
+  ck_assert_uint_eq (used->n_networks, 3);
+  ck_assert_uint_eq (with->n_failed, 2);
+  ck_assert_str_eq (training_row_at (with, 0)->measured->network, "all_reduce 1GiB 20 GB/s");
+  ck_assert_str_eq (training_row_at (with, 1)->measured->network,
+                    "all_gather 1GiB 19 GB/s, reduce_scatter 1GiB 21 GB/s");
+  ck_assert_double_gt (training_row_at (with, 0)->predicted,
+                       1.5 * training_row_at (blind, 0)->predicted);
+  ck_assert_double_eq (training_row_at (with, 2)->predicted, training_row_at (blind, 2)->predicted);
+  ck_assert_ptr_nonnull (strstr (training_row_at (with, 4)->reason, "'measured'"));
+}
+END_TEST
+
 int
 main (void)
 {
@@ -649,6 +690,7 @@ main (void)
   tcase_add_test (tests, test_tokens);
   tcase_add_test (tests, test_plan);
   tcase_add_test (tests, test_prediction);
+  tcase_add_test (tests, test_measured_networks);
   suite_add_tcase (suite, tests);
   srunner_run_all (runner, CK_ENV);
   failed = srunner_ntests_failed (runner);

@@ -53,6 +53,35 @@ START_TEST (test_parts)
 }
 END_TEST
 
+/*
+ * What was measured scales the cluster of a scenario, by the library that the scenario asks for;
+ * out of reach it is an error, but with figures that are varied the nearest network.
+ */
+START_TEST (test_measured)
+{
+  static const ProfileEnd ends[] = { PROFILE_AS_GIVEN, PROFILE_PESSIMISTIC };
+
+  for (guint v = 0; v < G_N_ELEMENTS (ends); v++)
+    for (guint above = 0; above < 2; above++)
+      {
+        g_autoptr (ProfileSet) profiles = profile_set_new_at (NULL, ends[v]);
+        g_autoptr (DiagList)   diags = diag_list_new ();
+        g_autoptr (Scenario)   scenario =
+            fixture_scenario ("cluster.name", "2 x dgx-a100", "cluster.measured",
+                              above ? "all_reduce 1GiB 900 GB/s" : "all_reduce 1GiB 50 GB/s",
+                              "collective.algorithm", "ring", "model.config", "llama-3-8b",
+                              "training.seq_len", "2048", "strategy.name", "fsdp2", NULL);
+        g_autoptr (ResolvedScenario) resolved = resolved_new (scenario, profiles, diags);
+
+        ck_assert_uint_eq (diag_list_n_errors (diags), above && v == 0);
+        ck_assert ((resolved == NULL) == (above && v == 0));
+        if (resolved != NULL)
+          ck_assert (above ? cluster_network_scale (resolved->cluster) > 1
+                           : cluster_network_scale (resolved->cluster) < 0.9);
+      }
+}
+END_TEST
+
 /* What a framework launches reaches the workload, and leaves the options as they were given. */
 START_TEST (test_framework)
 {
@@ -168,6 +197,7 @@ main (void)
   TCase *tcase = tcase_create ("core");
 
   tcase_add_test (tcase, test_parts);
+  tcase_add_test (tcase, test_measured);
   tcase_add_test (tcase, test_framework);
   tcase_add_test (tcase, test_stands_alone);
   tcase_add_test (tcase, test_files_are_read_once);

@@ -1,0 +1,254 @@
+/*
+ * The network as it was measured: what was measured is predicted again, by a scale that by hand is
+ * measured over carried where cards are all that counts; a network that is measured as predicted
+ * keeps its scale; several take the geometric mean; what no network does is said. Not asserted: that
+ * real networks are slower by one factor.
+ */
+#include "collective/measured.h"
+#include "fixture.h"
+
+#include <string.h>
+
+#define SIZE 1073741824.0
+
+static Cluster *
+measured_cluster (const char *node, guint nodes, const char *measured, ProfileSet **profiles)
+{
+  Fixture  fixture;
+  Cluster *cluster;
+
+  fixture_init (&fixture, node, nodes);
+  fixture.options.measured = g_strdup (measured);
+  cluster = fixture_cluster (&fixture);
+  *profiles = fixture.profiles;
+  fixture.profiles = profile_set_new (NULL); /* whose cluster outlives the fixture */
+  fixture_clear (&fixture);
+  return cluster;
+}
+
+/* Bus bandwidth of KIND over all GPUs, B/s. */
+static double
+bus_of (const Cluster *cluster, CollectiveKind kind, double bytes)
+{
+  const guint                n = cluster_n_gpus (cluster);
+  g_autofree guint32        *ranks = fixture_all (cluster);
+  g_autoptr (CollectivePlan) plan =
+      collective_plan_new (cluster, kind, ranks, n, &collective_default_options);
+  CollectiveCost cost;
+
+  collective_plan_cost (plan, bytes, &cost);
+  return bytes * collective_bus_factor (kind, n) / cost.time;
+}
+
+static gboolean
+fit (Cluster *cluster, gboolean nearest, DiagList *diags)
+{
+  return collective_scale_to_measured (cluster, &collective_default_options, nearest, NULL, diags);
+}
+
+static const struct
+{
+  const char    *node;
+  guint          nodes;
+  CollectiveKind kind;
+} cases[] = {
+  { "dgx-h100", 2, COLLECTIVE_ALL_REDUCE },     { "dgx-h100", 16, COLLECTIVE_ALL_GATHER },
+  { "dgx-a100", 4, COLLECTIVE_REDUCE_SCATTER }, { "p5", 8, COLLECTIVE_ALL_REDUCE },
+  { "mn5-acc", 32, COLLECTIVE_ALL_REDUCE },     { "alps", 4, COLLECTIVE_ALL_TO_ALL },
+};
+
+/* A part of what is predicted: the scale explains it, and less of it takes a smaller scale. */
+START_TEST (test_predicts_what_was_measured)
+{
+  ProfileSet          *profiles;
+  Cluster             *plain = measured_cluster (cases[_i].node, cases[_i].nodes, NULL, &profiles);
+  const double         bus = bus_of (plain, cases[_i].kind, SIZE);
+  g_autoptr (DiagList) diags = diag_list_new ();
+  double               last = 0;
+
+  for (guint part = 1; part <= 4; part++)
+    {
+      const double     measured = bus * part / 4;
+      g_autofree char *rate = quantity_format_exact (QUANTITY_BANDWIDTH, measured);
+      g_autofree char *text =
+          g_strdup_printf ("%s 1GiB %s", collective_kind_name (cases[_i].kind), rate);
+      ProfileSet         *own;
+      g_autoptr (Cluster) cluster = measured_cluster (cases[_i].node, cases[_i].nodes, text, &own);
+      const ClusterMeasured *entry = cluster_measured (cluster, 0);
+      gboolean               good = fit (cluster, FALSE, diags);
+      const double           scale = cluster_network_scale (cluster);
+      const guint            tx = cluster_node_resource (cluster, 1, RESOURCE_NIC_TX, 0);
+      const guint            hbm = cluster_gpu_resource (cluster, 0, RESOURCE_HBM);
+
+      ck_assert_msg (good, "%s", diag_list_first_message (diags));
+      ck_assert_double_eq_tol (bus_of (cluster, cases[_i].kind, SIZE) / measured, 1, 1e-6);
+      ck_assert_double_eq_tol (entry->predicted / measured, 1, 1e-6);
+      ck_assert_msg (scale == entry->scale && scale > last, "%g %g %g", scale, entry->scale, last);
+      assert_near (cluster_resource (cluster, tx)->capacity,
+                   scale * cluster_resource (plain, tx)->capacity);
+      ck_assert (cluster_resource (cluster, hbm)->capacity
+                 == cluster_resource (plain, hbm)->capacity);
+      last = scale;
+      profile_set_free (own);
+    }
+  ck_assert_double_eq_tol (last, 1, 1e-6); /* measured as predicted */
+  cluster_free (plain);
+  profile_set_free (profiles);
+}
+END_TEST
+
+/*
+ * A GPU and a card each on two nodes: of an all-gather of S a card carries S / 2, and that is what
+ * the bus bandwidth counts, so the scale is measured / (rate x efficiency): 10 of 25 x 0.94 GB/s.
+ * Latency is no thousandth of 8 GiB.
+ */
+START_TEST (test_by_hand)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  const LinkProfile     *card = profile_set_link (profiles, "ib-hdr-200", NULL, diags);
+  ClusterOptions         options = { 0 };
+  g_autoptr (Cluster)    cluster = NULL;
+
+  option_table_defaults (cluster_options, &options);
+  options.nodes = 2;
+  options.gpus_per_node = options.nics = 1;
+  options.gpu = g_strdup ("a100-sxm-80");
+  options.intra = g_strdup ("nvlink3-switch");
+  options.nic = g_strdup ("ib-hdr-200");
+  options.measured = g_strdup ("all_gather 8GiB 10 GB/s");
+  cluster = cluster_new (&options, profiles, NULL, diags);
+  option_table_clear (cluster_options, &options);
+  ck_assert_msg (cluster != NULL && fit (cluster, FALSE, diags), "%s",
+                 diag_list_first_message (diags));
+  ck_assert_double_eq_tol (cluster_network_scale (cluster) * 25e9 * card->efficiency.value / 10e9,
+                           1, 2e-3);
+}
+END_TEST
+
+START_TEST (test_several)
+{
+  ProfileSet          *profiles;
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (Cluster)  cluster = measured_cluster (
+       "dgx-h100", 8, "all_reduce 1GiB 100 GB/s, all_gather 256 MiB 100 GB/s", &profiles);
+  const ClusterMeasured *first = cluster_measured (cluster, 0), *second;
+  g_autofree char       *title = NULL;
+
+  second = cluster_measured (cluster, 1);
+  ck_assert (fit (cluster, FALSE, diags));
+  ck_assert (first->scale != second->scale);
+  assert_near (cluster_network_scale (cluster), sqrt (first->scale * second->scale));
+  /* one is predicted faster than it was measured, the other slower */
+  ck_assert ((first->predicted - first->bus) * (second->predicted - second->bus) < 0);
+  assert_near (first->predicted, bus_of (cluster, COLLECTIVE_ALL_REDUCE, SIZE));
+  title = cluster_network_title (cluster);
+  ck_assert_msg (g_str_has_prefix (title, "scaled to measured all_reduce 100 GB/s at 1.000 GiB, "
+                                          "all_gather 100 GB/s at 256.0 MiB: x 0."),
+                 "%s", title);
+  ck_assert_ptr_nonnull (strstr (title, " of the profile, which predicts all_reduce "));
+  g_clear_pointer (&cluster, cluster_free);
+  profile_set_free (profiles);
+}
+END_TEST
+
+/* What no network of these cards does; where any will do, the nearest. */
+static const struct
+{
+  const char *node;
+  guint       nodes;
+  const char *measured, *message;
+  double      nearest;
+} limits[] = {
+  { "dgx-h100", 4, "all_reduce 1GiB 430 GB/s", "above what the cards carry", 0 },
+  { "dgx-a100", 2, "all_reduce 1KiB 1 GB/s", "latency alone is", 0 },
+  { "dgx-h100", 2, "all_reduce 4GiB 2 TB/s", "nvlink.out holds it at", 0 },
+  { "dgx-a100", 4, "all_reduce 1GiB 10 MB/s", "less than a thousandth", 0.001 },
+};
+
+START_TEST (test_limits)
+{
+  ProfileSet          *profiles;
+  g_autoptr (DiagList) diags = diag_list_new (), none = diag_list_new ();
+  g_autoptr (Cluster)  cluster =
+      measured_cluster (limits[_i].node, limits[_i].nodes, limits[_i].measured, &profiles);
+
+  ck_assert (!fit (cluster, FALSE, diags));
+  ck_assert_uint_eq (diag_list_n_errors (diags), 1);
+  ck_assert_msg (strstr (diag_list_first_message (diags), limits[_i].message) != NULL, "%s",
+                 diag_list_first_message (diags));
+  ck_assert (fit (cluster, TRUE, none));
+  if (limits[_i].nearest > 0)
+    ck_assert_double_eq_tol (cluster_network_scale (cluster), limits[_i].nearest, 0.01);
+  g_clear_pointer (&cluster, cluster_free);
+  profile_set_free (profiles);
+}
+END_TEST
+
+/* On two nodes half of an all-reduce crosses: above the sum of the cards, 200 GB/s, it is none. */
+START_TEST (test_two_nodes_above_the_sum)
+{
+  ProfileSet          *profiles;
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (Cluster)  cluster =
+      measured_cluster ("dgx-h100", 2, "all_reduce 4GiB 450 GB/s", &profiles);
+
+  ck_assert_msg (fit (cluster, FALSE, diags), "%s", diag_list_first_message (diags));
+  ck_assert_double_lt (cluster_network_scale (cluster), 1.05);
+  g_clear_pointer (&cluster, cluster_free);
+  profile_set_free (profiles);
+}
+END_TEST
+
+/* Uplinks of leaves are a part of the network. */
+START_TEST (test_fabric_is_scaled)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (Cluster)    cluster = NULL;
+  ClusterOptions         options = { 0 };
+  guint                  n = 0;
+
+  option_table_defaults (cluster_options, &options);
+  options.name = g_strdup ("4 x dgx-a100");
+  options.leaf_nodes = 2;
+  options.oversubscription = 4;
+  cluster = cluster_new (&options, profiles, NULL, diags);
+  option_table_clear (cluster_options, &options);
+  ck_assert_ptr_nonnull (cluster);
+  for (guint i = 0; i < cluster_n_resources (cluster); i++)
+    {
+      const ClusterResource *resource = cluster_resource (cluster, i);
+      const double           before = resource->capacity;
+
+      cluster_scale_network (cluster, 0.5);
+      n += resource->kind == RESOURCE_LEAF_UP;
+      ck_assert (resource->capacity
+                 == before * (resource_kind_is_network (resource->kind) ? 0.5 : 1));
+      cluster_scale_network (cluster, 1);
+      ck_assert (resource->capacity == before);
+    }
+  ck_assert_uint_eq (n, 2);
+}
+END_TEST
+
+int
+main (void)
+{
+  Suite   *suite = suite_create ("measured-network");
+  TCase   *tcase = tcase_create ("measured-network");
+  SRunner *runner = srunner_create (suite);
+  int      failed;
+
+  tcase_add_loop_test (tcase, test_predicts_what_was_measured, 0, G_N_ELEMENTS (cases));
+  tcase_add_test (tcase, test_by_hand);
+  tcase_add_test (tcase, test_several);
+  tcase_add_loop_test (tcase, test_limits, 0, G_N_ELEMENTS (limits));
+  tcase_add_test (tcase, test_two_nodes_above_the_sum);
+  tcase_add_test (tcase, test_fabric_is_scaled);
+  suite_add_tcase (suite, tcase);
+  srunner_run_all (runner, CK_ENV);
+  failed = srunner_ntests_failed (runner);
+  srunner_free (runner);
+  return failed == 0 ? 0 : 1;
+}
