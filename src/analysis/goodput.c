@@ -44,14 +44,24 @@ erlang_loss (guint n, double load)
   return load > 0 ? 1 / inverse : 0;
 }
 
+/*
+ * A job goes at the pace of its slowest part: what a node that is slow for a while makes of a step,
+ * where a step of the run takes STEP_S.
+ */
+static double
+straggler_slowdown (const GoodputInput *in, double step_s)
+{
+  return MAX (in->straggler_slowdown * in->step_s / step_s, 1);
+}
+
 /* Part of the speed that nodes which are slow for a while leave. */
 static double
-straggler_speed (const GoodputInput *in)
+straggler_speed (const GoodputInput *in, double step_s)
 {
   const double load = rate_of (in->straggler_mtbf_s, in->n_nodes) * in->straggler_s;
   const double slow = 1 - exp (-load);
 
-  return in->straggler_slowdown > 1 ? 1 - slow * (1 - 1 / in->straggler_slowdown) : 1;
+  return 1 - slow * (1 - 1 / straggler_slowdown (in, step_s));
 }
 
 static guint64
@@ -62,15 +72,38 @@ whole_steps (const GoodputInput *in, double interval_s)
   return steps >= (double) in->n_steps ? in->n_steps : (guint64) MAX (round (steps), 1);
 }
 
+/* Wall time of steps of STEP_S, with a checkpoint every INTERVAL of them (0: none) and failures. */
+static double
+wall_of (const GoodputInput *in, double step_s, guint64 interval, double rate)
+{
+  const double work = step_s * (double) in->n_steps, speed = straggler_speed (in, step_s);
+  double       t, x, segment;
+
+  if (interval == 0)
+    return work / speed;
+  t = step_s * (double) interval / speed;
+  x = (t + in->checkpoint_s) * rate;
+  segment = rate > 0 ? exp (in->restart_s * rate) * expm1 (x) / rate : t + in->checkpoint_s;
+  return work / (t * speed) * segment;
+}
+
+/* Probability that any of N nodes is slow. */
+static double
+slow_probability (const GoodputInput *in)
+{
+  return in->slow_step_s > in->step_s
+             ? -expm1 ((double) in->n_nodes * log1p (-in->slow_node_probability))
+             : 0;
+}
+
 void
 goodput_expect (const GoodputInput *in, Goodput *result)
 {
   const double work = in->step_s * (double) in->n_steps;
   const double hard = hard_rate (in), rate = hard + rate_of (in->job_mtbf_s, 1);
-  const double speed = straggler_speed (in);
-  double       wall = work / speed;
+  double       wall;
 
-  *result = (Goodput){ .mtbf_s = rate > 0 ? 1 / rate : 0 };
+  *result = (Goodput){ .mtbf_s = rate > 0 ? 1 / rate : 0, .slow = slow_probability (in) };
   if (rate > 0)
     {
       result->young_s = sqrt (2 * in->checkpoint_s / rate);
@@ -78,16 +111,11 @@ goodput_expect (const GoodputInput *in, Goodput *result)
     }
   if (rate > 0 || in->interval_s > 0)
     result->interval_steps =
-        whole_steps (in, in->interval_s > 0 ? in->interval_s : result->daly_s * speed);
-  if (result->interval_steps > 0)
-    {
-      const double t = in->step_s * (double) result->interval_steps / speed;
-      const double x = (t + in->checkpoint_s) * rate;
-      const double segment =
-          rate > 0 ? exp (in->restart_s * rate) * expm1 (x) / rate : t + in->checkpoint_s;
-
-      wall = work / (t * speed) * segment;
-    }
+        whole_steps (in, in->interval_s > 0 ? in->interval_s
+                                            : result->daly_s * straggler_speed (in, in->step_s));
+  wall = (1 - result->slow) * wall_of (in, in->step_s, result->interval_steps, rate);
+  if (result->slow > 0)
+    wall += result->slow * wall_of (in, in->slow_step_s, result->interval_steps, rate);
   result->n_interruptions = wall * rate;
   result->waiting = in->repair_s > 0 ? erlang_loss (in->n_spares + 1, hard * in->repair_s) : 0;
   result->wall_s = wall / (1 - result->waiting);
@@ -110,6 +138,8 @@ typedef struct
   GRand              *rand;
   guint64             interval, n_done; /* steps: between checkpoints; that a checkpoint has */
   double              checkpoint_s;     /* 0 where none are written */
+  double              step_s;           /* of this run, for the slowest of its nodes */
+  double              slowdown;         /* on top while a node is slow for a while */
   double              now, left;        /* s; of the phase, at full speed */
   double              slow_until;
   Phase               phase;
@@ -145,7 +175,7 @@ begin_work (Run *run)
   const double jitter = run->in->jitter > 0 ? run->in->jitter * draw_normal (run->rand) : 0;
 
   run->phase = PHASE_WORK;
-  run->left = run->in->step_s * MAX (n + jitter * sqrt (n), 0);
+  run->left = run->step_s * MAX (n + jitter * sqrt (n), 0);
 }
 
 /* Restarts, once there are nodes enough. */
@@ -211,7 +241,7 @@ static void
 advance (Run *run, double hard, double soft, double straggler)
 {
   const gboolean slow = run->phase == PHASE_WORK && run->now < run->slow_until;
-  const double   pace = slow ? run->in->straggler_slowdown : 1;
+  const double   pace = slow ? run->slowdown : 1;
   const double   end = run->left * pace;
   const double   failure =
       run->phase != PHASE_WAIT ? draw_exponential (run->rand, hard + soft) : INFINITY;
@@ -231,16 +261,29 @@ advance (Run *run, double hard, double soft, double straggler)
     run->now = run->slow_until;
 }
 
-/* Wall time of one run; INFINITY where it is given up. */
+/* Whether one of the nodes is slow, by the number of the first that is. */
+static gboolean
+draw_slow (GRand *rand, const GoodputInput *in)
+{
+  const double f = in->slow_node_probability;
+
+  if (f <= 0 || in->slow_step_s <= in->step_s)
+    return FALSE;
+  return f >= 1 || floor (log1p (-g_rand_double (rand)) / log1p (-f)) < (double) in->n_nodes;
+}
+
+/* Wall time of one run, SLOW or not; INFINITY where it is given up. */
 static double
-run_once (Run *run)
+run_once (Run *run, gboolean slow)
 {
   const GoodputInput *in = run->in;
   const double        hard = hard_rate (in), soft = rate_of (in->job_mtbf_s, 1);
-  const double        straggler =
-      in->straggler_slowdown > 1 ? rate_of (in->straggler_mtbf_s, in->n_nodes) : 0;
-  const double most = HOPELESS * in->step_s * (double) in->n_steps;
+  double              straggler, most;
 
+  run->step_s = slow ? in->slow_step_s : in->step_s;
+  run->slowdown = straggler_slowdown (in, run->step_s);
+  straggler = run->slowdown > 1 ? rate_of (in->straggler_mtbf_s, in->n_nodes) : 0;
+  most = HOPELESS * run->step_s * (double) in->n_steps;
   run->now = run->slow_until = 0;
   run->n_done = 0;
   g_array_set_size (run->repairs, 0);
@@ -298,42 +341,83 @@ count_parts (const GoodputInput *in, const Goodput *expected, guint n_runs)
   return CLAMP (floor (events * n_runs / MOST_EVENTS), 1, (double) in->n_steps);
 }
 
-/* A sum of PARTS as many, of their mean and spread: normal, as many as there are then. */
-static void
-add_parts (double parts, GoodputSample *sample)
+/*
+ * Runs of PARTS parts, of which WALLS has one each: of the mean and spread of the parts of runs
+ * that are alike (SLOW or not), normal, as many as there are. The mean is known to less then: what
+ * it adds to the variance of a mean of runs is returned.
+ */
+static double
+add_parts (double parts, const gboolean *slow, guint n, double *walls)
 {
-  double *const quantiles[] = { &sample->p10_s, &sample->p50_s, &sample->p90_s };
+  double added = 0;
 
-  for (guint i = 0; i < G_N_ELEMENTS (quantiles); i++)
-    *quantiles[i] = parts * sample->mean_s + sqrt (parts) * (*quantiles[i] - sample->mean_s);
-  sample->mean_s *= parts;
-  sample->error_s *= parts;
-  sample->mean_interruptions *= parts;
+  for (guint kind = 0; kind < 2; kind++)
+    {
+      double sum = 0, squares = 0;
+      guint  alike = 0;
+
+      for (guint i = 0; i < n; i++)
+        if (slow[i] == (gboolean) kind)
+          {
+            sum += walls[i];
+            alike++;
+          }
+      for (guint i = 0; i < n; i++)
+        if (slow[i] == (gboolean) kind)
+          {
+            squares += (walls[i] - sum / alike) * (walls[i] - sum / alike);
+            walls[i] = parts * sum / alike + sqrt (parts) * (walls[i] - sum / alike);
+          }
+      added += (parts * parts - parts) * squares;
+    }
+  return n > 1 ? added / (n - 1.0) / n : 0;
+}
+
+/* Runs end, but for what slow nodes cost, which is a factor. */
+static gboolean
+may_finish (const GoodputInput *in)
+{
+  GoodputInput whole = *in;
+  Goodput      expected;
+
+  whole.slow_node_probability = 0;
+  goodput_expect (&whole, &expected);
+  return expected.useful * HOPELESS > 1;
 }
 
 void
 goodput_sample (const GoodputInput *whole, const Goodput *expected, guint32 seed, guint n_runs,
                 GoodputSample *sample)
 {
-  const double        parts = count_parts (whole, expected, n_runs);
-  GoodputInput        part = *whole;
-  const GoodputInput *in = &part;
-  g_autoptr (GRand)   rand = g_rand_new_with_seed (seed);
-  g_autoptr (GArray)  repairs = g_array_new (FALSE, FALSE, sizeof (double));
-  g_autofree double  *walls = g_new (double, n_runs);
-  Run run = { .in = in, .rand = rand, .interval = whole->n_steps, .repairs = repairs };
+  double               parts = count_parts (whole, expected, n_runs), added = 0;
+  const gboolean       hopeful = may_finish (whole);
+  GoodputInput         part = *whole;
+  g_autoptr (GRand)    rand = g_rand_new_with_seed (seed);
+  g_autoptr (GArray)   repairs = g_array_new (FALSE, FALSE, sizeof (double));
+  g_autofree double   *walls = g_new (double, n_runs);
+  g_autofree gboolean *slow = g_new (gboolean, n_runs);
+  gboolean             finished = TRUE;
+  Run run = { .in = &part, .rand = rand, .interval = whole->n_steps, .repairs = repairs };
 
   part.n_steps = (guint64) ((double) whole->n_steps / parts);
+  parts = (double) whole->n_steps / (double) part.n_steps;
   *sample = (GoodputSample){ 0 };
   if (expected->interval_steps > 0)
     {
       run.interval = expected->interval_steps;
-      run.checkpoint_s = in->checkpoint_s;
+      run.checkpoint_s = part.checkpoint_s;
     }
   for (guint i = 0; i < n_runs; i++)
-    walls[i] = expected->useful * HOPELESS > 1 ? run_once (&run) : INFINITY;
-  sample->mean_interruptions = (double) run.n_interruptions / n_runs;
+    {
+      slow[i] = draw_slow (rand, &part);
+      walls[i] = hopeful ? run_once (&run, slow[i]) : INFINITY;
+      finished = finished && isfinite (walls[i]);
+    }
+  if (part.n_steps < whole->n_steps && finished)
+    added = add_parts (parts, slow, n_runs, walls);
+  else
+    parts = 1;
+  sample->mean_interruptions = parts * (double) run.n_interruptions / n_runs;
   summarise (walls, n_runs, sample);
-  if (parts > 1 && sample->n_unfinished == 0)
-    add_parts ((double) whole->n_steps / (double) part.n_steps, sample);
+  sample->error_s = sqrt (sample->error_s * sample->error_s + added);
 }

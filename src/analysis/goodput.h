@@ -12,9 +12,12 @@
  *    best t is Daly's: sqrt(2 d M) (1 + sqrt(d/2M)/3 + (d/2M)/9) - d where d < 2 M, else M; Young's
  *    (CACM 17, 1974) is its first term. A job that has S spare nodes stands still while more than S
  *    nodes are in repair: the loss of S + 1 servers (Erlang B). Nodes that are slow for a while
- *    slow the job while there is one: the busy period of infinitely many servers.
+ *    slow the job while there is one: the busy period of infinitely many servers. A node that is
+ *    slow for good, as each is with probability f, slows all N for the whole run: of runs the part
+ *    1 - (1 - f)^N takes the longer step throughout, and the wall time is the mean of the two.
  * 2. A seeded Monte Carlo of runs, event by event, which gives the spread as well. Jitter of steps
- *    is part of it alone: it has no mean effect beyond what the step's time holds.
+ *    is part of it alone: it has no mean effect beyond what the step's time holds. A slow node is
+ *    drawn once a run: its steps are all slow, where jitter is another each time.
  */
 #pragma once
 
@@ -34,10 +37,12 @@ typedef struct
   double interval_s;   /* of work between checkpoints; 0: the best */
   guint  n_spares;     /* nodes that stand by */
   double repair_s;     /* mean time until a failed node is back; 0: another is there at once */
-  double straggler_mtbf_s;   /* mean time of a node until it is slow; 0: never */
-  double straggler_s;        /* for how long */
-  double straggler_slowdown; /* steps take that many times as long then; at least 1 */
-  double jitter;             /* coefficient of variation of a step's time */
+  double straggler_mtbf_s;      /* mean time of a node until it is slow; 0: never */
+  double straggler_s;           /* for how long */
+  double straggler_slowdown;    /* steps take that many times as long then; at least 1 */
+  double jitter;                /* coefficient of variation of a step's time */
+  double slow_node_probability; /* of a node: slow for good, its replacement too */
+  double slow_step_s;           /* of a step while any node is; at least STEP_S */
 } GoodputInput;
 
 typedef struct
@@ -49,6 +54,7 @@ typedef struct
   double  useful;          /* part of the time that is new work at the step's own speed */
   double  wall_s;          /* of the run */
   double  n_interruptions; /* of the run */
+  double  slow;            /* probability that a node of the run is slow for good */
 } Goodput;
 
 /* The closed form. */

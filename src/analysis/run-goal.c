@@ -102,6 +102,21 @@ const OptionSpec run_options[] = {
     .min = 1,
     .max = 1000,
     .help = "steps take so many times as long then" },
+  { .key = "slow_node_probability",
+    .type = OPTION_QUANTITY,
+    .kind = QUANTITY_RATIO,
+    OPTION (goal.failures.slow_node_probability),
+    .optional = TRUE,
+    .max = 1,
+    .help = "of a node: it is slow for the whole run, and all wait for it: '1 %'" },
+  { .key = "slow_node_rate",
+    .type = OPTION_QUANTITY,
+    .kind = QUANTITY_RATIO,
+    OPTION (goal.slow_node_rate),
+    .optional = TRUE,
+    .min = 0.001,
+    .max = 1,
+    .help = "of its speed that the GPUs of such a node have: 0.9" },
   { .key = "jitter",
     .type = OPTION_QUANTITY,
     .kind = QUANTITY_RATIO,
@@ -210,6 +225,9 @@ check_failures (const RunGoal *goal, DiagList *diags)
       && (failures->straggler_s == 0 || failures->straggler_slowdown == 1))
     diag_error (diags, NULL, "--straggler-time '1 h' --straggler-slowdown 1.2",
                 "slow nodes need to know how slow and how long");
+  if ((failures->slow_node_probability > 0) != (goal->slow_node_rate > 0))
+    diag_error (diags, NULL, "--slow-node-probability '1 %' --slow-node-rate 0.9",
+                "a node that is slow for good needs both a probability and a rate");
 }
 
 gboolean

@@ -56,6 +56,10 @@ set_input (RunOption *self, const RunGoal *goal)
   self->input.n_steps = self->n_steps;
   self->input.n_gpus = p->n_gpus;
   self->input.n_nodes = self->n_nodes;
+  if (goal->slow_node_rate > 0)
+    self->input.slow_step_s = self->choice.slow_step_s > 0
+                                  ? MAX (self->choice.slow_step_s, p->step_time_s)
+                                  : p->step_time_s / goal->slow_node_rate;
   self->input.checkpoint_s = checkpoint_time (goal, self->checkpoint_bytes, self->n_nodes);
 }
 

@@ -26,7 +26,8 @@ typedef struct
   double  checkpoint_bytes; /* 0: of each parameter as many as below */
   double  bytes_per_parameter;
   double  checkpoint_bps, checkpoint_node_bps;
-  double  checkpoint_s; /* that it holds up training: instead of the above; 0: not given */
+  double  checkpoint_s;   /* that it holds up training: instead of the above; 0: not given */
+  double  slow_node_rate; /* of the GPUs of a node that is slow for good; 0: none is */
   guint32 seed;
   guint   n_runs;    /* that are sampled */
   double  token_s;   /* a node's for a token, at its GPUs' full speed; 0: not known */
@@ -38,12 +39,13 @@ typedef struct
 /* What a search says of the configuration that it chose. */
 typedef struct
 {
-  Scenario *scenario;  /* that was predicted; owned */
-  char     *label;     /* what tells it from others; NULL: there was no choice */
-  char     *options;   /* the command line of 'simulate' that gives it; NULL likewise */
-  guint64   n_open;    /* configurations left untried that may be better; 0: it is proved best */
-  double    open_gain; /* of them: their bounds' throughput over its own, at most */
-  char     *why;       /* there is none, as an answer and not for an error; NULL: there is */
+  Scenario *scenario;    /* that was predicted; owned */
+  char     *label;       /* what tells it from others; NULL: there was no choice */
+  char     *options;     /* the command line of 'simulate' that gives it; NULL likewise */
+  guint64   n_open;      /* configurations left untried that may be better; 0: it is proved best */
+  double    open_gain;   /* of them: their bounds' throughput over its own, at most */
+  char     *why;         /* there is none, as an answer and not for an error; NULL: there is */
+  double    slow_step_s; /* of a step with one slow node; 0: not predicted, or could not be */
 } RunChoice;
 
 typedef struct

@@ -98,7 +98,8 @@ cmd_validate_training (int argc, char **argv)
           "(cluster, such as '4 x dgx-a100', or nodes, gpus_per_node, gpu, intra, nics, nic), the "
           "model (config, a model's name, or arch, n_layers, d_model, n_heads, vocab), and any "
           "other key of a scenario's sections; optional: use, shard, options, "
-          "measured_all_reduce_gbps. A row with an unknown word counts nowhere and says why; exit status 1 when no row could be predicted. "
+          "measured_all_reduce_gbps. A row with an unknown word counts nowhere and says why; exit "
+          "status 1 when no row could be predicted. "
           "Metrics: tokens_per_s_per_gpu, step_time_s, mfu_percent, hardware_tflops_per_gpu, fits, "
           "peak_allocated_gib, peak_reserved_gib, peak_device_gb, peak_gib.",
           "Examples:\n"

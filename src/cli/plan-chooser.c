@@ -387,11 +387,47 @@ search_best (const PlanChooser *self, guint n_nodes, RunChoice *choice, DiagList
   return best;
 }
 
+/* ---- with a slow node ------------------------------------------------------------------------ */
+
+/* `slow_gpus` of N GPUs at RATE, and what SCENARIO has of them. Newly allocated. */
+static char *
+slow_gpus_of (const Scenario *scenario, guint n, double rate)
+{
+  g_autofree char *number = number_format_exact (rate);
+  GString         *text = g_string_new (NULL);
+
+  for (guint gpu = 0; gpu < n; gpu++)
+    g_string_append_printf (text, "%s%u:%s", gpu > 0 ? "," : "", gpu, number);
+  if (scenario->cluster.slow_gpus != NULL)
+    g_string_append_printf (text, ",%s", scenario->cluster.slow_gpus);
+  return g_string_free (text, FALSE);
+}
+
+/* A step of SCENARIO, whose first node has N GPUs, while these are slow; 0: it cannot be told. */
+static double
+predict_slow (const PlanChooser *self, const Scenario *scenario, guint n)
+{
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (GError)     error = NULL;
+  g_autofree char       *value = slow_gpus_of (scenario, n, self->slow_node_rate);
+  const ScenarioOverride option = { "cluster.slow_gpus", value, "--slow-node-rate" };
+  g_autoptr (Scenario) slow = scenario_with (scenario, self->common->strategies, &option, 1, diags);
+  g_autoptr (Prediction) prediction =
+      slow != NULL ? predict (slow, &self->predict, diags, &error) : NULL;
+
+  return prediction != NULL ? prediction->step_time_s : 0;
+}
+
 Prediction *
 plan_choose (guint n_nodes, gpointer who, RunChoice *choice, DiagList *diags, GError **error)
 {
   const PlanChooser *self = who;
+  Prediction        *prediction;
 
-  return self->searches ? search_best (self, n_nodes, choice, diags, error)
-                        : predict_as_it_is (self, n_nodes, choice, diags, error);
+  prediction = self->searches ? search_best (self, n_nodes, choice, diags, error)
+                              : predict_as_it_is (self, n_nodes, choice, diags, error);
+  if (prediction != NULL && prediction->fits && self->slow_node_rate > 0)
+    choice->slow_step_s =
+        predict_slow (self, choice->scenario, MAX (prediction->n_gpus / n_nodes, 1));
+  return prediction;
 }

@@ -10,6 +10,7 @@ typedef struct
   const Scenario      *scenario; /* names no strategy: only with SEARCHES */
   const char          *type;     /* of node; NULL: the scenario's own cluster, by its parts */
   PredictOptions       predict;
+  double               slow_node_rate; /* of RunGoal */
   gboolean             searches;
   const SearchWords   *words;
   const SearchOptions *search;

@@ -13,8 +13,8 @@
 /*
  * Scales the network of CLUSTER to what `measured` says of it; nothing where it says nothing.
  * OPTIONS: how the library runs. FALSE after diagnostics at MARK (may be NULL) where no network of
- * these cards does as measured: it is above their line rate, or GPUs, channels or latency alone take
- * longer, or all but nothing is left. NEAREST: then the nearest scale instead.
+ * these cards does as measured: it is above their line rate, or GPUs, channels or latency alone
+ * take longer, or all but nothing is left. NEAREST: then the nearest scale instead.
  */
 gboolean collective_scale_to_measured (Cluster *cluster, const CollectiveOptions *options,
                                        gboolean nearest, const SourceMark *mark, DiagList *diags);

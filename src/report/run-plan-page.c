@@ -361,6 +361,9 @@ static const struct
     "never" },
   { "for how long", OF_GOAL (failures.straggler_s), QUANTITY_TIME, "" },
   { "steps take so many times as long", OF_GOAL (failures.straggler_slowdown), QUANTITY_COUNT, "" },
+  { "a node is slow for good, probability", OF_GOAL (failures.slow_node_probability),
+    QUANTITY_RATIO, "never" },
+  { "the rate of its GPUs then", OF_GOAL (slow_node_rate), QUANTITY_RATIO, "" },
   { "jitter of a step", OF_GOAL (failures.jitter), QUANTITY_RATIO, "none" },
 };
 

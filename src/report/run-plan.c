@@ -59,6 +59,8 @@ OF_RUN (money, p->option->money)
 OF_RUN (energy_j, p->option->energy_j)
 OF_RUN (late_s, p->option->late_s)
 OF_RUN (over_budget, p->option->over)
+OF_RUN (slow_probability, p->option->goodput.slow)
+OF_RUN (slow_step_time_s, p->option->input.slow_step_s)
 
 #define FIELD(name_, type_)                                         \
   {                                                                 \
@@ -102,6 +104,8 @@ static const Field fields[] = {
   FIELD (open, NUMBER),
   FIELD (open_gain, OPTIONAL),
   FIELDS_OF_THE_PROGRAM,
+  FIELD (slow_probability, OPTIONAL),
+  FIELD (slow_step_time_s, OPTIONAL),
   { 0 },
 };
 
@@ -284,6 +288,8 @@ run_plan_append_failures (const RunOption *option, GString *out)
   const Goodput   *g = &option->goodput;
   g_autofree char *bytes = quantity_format (QUANTITY_BYTES, option->checkpoint_bytes, 3);
   g_autofree char *stall = quantity_format (QUANTITY_TIME, option->input.checkpoint_s, 3);
+  g_autofree char *step = quantity_format (QUANTITY_TIME, option->input.step_s, 4);
+  g_autofree char *slow = quantity_format (QUANTITY_TIME, option->input.slow_step_s, 4);
 
   if (g->mtbf_s > 0)
     g_string_append_printf (
@@ -293,6 +299,10 @@ run_plan_append_failures (const RunOption *option, GString *out)
     g_string_append_printf (
         out, "A checkpoint of %s every %.3g min (%" G_GUINT64_FORMAT " steps) takes %s.\n", bytes,
         (double) g->interval_steps * option->input.step_s / 60, g->interval_steps, stall);
+  if (g->slow > 0)
+    g_string_append_printf (
+        out, "In %.3g %% of runs a node is slow throughout: a step takes %s then, not %s.\n",
+        g->slow * 100, slow, step);
   if (g->waiting > 0)
     g_string_append_printf (out, "For %.2g %% of the time it waits for nodes.\n", g->waiting * 100);
 }

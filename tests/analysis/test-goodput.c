@@ -125,6 +125,83 @@ START_TEST (test_stragglers_by_hand)
 }
 END_TEST
 
+/* 10 nodes of which each is slow in one run of ten: 1 - 0.9^10 = 0.6513215599 of runs wait. */
+START_TEST (test_slow_node_by_hand)
+{
+  GoodputInput in = { .step_s = 2,
+                      .n_steps = 1000,
+                      .n_gpus = 80,
+                      .n_nodes = 10,
+                      .slow_node_probability = 0.1,
+                      .slow_step_s = 3 };
+  Goodput      out;
+
+  goodput_expect (&in, &out);
+  near (out.slow, 0.6513215599, 1e-12, "probability");
+  near (out.wall_s, 2000 + 1000 * 0.6513215599, 1e-12, "slow node");
+  near (out.useful, 2000 / 2651.3215599, 1e-12, "slow node");
+
+  /* ten checkpoints of 5 s in either kind of run */
+  in.interval_s = 200;
+  in.checkpoint_s = 5;
+  goodput_expect (&in, &out);
+  near (out.wall_s, 2050 + 1000 * 0.6513215599, 1e-12, "checkpoints");
+
+  /* another that is slow for a while, no slower than the slow one: only others' runs wait for it */
+  in.interval_s = in.checkpoint_s = 0;
+  in.straggler_mtbf_s = 1000;
+  in.straggler_s = 100;
+  in.straggler_slowdown = 1.5;
+  goodput_expect (&in, &out);
+  near (out.wall_s, 3000 * 0.6513215599 + 2000 / (1 - (1 - exp (-1)) / 3) * (1 - 0.6513215599),
+        1e-12, "the slowest part");
+
+  in.slow_node_probability = 1;
+  goodput_expect (&in, &out);
+  near (out.wall_s, 3000, 0, "certain");
+  in.slow_node_probability = 0;
+  in.straggler_mtbf_s = 0;
+  goodput_expect (&in, &out);
+  near (out.wall_s, 2000, 0, "off");
+  near (out.slow, 0, 0, "off");
+}
+END_TEST
+
+/*
+ * It is one node for a whole run: with nothing else two wall times, of which the one comes as often
+ * as the probability says, however many steps there are. Jitter of steps averages out.
+ */
+START_TEST (test_slow_node_is_slow_throughout)
+{
+  GoodputInput  in = { .step_s = 2,
+                       .n_steps = 1000,
+                       .n_gpus = 80,
+                       .n_nodes = 10,
+                       .slow_node_probability = 0.05,
+                       .slow_step_s = 3 };
+  const double  slow = 1 - pow (0.95, 10); /* 0.401 */
+  Goodput       expected;
+  GoodputSample sample;
+
+  for (guint times = 1; times <= 100; times *= 100)
+    {
+      in.n_steps = 1000 * times;
+      goodput_expect (&in, &expected);
+      goodput_sample (&in, &expected, 3, 1000, &sample);
+      near (sample.p10_s, 2000.0 * times, 1e-9, "none");
+      near (sample.p50_s, 2000.0 * times, 1e-9, "none");
+      near (sample.p90_s, 3000.0 * times, 1e-9, "one");
+      near (sample.mean_s / times, 2000 + 1000 * slow,
+            4 * 1000 * sqrt (slow * (1 - slow) / 1000) / 2400, "mean");
+    }
+  in.jitter = 0.1; /* of a step; of 100 000 a three-hundredth of that */
+  in.slow_node_probability = 0;
+  goodput_expect (&in, &expected);
+  goodput_sample (&in, &expected, 3, 200, &sample);
+  ck_assert_double_lt (sample.p90_s - sample.p10_s, 0.002 * sample.mean_s);
+}
+END_TEST
+
 /* What the two ways share is the input. */
 static const struct
 {
@@ -185,6 +262,16 @@ static const struct
       .straggler_mtbf_s = 8 * HOUR,
       .straggler_s = 1800,
       .straggler_slowdown = 1.5 } },
+  { "slow nodes and failures",
+    { .step_s = 10,
+      .n_steps = 40000,
+      .n_gpus = 256,
+      .n_nodes = 32,
+      .gpu_mtbf_s = 256 * 6 * HOUR,
+      .checkpoint_s = 60,
+      .restart_s = 600,
+      .slow_node_probability = 0.02,
+      .slow_step_s = 11.5 } },
 };
 
 START_TEST (test_monte_carlo)
@@ -225,6 +312,14 @@ START_TEST (test_long)
   ck_assert_double_lt (fabs (many.mean_s - expected.wall_s), 4 * many.error_s);
   near (many.mean_interruptions, expected.n_interruptions, 0.01, "interruptions");
   near (many.p90_s - many.p10_s, 100 * (one.p90_s - one.p10_s), 0.3, "spread");
+
+  /* parts of a run are slow together: the two kinds of runs are as far apart as their steps */
+  in.slow_node_probability = 0.004; /* of 128: 0.40 */
+  in.slow_step_s = 12;
+  goodput_expect (&in, &expected);
+  goodput_sample (&in, &expected, 7, 150, &many);
+  ck_assert_double_lt (fabs (many.mean_s - expected.wall_s), 4 * many.error_s);
+  near (many.p90_s / many.p10_s, 1.2, 0.01, "slow throughout");
 }
 END_TEST
 
@@ -310,6 +405,8 @@ main (void)
   tcase_add_test (tests, test_best_interval);
   tcase_add_test (tests, test_by_hand);
   tcase_add_test (tests, test_stragglers_by_hand);
+  tcase_add_test (tests, test_slow_node_by_hand);
+  tcase_add_test (tests, test_slow_node_is_slow_throughout);
   tcase_add_loop_test (tests, test_monte_carlo, 0, G_N_ELEMENTS (runs));
   tcase_add_test (tests, test_long);
   tcase_add_test (tests, test_together);

@@ -39,6 +39,16 @@ choose (guint n_nodes, gpointer who, RunChoice *choice, DiagList *diags, GError 
   return p;
 }
 
+/* The same; WHO: what it says of a step with a slow node. */
+static Prediction *
+choose_slow (guint n_nodes, gpointer who, RunChoice *choice, DiagList *diags, GError **error)
+{
+  guint n = 0;
+
+  choice->slow_step_s = *(double *) who;
+  return choose (n_nodes, &n, choice, diags, error);
+}
+
 static const RunGoal plain = { .tokens = 10.8e9, .n_runs = 20, .price = 2, .power_w = 1000 };
 
 START_TEST (test_arithmetic)
@@ -136,6 +146,28 @@ START_TEST (test_failures)
   goal.checkpoint_bps = 1.2e9;
   job = run_plan_new (&goal, "hand", nodes, 1, FALSE, choose, &n);
   ck_assert_double_eq_tol (job->best->input.checkpoint_s, 10, 1e-9);
+}
+END_TEST
+
+/* With a slow node a step takes what the chooser says, or as long as its rate implies. */
+START_TEST (test_slow_node)
+{
+  static const double says[] = { 0, 20, 15 }, steps[] = { 32, 20, 16 };
+  const guint         nodes[] = { 4 };
+  RunGoal             goal = plain;
+
+  goal.slow_node_rate = 0.5;
+  goal.failures.slow_node_probability = 1; /* so that every run is a slow one */
+  for (guint i = 0; i < G_N_ELEMENTS (says); i++)
+    {
+      double              slow = says[i];
+      g_autoptr (RunPlan) plan = run_plan_new (&goal, "hand", nodes, 1, FALSE, choose_slow, &slow);
+
+      ck_assert_double_eq (plan->best->input.step_s, 16);
+      ck_assert_double_eq (plan->best->input.slow_step_s, steps[i]);
+      ck_assert_double_eq_tol (plan->best->sample.p10_s, 10800 * steps[i], 1e-6);
+      ck_assert_double_eq_tol (plan->best->goodput.wall_s, 10800 * steps[i], 1e-6);
+    }
 }
 END_TEST
 
@@ -304,6 +336,7 @@ main (void)
   tcase_add_test (tests, test_fewest);
   tcase_add_test (tests, test_missed);
   tcase_add_test (tests, test_failures);
+  tcase_add_test (tests, test_slow_node);
   tcase_add_test (tests, test_bisection);
   tcase_add_test (tests, test_full_speed);
   tcase_add_test (tests, test_full_speed_costs);

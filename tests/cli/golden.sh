@@ -139,6 +139,13 @@ hand search-key 2 search good.yaml --vary mesh.tb=1
 hand search-batch 2 search good.yaml --global-batch 7 --only --vary mesh.tp=1
 hand plan 0 plan good.yaml --tokens 90G --days 2 --gpu-mtbf '50 h' --restart '10 min' \
   --checkpoint-node-bandwidth '1 MB/s' --price 2 --power '500 W'
+hand plan-slow 0 plan good.yaml --tokens 90G --node-counts 2,4 --slow-node-probability '10 %' \
+  --slow-node-rate 0.5 --runs 1000
+hand plan-slow-csv 0 plan good.yaml --tokens 90G --node-counts 2 --slow-node-probability 0.1 \
+  --slow-node-rate 0.5 --format csv
+hand plan-slow-bad 2 plan good.yaml --tokens 1G --slow-node-probability '110 %' --slow-node-rate 0
+hand plan-slow-half 2 plan good.yaml --tokens 1G --slow-node-probability '1 %'
+hand plan-slow-rate 2 plan good.yaml --tokens 1G --slow-node-rate 0.9
 hand plan-missed 3 plan good.yaml --tokens 90G --days 1 --budget 10 --price 2 --node-counts 1..4 \
   --format csv
 hand plan-bad 2 plan good.yaml --tokens 1G --gpu-mtbf '1 h' --budget 10 --power 5 \
