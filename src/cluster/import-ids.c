@@ -32,7 +32,8 @@ static const struct
   { NVIDIA, 0x26b9, "l40s-48" },      { NVIDIA, 0x2901, "b200-sxm-180" },
   { NVIDIA, 0x2941, "gb200-186" },    { NVIDIA, 0x2b85, "rtx5090-32" },
   { AMD, 0x7408, "mi250x-gcd-64" },   { AMD, 0x74a1, "mi300x-192" },
-  { AMD, 0x75a3, "mi355x-288" },
+  { AMD, 0x75a3, "mi355x-288" },      { NVIDIA, 0x3182, "b300-288" },
+  { NVIDIA, 0x31c2, "gb300-288" },    { AMD, 0x74a5, "mi325x-256" },
 };
 
 static const char *
@@ -153,16 +154,33 @@ family_of (const MachineDevice *card)
   return NULL;
 }
 
-/* Amazon's plug-in shows the cards of a GPU as one. */
+/*
+ * Amazon's plug-in shows the cards of a GPU as one, so that their device says what one of them
+ * carries. Quoted from memory; NULL: a later one.
+ */
+static const char *
+efa_of (const MachineDevice *card)
+{
+  static const char *const ids[] = { "efa-100", "efa-100", "efa-200", "efa-400" };
+  const guint              generation = card->device & 0xf;
+
+  return card->vendor == AMAZON && card->device >> 4 == 0xefa && generation < G_N_ELEMENTS (ids)
+             ? ids[generation]
+             : NULL;
+}
+
 static char *
 id_of (const MachineDevice *card, ProfileSet *profiles)
 {
+  const char      *efa = card->network > 0 ? efa_of (card) : NULL;
   g_autofree char *family = card->network > 0 ? family_of (card) : NULL;
-  char *id = family != NULL ? g_strdup_printf ("%s-%.0f", family, card->network / 1e9) : NULL;
+  char            *id = efa != NULL      ? g_strdup (efa)
+                        : family != NULL ? g_strdup_printf ("%s-%.0f", family, card->network / 1e9)
+                                         : NULL;
   if (id == NULL || profile_set_has (profiles, "link", id))
     return id;
   g_free (id);
-  return card->vendor == AMAZON && card->device <= 0xefa1 ? g_strdup ("efa-100") : NULL;
+  return NULL;
 }
 
 static char *

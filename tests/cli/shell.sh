@@ -114,7 +114,7 @@ offered 'shardsim simulate --emit meg' megatron-lm
 offered 'shardsim validate t' training
 offered 'shardsim validate training --max-e' --max-error
 offered 'shardsim calibrate -o a' a-file.yaml a-folder
-offered 'shardsim hardware mi300' mi300x-192
+offered 'shardsim hardware mi300' mi300x-192 mi300x-8
 offered 'shardsim completion ' bash fish zsh
 COMP_WORDBREAKS=' '
 offered 'shardsim simulate --strategy=fsdp' --strategy=fsdp1 --strategy=fsdp2

@@ -387,6 +387,14 @@ static const Reading readings[] = {
                                "rdmap82s0", "400000")),
     "nic_socket: [0, 0, 0, 0]\n",
     { 0 } },
+  { SYSTEM (GPU ("1", "") NIC ("class=\"0x020000\" vendor=\"0x1d0f\" device=\"0xefa2\"",
+                               "rdmap82s0", "400000")),
+    "nic: efa-200\n",
+    { 0 } },
+  { SYSTEM (GPU ("1", "") NIC ("class=\"0x020000\" vendor=\"0x1d0f\" device=\"0xefa3\"",
+                               "rdmap82s0", "400000")),
+    "nic: efa-400\n",
+    { 0 } },
   { SYSTEM (GPU ("1", "") "<pci busid=\"s\"><pci busid=\"20\" class=\"0x020000\"><nic>"
                           "<net name=\"mlx5_0+mlx5_1\" speed=\"800000\"/><net name=\"mlx5_0\" "
                           "speed=\"400000\" net=\"0\"/></nic></pci></pci>"),
