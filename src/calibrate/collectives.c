@@ -34,7 +34,6 @@ static const struct
   { "ll128_rate", FIT_INTRA | FIT_NETWORK, { 1e8, 2e11, TRUE }, FALSE, TRUE },
   { "post_ll", FIT_NETWORK, { 1e-7, 1e-4, TRUE }, FALSE, TRUE },
   { "post_ll128", FIT_NETWORK, { 1e-7, 1e-4, TRUE }, FALSE, TRUE },
-  { "post_simple", FIT_NETWORK, { 1e-7, 1e-4, TRUE }, FALSE, TRUE },
   { "hop_ll", FIT_INTRA | FIT_NETWORK, { 1e-7, 1e-3, TRUE }, FALSE, TRUE },
   { "hop_ll128", FIT_INTRA | FIT_NETWORK, { 1e-7, 1e-3, TRUE }, FALSE, TRUE },
   { "hop_simple", FIT_INTRA | FIT_NETWORK, { 1e-7, 1e-3, TRUE }, FALSE, TRUE },

@@ -78,7 +78,7 @@ cmd_validate_training (int argc, char **argv)
     { "rows", 0, 0, G_OPTION_ARG_NONE, &arguments.rows, "text: print every row as well", NULL },
     { "measured-network", 0, 0, G_OPTION_ARG_NONE, &arguments.measured_network,
       "scale the network of each row to what the run measured of it (columns "
-      "measured_all_reduce_gbps, measured_all_gather_gbps, measured_reduce_scatter_gbps: bus "
+      "all_reduce_bus_gbs, all_gather_bus_gbs, reduce_scatter_bus_gbs: bus "
       "bandwidth of 1 GiB over all GPUs); such predictions are not blind",
       NULL },
     { "max-error", 0, 0, G_OPTION_ARG_STRING, &arguments.max_error,
@@ -98,7 +98,7 @@ cmd_validate_training (int argc, char **argv)
           "(cluster, such as '4 x dgx-a100', or nodes, gpus_per_node, gpu, intra, nics, nic), the "
           "model (config, a model's name, or arch, n_layers, d_model, n_heads, vocab), and any "
           "other key of a scenario's sections; optional: use, shard, options, "
-          "measured_all_reduce_gbps. A row with an unknown word counts nowhere and says why; exit "
+          "all_reduce_bus_gbs. A row with an unknown word counts nowhere and says why; exit "
           "status 1 when no row could be predicted. "
           "Metrics: tokens_per_s_per_gpu, step_time_s, mfu_percent, hardware_tflops_per_gpu, fits, "
           "peak_allocated_gib, peak_reserved_gib, peak_device_gb, peak_gib.",

@@ -125,7 +125,6 @@ static const FigureSpec link_figures[] = {
   { "hop_simple", QUANTITY_TIME, LINK (hop_simple), 0, 0, 1 },
   { "post_ll", QUANTITY_TIME, LINK (post_ll), 0, 0, 1 },
   { "post_ll128", QUANTITY_TIME, LINK (post_ll128), 0, 0, 1 },
-  { "post_simple", QUANTITY_TIME, LINK (post_simple), 0, 0, 1 },
   { "ll_rate", QUANTITY_BANDWIDTH, LINK (ll_rate), 0, 1e6, 1e13 },
   { "ll128_rate", QUANTITY_BANDWIDTH, LINK (ll128_rate), 0, 1e6, 1e13 },
   { "channel_rate", QUANTITY_BANDWIDTH, LINK (channel_rate), 0, 1e6, 1e13 },

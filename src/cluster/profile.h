@@ -147,9 +147,8 @@ typedef struct
    * a time (docs/collectives.md). 0: the library's own table for the GPU's generation.
    */
   Figure hop_ll, hop_ll128, hop_simple; /* s a step of a ring or tree over the hop, by protocol */
-  Figure post_ll, post_ll128, post_simple; /* networks: least time of any step of a ring that goes
-                                              over them, s: the proxies' posting keeps all ranks at
-                                              its pace */
+  Figure post_ll, post_ll128; /* networks: least time of a step inside a node of a ring that goes
+                                 over them, s: the proxies' posting keeps ranks at its pace */
   Figure ll_rate;      /* B/s of data under LL: of one channel; networks: of a node's proxies */
   Figure ll128_rate;   /* B/s of data of one channel under LL128 */
   Figure channel_rate; /* the same under Simple */

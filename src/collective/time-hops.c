@@ -80,7 +80,7 @@ timed_ring_hop_intra (const Timed *self)
     case PROTOCOL_LL128:
       return MAX (self->hop_intra, timed_figure_or (&nic->post_ll128, stock));
     default:
-      return MAX (self->hop_intra, timed_figure_or (&nic->post_simple, stock));
+      return MAX (self->hop_intra, stock);
     }
 }
 
