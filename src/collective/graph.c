@@ -225,8 +225,8 @@ is_staged (const Cluster *cluster, const Members *members, const MemberNode *nod
 /*
  * Whether LL128 may go between nodes: NCCL trusts the order of 128-byte stores up to PXB, and on
  * newer GPUs over PXN (src/graph/tuning.cc). Of clusters by parts boards with an NVSwitch are taken
- * to have PCIe switches for their cards, and so are boards of these newer GPUs; older boards of GPUs
- * joined all to all to reach them through root complexes.
+ * to have PCIe switches for their cards, and so are boards of these newer GPUs; older GPUs joined
+ * all to all to reach their cards through root complexes.
  */
 static gboolean
 is_near (const CollectiveGraph *self, const Cluster *cluster, const Members *members,
