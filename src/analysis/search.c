@@ -85,9 +85,7 @@ widen_room (Search *self, const SearchVary *vary, SearchRoom *room, DiagList *di
       g_autoptr (Scenario)   scenario =
           scenario_with (self->scenario, self->strategies, &override, 1, diags);
       g_autoptr (Cluster) cluster =
-          scenario != NULL ? cluster_new (&scenario->cluster, self->profiles,
-                                          scenario_marks (scenario, cluster_options), diags)
-                           : NULL;
+          scenario != NULL ? scenario_cluster_new (scenario, self->profiles, diags) : NULL;
 
       if (cluster == NULL)
         return FALSE;
@@ -111,8 +109,7 @@ find_room (Search *self, SearchRoom *room, DiagList *diags)
 {
   const Scenario     *scenario = self->scenario;
   ModelShape          shape = { 0 };
-  g_autoptr (Cluster) cluster = cluster_new (&scenario->cluster, self->profiles,
-                                             scenario_marks (scenario, cluster_options), diags);
+  g_autoptr (Cluster) cluster = scenario_cluster_new (scenario, self->profiles, diags);
   gboolean            ok =
       model_resolve (&scenario->model, scenario->base_dir, profile_set_files (self->profiles),
                      &shape, scenario_marks (scenario, model_options), diags);

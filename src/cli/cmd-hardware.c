@@ -180,6 +180,8 @@ add_words (Listing *listing, ProfileSet *profiles, const char *kind, const char 
       add_word (listing, "links", link->links);
       if (link->kind == LINK_NETWORK)
         add_word (listing, "gpu_direct", link->gpu_direct ? "true" : "false");
+      for (guint i = 0; (key = link_profile_fact (link, i, &fact)) != NULL; i++)
+        add_fact (listing, key, fact);
     }
   else if (g_str_equal (kind, "library"))
     add_library (listing, profiles, id, diags);

@@ -95,9 +95,7 @@ one_node (const PlanChooser *self, ProfileSet *profiles, DiagList *diags)
 {
   g_autoptr (Scenario) scenario = scenario_on (self, self->scenario, 1, diags);
 
-  return scenario != NULL ? cluster_new (&scenario->cluster, profiles,
-                                         scenario_marks (scenario, cluster_options), diags)
-                          : NULL;
+  return scenario != NULL ? scenario_cluster_new (scenario, profiles, diags) : NULL;
 }
 
 gboolean

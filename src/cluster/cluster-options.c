@@ -13,7 +13,7 @@
 #define GROUP(member)  G_STRUCT_OFFSET (GroupRequest, member)
 
 static const char *const fabrics[] = { "leaf-spine", "rails", "fat-tree", "dragonfly", NULL };
-static const char *const routings[] = { "spray", "d-mod-k", "ecmp", NULL };
+static const char *const routings[] = { "spray", "d-mod-k", "ecmp", "adaptive", "auto", NULL };
 static const char *const gpu_directs[] = { "auto", "off", NULL };
 
 const OptionSpec cluster_options[] = {
@@ -74,8 +74,9 @@ const OptionSpec cluster_options[] = {
     .type = OPTION_ENUM,
     .choices = routings,
     .offset = OPTION (routing),
-    .fallback = "spray",
-    .help = "how traffic spreads over the spines: evenly, or each pair of cards over one" },
+    .fallback = "auto",
+    .help = "how traffic spreads over the spines: evenly (adaptive is modelled as spray), or each "
+            "pair of cards over one; auto = as the network card's profile says" },
   { .key = "leaf_nodes",
     .type = OPTION_INT,
     .offset = OPTION (leaf_nodes),
@@ -88,10 +89,11 @@ const OptionSpec cluster_options[] = {
     .kind = QUANTITY_RATIO,
     .offset = OPTION (oversubscription),
     .fallback = "1",
-    .min = 1,
+    .min = 0.1,
     .max = 1000,
-    .help = "a leaf's downlinks over its uplinks" },
+    .help = "a leaf's downlinks over its uplinks; below 1: more uplinks than it needs" },
   { .key = "slow_gpus",
+    "measured",
     .type = OPTION_STRING,
     .offset = OPTION (slow_gpus),
     .optional = TRUE,
@@ -172,6 +174,58 @@ const OptionSpec cluster_options[] = {
     .fallback = "false",
     .help = "the library drives the cards through sockets, as on Slingshot without its hook: the "
             "profile that the card names as 'over_sockets'" },
+  { .key = "fabric_nodes",
+    .type = OPTION_INT,
+    .offset = OPTION (fabric_nodes),
+    .fallback = "0",
+    .min = 0,
+    .max = 1e6,
+    .help = "nodes under the whole fabric, other jobs' among them; 0 = the cluster profile's, or "
+            "no others" },
+  { .key = "hosts",
+    .type = OPTION_STRING,
+    .offset = OPTION (hosts),
+    .optional = TRUE,
+    .help = "names of the fabric's nodes in order, as in 'gpu[001-128]'; unset = node0, node1, "
+            "..." },
+  { .key = "placement",
+    .type = OPTION_STRING,
+    .offset = OPTION (placement),
+    .fallback = "packed",
+    .help = "which nodes of the fabric the job has: packed, spread:L (evenly over L leaves), "
+            "random (drawn, in any order), scattered (drawn, in the fabric's order), or a file "
+            "with a host a line" },
+  { .key = "placement_seed",
+    .type = OPTION_INT,
+    .offset = OPTION (placement_seed),
+    .fallback = "0",
+    .min = 0,
+    .max = 1e9,
+    .help = "seed of placements that are drawn" },
+  { .key = "background",
+    .type = OPTION_QUANTITY,
+    .kind = QUANTITY_RATIO,
+    .offset = OPTION (background),
+    .fallback = "0",
+    .min = 0,
+    .max = 0.99,
+    .help = "share of every link between leaves that other jobs use, as in '30 %'" },
+  { .key = "qps",
+    .type = OPTION_INT,
+    .offset = OPTION (qps),
+    .fallback = "1",
+    .min = 1,
+    .max = FABRIC_QPS_MAX,
+    .help = "queue pairs of two cards, which ecmp hashes one by one: channels of a card times "
+            "NCCL_IB_QPS_PER_CONNECTION" },
+  { .key = "placements",
+    .type = OPTION_INT,
+    .offset = OPTION (placements),
+    .fallback = "0",
+    .min = 0,
+    .max = 10000,
+    .help = "draws of placement and hashes that a band of step times is taken over, from the "
+            "seeds on; 0 = no band" },
   { 0 },
 };
 
@@ -267,14 +321,25 @@ static void
 read_fabric (ClusterReader *reader, const ConfigNode *root, ClusterOptions *fabric)
 {
   static const char *const ignored[] = { "title", "groups", NULL };
-  static const char *const own[] = {
-    "fabric",     "routing",  "leaf_nodes",   "oversubscription",
-    "slow_gpus",  "measured", "group_nodes",  "spine_oversubscription",
-    "taper",      "uplinks",  "routing_seed", "slow_nics",
-    "gpu_direct", NULL
-  };
-  ClusterOptions defaults = { 0 };
-  ClusterOptions profile = { 0 };
+  static const char *const own[] = { "fabric",
+                                     "routing",
+                                     "leaf_nodes",
+                                     "oversubscription",
+                                     "slow_gpus",
+                                     "group_nodes",
+                                     "spine_oversubscription",
+                                     "taper",
+                                     "uplinks",
+                                     "routing_seed",
+                                     "slow_nics",
+                                     "gpu_direct",
+                                     "fabric_nodes",
+                                     "hosts",
+                                     "background",
+                                     "qps",
+                                     NULL };
+  ClusterOptions           defaults = { 0 };
+  ClusterOptions           profile = { 0 };
   option_table_defaults (cluster_options, &defaults);
   option_table_defaults (cluster_options, &profile);
   option_load_map (cluster_options, &profile, root, ignored, reader->diags);
@@ -294,10 +359,16 @@ read_fabric (ClusterReader *reader, const ConfigNode *root, ClusterOptions *fabr
   option_table_clear (cluster_options, &profile);
 }
 
-/* NODES of the scenario, where it gives them, stand for those of the one group. */
+/*
+ * Nodes of the scenario, where it gives them, stand for those of the one group: some of those that
+ * its fabric has.
+ */
 static void
-read_groups (ClusterReader *reader, const ConfigNode *root, gint64 nodes)
+read_groups (ClusterReader *reader, const ConfigNode *root, ClusterOptions *options)
 {
+  const gint64   nodes = options->nodes;
+  const gboolean shared = nodes > 0 && options->fabric_nodes == 0 && options->hosts == NULL
+                          && (options->leaf_nodes > 0 || options->group_nodes > 0);
   const ConfigNode *groups = config_node_get (root, "groups");
   if (groups == NULL || config_node_kind (groups) != CONFIG_LIST
       || config_node_length (groups) == 0)
@@ -321,6 +392,7 @@ read_groups (ClusterReader *reader, const ConfigNode *root, gint64 nodes)
       if (config_node_expect (item, CONFIG_MAP, reader->diags)
           && option_load_map (group_options, &request, item, NULL, reader->diags))
         {
+          options->fabric_nodes = shared ? request.nodes : options->fabric_nodes;
           request.nodes = nodes > 0 ? nodes : request.nodes;
           cluster_add_group (&inner, &request);
         }
@@ -336,7 +408,7 @@ read_profile (ClusterReader *reader, const char *file, ClusterOptions *options)
   if (doc == NULL || !config_node_expect (config_doc_root (doc), CONFIG_MAP, reader->diags))
     return;
   read_fabric (reader, config_doc_root (doc), options);
-  read_groups (reader, config_doc_root (doc), options->nodes);
+  read_groups (reader, config_doc_root (doc), options);
 }
 
 /* No node: a cluster where one was wanted, or neither, when names of both are worth suggesting. */
@@ -447,10 +519,29 @@ check_network (ClusterReader *reader, const ClusterOptions *options)
                     "give 'nics' and 'nic'", "%u nodes without a network card", cluster->n_nodes);
         break;
       }
-  if (options->oversubscription > 1 && options->leaf_nodes == 0 && options->fabric != FABRIC_RAILS
+  if (options->oversubscription != 1 && options->leaf_nodes == 0 && options->fabric != FABRIC_RAILS
       && options->fabric != FABRIC_FAT_TREE)
     diag_error (reader->diags, READER_MARK (reader, "oversubscription"),
                 "give 'leaf_nodes', the nodes under one leaf", "oversubscription without leaves");
+}
+
+/*
+ * What the cards' network does where nothing else is said, and only where there is something to
+ * choose: a zeroed struct's routing is spray. Adaptive routing evens out what it sees: spray.
+ */
+static void
+settle_routing (const Cluster *self, ClusterOptions *options)
+{
+  const gboolean chooses = options->leaf_nodes > 0 || options->fabric != FABRIC_LEAF_SPINE;
+  const gboolean automatic = options->routing == ROUTING_AUTO;
+  if (automatic || options->routing == ROUTING_ADAPTIVE)
+    options->routing = ROUTING_SPRAY;
+  for (guint i = 0; automatic && chooses && i < self->groups->len; i++)
+    {
+      const LinkProfile *nic = g_array_index (self->groups, NodeGroup, i).nic;
+      if (nic != NULL && nic->routing == LINK_ROUTING_ECMP)
+        options->routing = ROUTING_ECMP;
+    }
 }
 
 static void
@@ -464,9 +555,11 @@ set_fabric (Cluster *self, const ClusterOptions *options)
     .leaf_nodes = (guint) options->leaf_nodes,
     .group_nodes = (guint) options->group_nodes,
     .uplinks = (guint) options->uplinks,
-    .oversubscription = MAX (options->oversubscription, 1),
+    .oversubscription = options->oversubscription > 0 ? options->oversubscription : 1,
     .spine_oversubscription = MAX (options->spine_oversubscription, 1),
     .taper = options->taper > 0 ? options->taper : 1,
+    .qps = (guint) CLAMP (options->qps, 1, FABRIC_QPS_MAX),
+    .background = options->background,
   };
 }
 
@@ -486,6 +579,7 @@ cluster_read_options (Cluster *self, const ClusterOptions *options, ProfileSet *
     read_name (&reader, &effective);
   else
     read_nodes (&reader, &effective, effective.nodes, effective.node);
+  settle_routing (self, &effective);
   if (diag_list_n_errors (diags) == errors)
     {
       check_network (&reader, &effective);
@@ -500,6 +594,8 @@ cluster_read_options (Cluster *self, const ClusterOptions *options, ProfileSet *
         cluster_read_measured (self, effective.measured, READER_MARK (&reader, "measured"), diags);
     }
   set_fabric (self, &effective);
+  if (diag_list_n_errors (diags) == errors)
+    cluster_place_job (self, &effective, profile_set_files (profiles), marks, diags);
   option_table_clear (cluster_options, &effective);
   return diag_list_n_errors (diags) == errors;
 }

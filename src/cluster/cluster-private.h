@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base/input-files.h"
 #include "cluster/cluster.h"
 
 #define NO_RESOURCE           G_MAXUINT32
@@ -55,6 +56,13 @@ typedef struct
   guint          groups;        /* 0: no group resources */
   guint          uplinks;       /* a leaf has; 1 when sprayed */
   guint          core_links;    /* a spine of a pod has; or links from group to group */
+  guint          slots;         /* nodes under the whole fabric */
+  guint32       *slot_of;       /* [n_nodes] where each hangs; NULL: node i in slot i */
+  guint          most_nics;     /* that a node has */
+  guint          qps;
+  double         background;
+  gboolean       drawn;     /* slot_of is, by a seed */
+  const char    *placement; /* interned: as it was asked for */
   guint          first_leaf_up, first_leaf_down, first_group_up, first_group_down, first_global;
 } Fabric;
 
@@ -108,6 +116,13 @@ gboolean cluster_has_copy_limit (const GpuProfile *gpu); /* whether it has a RES
 /* placement.c */
 Attachment cluster_attach_gpu (const NodeGroup *group, guint local);
 Attachment cluster_attach_card (const NodeGroup *group, guint card);
+
+/*
+ * job-placement.c: which slots of the fabric the job's nodes have, into `fabric`; diagnostics where
+ * they do not fit. FILES: what host files are read from.
+ */
+void cluster_place_job (Cluster *self, const ClusterOptions *options, InputFiles *files,
+                        const OptionMarks *marks, DiagList *diags);
 
 /* fabric.c: whether the options fit the fabric that they name. */
 void fabric_check_options (const ClusterOptions *options, const OptionMarks *marks,

@@ -366,6 +366,7 @@ cluster_free (Cluster *self)
     g_array_unref (self->slow_nics);
   if (self->measured != NULL)
     g_array_unref (self->measured);
+  g_free (self->fabric.slot_of);
   g_free (self->title);
   g_free (self->key);
   g_free (self->scaled_key);

@@ -36,6 +36,14 @@ typedef struct
   gint   gpu_direct;   /* ClusterGpuDirect */
   gboolean pcie_acs;   /* access control: peer traffic under a PCIe switch goes up and down again */
   gboolean nic_sockets; /* cards are driven through sockets instead of by their own interface */
+  /* Of a fabric that other jobs share. */
+  gint64 fabric_nodes; /* nodes that hang under the whole fabric; 0 = the job's, or the profile's */
+  char  *hosts;        /* names of them all, as in 'gpu[001-128]' */
+  char  *placement;    /* which of them the job has: a word, or the file of a list of hosts */
+  gint64 placement_seed; /* of placements that are drawn */
+  double background;     /* of the fabric's links, what other jobs use */
+  gint64 qps;            /* queue pairs of two cards, each hashed on its own: of ecmp */
+  gint64 placements;     /* draws that a band of predictions is taken over; 0 = no band */
 } ClusterOptions;
 
 typedef enum
@@ -54,7 +62,10 @@ typedef enum
 {
   ROUTING_SPRAY,   /* ideal spraying over the spines */
   ROUTING_D_MOD_K, /* the destination's number chooses: modulo the uplinks, level by level */
-  ROUTING_ECMP,    /* a hash of the pair of cards and of routing_seed chooses */
+  ROUTING_ECMP,    /* a hash of the queue pair and of routing_seed chooses */
+  /* As options only: */
+  ROUTING_ADAPTIVE, /* by load, packet by packet: modelled as spray */
+  ROUTING_AUTO,     /* what the card's profile says */
 } ClusterRouting;
 
 typedef enum
@@ -220,11 +231,12 @@ const char *path_class_name (PathClass class_); /* "pix" */
  * algorithm's matter. A resource that it crosses twice is listed twice (host memory that is
  * written and read again).
  */
-#define ROUTE_MAX 24
+#define ROUTE_MAX (20 + 4 * 32) /* the nodes', and 4 links of the fabric a queue pair */
 typedef struct
 {
   guint     n;
   guint32   resources[ROUTE_MAX];
+  double    shares[ROUTE_MAX]; /* of the transfer: 1 but of the fabric's, see FabricLink */
   PathClass class_;
   double    latency; /* sum of the links' own one-way latencies, s */
 } Route;
@@ -242,13 +254,33 @@ void cluster_route_gpus (const Cluster *self, guint from, guint to, gint card, R
 void cluster_route_cards (const Cluster *self, guint from, gint out, guint to, gint in,
                           Route *route);
 
+/* A link between leaves, and the share of a transfer that crosses it. */
+typedef struct
+{
+  guint32 resource;
+  double  share; /* 1 but where queue pairs go different ways */
+} FabricLink;
+
 /*
- * What lies between the leaf of card OUT of node FROM and that of card IN of node TO: ids in order,
- * written to LINKS; their number.
+ * What lies between the leaf of card OUT of node FROM and that of card IN of node TO: each link
+ * once, in order of the first queue pair that crosses it, written to LINKS; their number.
  */
-#define FABRIC_MAX 4
+#define FABRIC_QPS_MAX 32
+#define FABRIC_MAX     (4 * FABRIC_QPS_MAX)
 guint cluster_route_fabric (const Cluster *self, guint from, guint out, guint to, guint in,
-                            guint32 links[FABRIC_MAX]);
+                            FabricLink links[FABRIC_MAX]);
+
+/* What a cluster draws, so that another seed makes another cluster. */
+typedef enum
+{
+  CLUSTER_DRAWS_PLACEMENT = 1 << 0, /* by placement_seed */
+  CLUSTER_DRAWS_ROUTES = 1 << 1,    /* by routing_seed */
+} ClusterDraws;
+
+ClusterDraws cluster_draws (const Cluster *self);
+
+/* Whether TEXT, a `placement`, is a file's name. */
+gboolean cluster_placement_is_file (const char *text);
 
 /*
  * FALSE where pairs of cards keep to links of their own, so that like nodes may have unlike shares

@@ -32,26 +32,55 @@ cluster_routing_is_symmetric (const Cluster *self)
 }
 
 static guint
-leaf_of (const Fabric *fabric, guint node, guint card)
+slot_of (const Fabric *fabric, guint node)
+{
+  return fabric->slot_of != NULL ? fabric->slot_of[node] : node;
+}
+
+static guint
+leaf_of_slot (const Fabric *fabric, guint slot, guint card)
 {
   const guint rail = fabric->kind == FABRIC_RAILS ? card % fabric->rails : 0;
-  return rail * fabric->leaves + node / fabric->leaf_nodes;
+  return rail * fabric->leaves + slot / fabric->leaf_nodes;
+}
+
+static guint
+leaf_of (const Fabric *fabric, guint node, guint card)
+{
+  return leaf_of_slot (fabric, slot_of (fabric, node), card);
 }
 
 static guint
 group_of (const Fabric *fabric, guint node)
 {
-  return node / fabric->group_nodes;
+  return slot_of (fabric, node) / fabric->group_nodes;
+}
+
+/* Numbers all cards of the fabric; slots that the job leaves empty have as many as its first. */
+static guint
+number_of (const Cluster *self, guint node, guint card)
+{
+  const NodeGroup *group = cluster_group_of_node (self, node);
+  if (self->fabric.slot_of != NULL)
+    return self->fabric.slot_of[node] * self->fabric.most_nics + card;
+  return group->first_card + (node - group->first_node) * group->nics + card;
 }
 
 /* What d-mod-k counts: on rails the nodes, whose cards share a leaf; elsewhere all cards. */
 static guint
 card_number (const Cluster *self, guint node, guint card)
 {
-  const NodeGroup *group = cluster_group_of_node (self, node);
-  if (self->fabric.kind == FABRIC_RAILS)
-    return node;
-  return group->first_card + (node - group->first_node) * group->nics + card;
+  return self->fabric.kind == FABRIC_RAILS ? slot_of (&self->fabric, node)
+                                           : number_of (self, node, card);
+}
+
+ClusterDraws
+cluster_draws (const Cluster *self)
+{
+  const Fabric  *fabric = &self->fabric;
+  const gboolean hashes =
+      fabric->routing == ROUTING_ECMP && (fabric->leaves > 0 || fabric->groups > 0);
+  return (fabric->drawn ? CLUSTER_DRAWS_PLACEMENT : 0) | (hashes ? CLUSTER_DRAWS_ROUTES : 0);
 }
 
 /* ---- layout ---------------------------------------------------------------------------------- */
@@ -65,7 +94,8 @@ most_cards (const Cluster *self)
   for (guint i = 0; i < self->groups->len; i++)
     {
       const NodeGroup *group = &g_array_index (self->groups, NodeGroup, i);
-      const double     nodes = MIN (fabric->leaf_nodes, group->n_nodes);
+      const guint      others = i == 0 ? fabric->slots - self->n_nodes : 0;
+      const double     nodes = MIN (fabric->leaf_nodes, group->n_nodes + others);
       most = MAX (most, nodes * group->nics / fabric->rails);
     }
   return most;
@@ -106,13 +136,15 @@ static void
 count_switches (Cluster *self)
 {
   Fabric *fabric = &self->fabric;
-  fabric->group_nodes = fabric->group_nodes > 0 ? fabric->group_nodes : self->n_nodes;
+  fabric->slots = MAX (fabric->slots, self->n_nodes);
+  fabric->group_nodes = fabric->group_nodes > 0 ? fabric->group_nodes : fabric->slots;
   fabric->leaf_nodes = fabric->leaf_nodes > 0 ? fabric->leaf_nodes : fabric->group_nodes;
-  fabric->rails = 1;
-  for (guint i = 0; fabric->kind == FABRIC_RAILS && i < self->groups->len; i++)
-    fabric->rails = MAX (fabric->rails, g_array_index (self->groups, NodeGroup, i).nics);
-  fabric->leaves = (self->n_nodes + fabric->leaf_nodes - 1) / fabric->leaf_nodes;
-  fabric->groups = (self->n_nodes + fabric->group_nodes - 1) / fabric->group_nodes;
+  fabric->most_nics = 1;
+  for (guint i = 0; i < self->groups->len; i++)
+    fabric->most_nics = MAX (fabric->most_nics, g_array_index (self->groups, NodeGroup, i).nics);
+  fabric->rails = fabric->kind == FABRIC_RAILS ? fabric->most_nics : 1;
+  fabric->leaves = (fabric->slots + fabric->leaf_nodes - 1) / fabric->leaf_nodes;
+  fabric->groups = (fabric->slots + fabric->group_nodes - 1) / fabric->group_nodes;
   if (fabric->leaves * fabric->rails == 1
       || (fabric->leaf_nodes == fabric->group_nodes && fabric->kind == FABRIC_DRAGONFLY))
     fabric->leaves = 0;
@@ -163,7 +195,7 @@ fill_links (Cluster *self, guint first, ResourceKind kind, guint index, guint n,
   for (guint i = 0; i < n; i++)
     self->resources[first + index + i] = (ClusterResource){
       .kind = kind,
-      .capacity = links.rate / n,
+      .capacity = links.rate / n * (1 - self->fabric.background),
       .efficiency = links.efficiency > 0 ? links.efficiency : 1,
       .node = G_MAXUINT32,
       .index = index + i,
@@ -223,23 +255,35 @@ fill_groups (Cluster *self, Injection *groups)
     }
 }
 
+/* The node in each slot; where other jobs' are, one of the make of node 0 stands for them. */
+static guint32 *
+nodes_in_slots (const Cluster *self)
+{
+  guint32 *nodes = g_new0 (guint32, self->fabric.slots);
+  for (guint node = 0; node < self->n_nodes; node++)
+    nodes[slot_of (&self->fabric, node)] = node;
+  return nodes;
+}
+
 void
 fabric_fill (Cluster *self)
 {
   const Fabric         *fabric = &self->fabric;
   g_autofree Injection *leaves = g_new0 (Injection, fabric->leaves * fabric->rails + 1);
   g_autofree Injection *groups = g_new0 (Injection, fabric->groups + 1);
+  g_autofree guint32   *nodes = NULL;
   if (fabric->leaves == 0 && fabric->groups == 0)
     return;
-  for (guint node = 0; node < self->n_nodes; node++)
+  nodes = nodes_in_slots (self);
+  for (guint slot = 0; slot < fabric->slots; slot++)
     {
-      const NodeGroup *group = cluster_group_of_node (self, node);
+      const NodeGroup *group = cluster_group_of_node (self, nodes[slot]);
       for (guint card = 0; card < group->nics; card++)
         {
           if (fabric->leaves > 0)
-            inject (&leaves[leaf_of (fabric, node, card)], group);
+            inject (&leaves[leaf_of_slot (fabric, slot, card)], group);
           if (fabric->groups > 0)
-            inject (&groups[group_of (fabric, node)], group);
+            inject (&groups[slot / fabric->group_nodes], group);
         }
     }
   fill_leaves (self, leaves);
@@ -264,8 +308,9 @@ mix (guint64 x)
   return x ^ (x >> 31);
 }
 
+/* What queue pair QP of two cards, or all that they have, is sent over. */
 static Choice
-choose (const Cluster *self, guint from, guint out, guint to, guint in)
+choose (const Cluster *self, guint from, guint out, guint to, guint in, guint qp)
 {
   const Fabric *fabric = &self->fabric;
   const guint   d = card_number (self, to, in);
@@ -273,11 +318,24 @@ choose (const Cluster *self, guint from, guint out, guint to, guint in)
     return (Choice){ 0, 0 };
   if (fabric->routing == ROUTING_D_MOD_K)
     return (Choice){ d % fabric->uplinks, d / fabric->uplinks % fabric->core_links };
-  const NodeGroup *a = cluster_group_of_node (self, from), *b = cluster_group_of_node (self, to);
-  const guint64    source = a->first_card + (guint64) (from - a->first_node) * a->nics + out;
-  const guint64    target = b->first_card + (guint64) (to - b->first_node) * b->nics + in;
-  const guint64    hash = mix (mix (fabric->seed) ^ (source << 32 | target));
+  const guint64 source = number_of (self, from, out), target = number_of (self, to, in);
+  const guint64 first = mix (mix (fabric->seed) ^ (source << 32 | target));
+  const guint64 hash = qp > 0 ? mix (first ^ qp) : first;
   return (Choice){ (guint) (hash >> 32) % fabric->uplinks, (guint32) hash % fabric->core_links };
+}
+
+/* Adds SHARE of a transfer to link ID of the N LINKS; how many there are then. */
+static guint
+add_link (FabricLink *links, guint n, guint32 id, double share)
+{
+  for (guint i = 0; i < n; i++)
+    if (links[i].resource == id)
+      {
+        links[i].share += share;
+        return n;
+      }
+  links[n] = (FabricLink){ id, share };
+  return n + 1;
 }
 
 static guint
@@ -298,9 +356,10 @@ cross_groups (const Fabric *fabric, guint a, guint b, Choice choice, guint32 *li
 
 guint
 cluster_route_fabric (const Cluster *self, guint from, guint out, guint to, guint in,
-                      guint32 links[FABRIC_MAX])
+                      FabricLink links[FABRIC_MAX])
 {
   const Fabric *fabric = &self->fabric;
+  const guint   qps = fabric->routing == ROUTING_ECMP ? fabric->qps : 1;
   guint         n = 0;
   const guint   a = fabric->leaves > 0 ? leaf_of (fabric, from, out) : 0;
   const guint   b = fabric->leaves > 0 ? leaf_of (fabric, to, in) : 0;
@@ -308,13 +367,20 @@ cluster_route_fabric (const Cluster *self, guint from, guint out, guint to, guin
   const guint   group_b = fabric->groups > 0 ? group_of (fabric, to) : 0;
   if (a == b && group_a == group_b)
     return 0;
-  const Choice choice = choose (self, from, out, to, in);
-  if (fabric->leaves > 0)
-    links[n++] = fabric->first_leaf_up + a * fabric->uplinks + choice.spine;
-  if (group_a != group_b)
-    n += cross_groups (fabric, group_a, group_b, choice, links + n);
-  if (fabric->leaves > 0)
-    links[n++] = fabric->first_leaf_down + b * fabric->uplinks + choice.spine;
+  for (guint qp = 0; qp < qps; qp++)
+    {
+      const Choice choice = choose (self, from, out, to, in, qp);
+      guint32      way[4];
+      guint        length = 0;
+      if (fabric->leaves > 0)
+        way[length++] = fabric->first_leaf_up + a * fabric->uplinks + choice.spine;
+      if (group_a != group_b)
+        length += cross_groups (fabric, group_a, group_b, choice, way + length);
+      if (fabric->leaves > 0)
+        way[length++] = fabric->first_leaf_down + b * fabric->uplinks + choice.spine;
+      for (guint i = 0; i < length; i++)
+        n = add_link (links, n, way[i], 1.0 / qps);
+    }
   return n;
 }
 
@@ -359,6 +425,13 @@ cluster_fabric_title (const Cluster *self)
   g_string_append_printf (text, "; %s", routing_names[fabric->routing]);
   if (!is_sprayed (fabric) && fabric->kind != FABRIC_DRAGONFLY)
     g_string_append_printf (text, " over %u uplinks a leaf", fabric->uplinks);
+  if (fabric->routing == ROUTING_ECMP && fabric->qps > 1)
+    g_string_append_printf (text, ", %u queue pairs", fabric->qps);
+  if (fabric->background > 0)
+    g_string_append_printf (text, "; other jobs use %g %%", 100 * fabric->background);
+  if (fabric->slots > self->n_nodes || fabric->slot_of != NULL)
+    g_string_append_printf (text, "; %u of %u nodes, %s", self->n_nodes, fabric->slots,
+                            fabric->placement);
   return g_string_free (g_steal_pointer (&text), FALSE);
 }
 
@@ -423,6 +496,13 @@ fabric_check_options (const ClusterOptions *options, const OptionMarks *marks, D
     diag_error (diags, option_mark (marks, "uplinks", NULL),
                 "the routings 'd-mod-k' and 'ecmp' choose among a leaf's uplinks",
                 "'uplinks' has no use here");
+  if (options->qps > 1 && options->routing != ROUTING_ECMP)
+    diag_error (diags, option_mark (marks, "qps", NULL), "only the routing 'ecmp' hashes them",
+                "'qps' has no use here");
+  if (options->background > 0 && leaf == 0 && group == 0 && fabric != FABRIC_RAILS)
+    diag_error (diags, option_mark (marks, "background", NULL),
+                "give 'leaf_nodes', the nodes under one leaf",
+                "one switch over all nodes has no links that jobs share");
   if (options->routing_seed != 0 && options->routing != ROUTING_ECMP)
     diag_error (diags, option_mark (marks, "routing_seed", NULL), "only the routing 'ecmp' draws",
                 "'routing_seed' has no use here");

@@ -18,6 +18,7 @@ const char *const profile_architectures[] = { "volta",  "turing",    "ampere", "
 static const char *const link_kinds[] = { "none", "switch", "mesh",    "pairs", "graph",
                                           "pcie", "host",   "network", NULL };
 
+static const char *const link_routings[] = { "adaptive", "ecmp", NULL };
 static const char *const gpu_direct_levels[] = { "pxb", "phb", "sys", NULL };
 
 static const OptionSpec gpu_scalars[] = {
@@ -110,6 +111,16 @@ static const OptionSpec link_scalars[] = {
     .offset = LINK (serial_exchange),
     .fallback = "false",
     .help = "two plain hosts that send each other messages do so one after the other" },
+  { 0 },
+};
+
+static const OptionSpec link_routing = { .key = "routing",
+                                         .type = OPTION_ENUM,
+                                         .choices = link_routings,
+                                         .offset = LINK (routing) };
+
+static const FactSpec link_facts[] = {
+  { "routing", LINK (routing_fact), &link_routing },
   { 0 },
 };
 
@@ -356,6 +367,12 @@ gpu_profile_fact (const GpuProfile *gpu, guint i, const Fact **fact)
   return profile_fact_at (gpu_facts, gpu, i, fact);
 }
 
+const char *
+link_profile_fact (const LinkProfile *link, guint i, const Fact **fact)
+{
+  return profile_fact_at (link_facts, link, i, fact);
+}
+
 /* Of which there is not a little more or less, all else being the same. */
 static const char *const gpu_shapes[] = { "sms", "tile_m", "tile_n", NULL };
 static const char *const link_shapes[] = { "sockets", NULL };
@@ -380,6 +397,7 @@ static const ProfileKind link_kind = { .name = "link",
                                        .scalars = link_scalars,
                                        .figures = link_figures,
                                        .check = link_check,
+                                       .facts = link_facts,
                                        .shapes = link_shapes };
 static const ProfileKind node_kind = { .name = "node",
                                        .size = sizeof (NodeProfile),

@@ -124,6 +124,13 @@ typedef enum
   LINK_NETWORK,
 } LinkKind;
 
+/* How a network's switches spread what crosses them. */
+typedef enum
+{
+  LINK_ROUTING_ADAPTIVE, /* by load: packets, or whole flows that move away from full links */
+  LINK_ROUTING_ECMP,     /* a flow keeps the way that its hash names */
+} LinkRouting;
+
 typedef struct
 {
   char    *id, *title;
@@ -173,6 +180,8 @@ typedef struct
   Figure launch; /* of a collective between GPUs that this link joins, beyond kernel_latency, s */
   char  *links;  /* of a graph, as written */
   LinkGraph graph;
+  Fact      routing_fact;
+  gint      routing;    /* networks: LinkRouting, as routing_fact says */
   gboolean  gpu_direct; /* networks: card reads GPU memory; otherwise staged through host memory */
   char     *over_sockets; /* networks: id of the profile that stands for this card where the library
                          drives it through sockets; NULL: none */
@@ -396,6 +405,7 @@ GArray *profile_set_figures (ProfileSet *self, const char *kind, const char *id,
 
 /* What a profile says in words, for printing: the fact and its key; NULL at the end. */
 const char *gpu_profile_fact (const GpuProfile *gpu, guint i, const Fact **fact);
+const char *link_profile_fact (const LinkProfile *link, guint i, const Fact **fact);
 const char *framework_profile_fact (const FrameworkProfile *framework, guint i, const Fact **fact);
 
 /* The placement lists of a node profile for printing; TEXT "0 0 1 none", newly allocated. */

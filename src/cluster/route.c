@@ -15,10 +15,18 @@ typedef struct
 } Walk;
 
 static void
+walk_add_share (Walk *walk, guint id, double share)
+{
+  Route *route = walk->route;
+  g_assert (id != NO_RESOURCE && route->n < ROUTE_MAX);
+  route->shares[route->n] = share;
+  route->resources[route->n++] = id;
+}
+
+static void
 walk_add (Walk *walk, guint id)
 {
-  g_assert (id != NO_RESOURCE && walk->route->n < ROUTE_MAX);
-  walk->route->resources[walk->route->n++] = id;
+  walk_add_share (walk, id, 1);
 }
 
 static void
@@ -254,13 +262,13 @@ route_between (Walk *walk, guint from, gint out_asked, guint to, gint in_asked)
   const guint    a = walk->node, b = cluster_node_of_gpu (self, to);
   const guint    out = pick_card (self, walk->group, from, out_asked);
   double         latency = walk->group->nic->latency.value;
-  guint32        links[FABRIC_MAX];
+  FabricLink     links[FABRIC_MAX];
   route_to_card (walk, local_of (self, from), out);
   walk_enter (walk, b);
   const guint in = pick_card (self, walk->group, to, in_asked);
   const guint n = cluster_route_fabric (self, a, out, b, in, links);
   for (guint i = 0; i < n; i++)
-    walk_add (walk, links[i]);
+    walk_add_share (walk, links[i].resource, links[i].share);
   route_from_card (walk, local_of (self, to), in);
   walk->route->latency += MAX (latency, walk->group->nic->latency.value);
   walk->route->class_ = PATH_NET;

@@ -33,12 +33,8 @@ lay_edges_add_resource (LayEdges *self, guint32 resource, double share)
 static void
 add_route (LayEdges *self, const Route *route)
 {
-  guint first = self->shares->len;
-
   g_array_append_vals (self->resources, route->resources, route->n);
-  g_array_set_size (self->shares, first + route->n);
-  for (guint i = 0; i < route->n; i++)
-    g_array_index (self->shares, double, first + i) = 1;
+  g_array_append_vals (self->shares, route->shares, route->n);
   g_array_index (self->edges, LayEdge, self->edges->len - 1).n += route->n;
 }
 

@@ -19,8 +19,13 @@ resource_seconds (const CollectiveLayout *plan, LoadSum *sum, gboolean alone)
   return seconds;
 }
 
+/*
+ * The slowest resource of EDGE: SECONDS by number in SUM, of an edge's own bytes (OWN: as many of
+ * them as cross the resource) or of all that is there, which its part has to wait for.
+ */
 static double
-slowest_of (LoadSum *sum, const LayEdges *edges, const LayEdge *edge, const double *seconds)
+slowest_of (LoadSum *sum, const LayEdges *edges, const LayEdge *edge, const double *seconds,
+            gboolean own)
 {
   double slowest = 0;
 
@@ -29,7 +34,8 @@ slowest_of (LoadSum *sum, const LayEdges *edges, const LayEdge *edge, const doub
       guint32 number = numbering_find (&sum->numbers, g_array_index (edges->resources, guint32, i));
 
       if (number != NUMBERING_NONE)
-        slowest = MAX (slowest, seconds[number] * g_array_index (edges->shares, double, i));
+        slowest =
+            MAX (slowest, seconds[number] * (own ? g_array_index (edges->shares, double, i) : 1));
     }
   return slowest;
 }
@@ -46,7 +52,7 @@ describe_ring (const CollectiveLayout *plan, LoadSum *sum, const LayEdges *edges
   for (guint i = 0; i < edges->edges->len; i++)
     {
       const LayEdge *edge = &g_array_index (edges->edges, LayEdge, i);
-      double         by_itself = edge->bytes * slowest_of (sum, edges, edge, alone);
+      double         by_itself = edge->bytes * slowest_of (sum, edges, edge, alone, TRUE);
 
       if (i == 0 || edge[-1].lane != edge->lane)
         {
@@ -58,7 +64,7 @@ describe_ring (const CollectiveLayout *plan, LoadSum *sum, const LayEdges *edges
       if (i + 1 == edges->edges->len || edge[1].lane != edge->lane)
         hops.n_net_least = MIN (hops.n_net_least, of_lane);
       n[edge->net]++;
-      *(edge->net ? &hops.net : &hops.intra) += slowest_of (sum, edges, edge, all);
+      *(edge->net ? &hops.net : &hops.intra) += slowest_of (sum, edges, edge, all, FALSE);
       *(edge->net ? &hops.net_alone : &hops.intra_alone) += by_itself;
       least[edge->net] = MIN (least[edge->net], by_itself);
     }
@@ -111,10 +117,10 @@ describe_step (LoadSum *sum, const LayEdges *edges, guint first, const double *a
 
           if (number == NUMBERING_NONE)
             continue;
-          busy[number] += all[end].bytes * alone[number];
+          busy[number] += all[end].bytes * alone[number] * g_array_index (edges->shares, double, i);
           slowest = MAX (slowest, busy[number]);
         }
-      fastest = MIN (fastest, all[end].bytes * slowest_of (sum, edges, &all[end], alone));
+      fastest = MIN (fastest, all[end].bytes * slowest_of (sum, edges, &all[end], alone, TRUE));
       step->share += all[end].bytes;
     }
   step->seconds = slowest;

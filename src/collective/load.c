@@ -44,7 +44,7 @@ void
 load_sum_add_route (LoadSum *self, const Route *route, double bytes)
 {
   for (guint i = 0; bytes > 0 && i < route->n; i++)
-    add (self, route->resources[i], bytes,
+    add (self, route->resources[i], bytes * route->shares[i],
          route->class_ == PATH_NET ? LOAD_HOP_NET : LOAD_HOP_INTRA);
 }
 

@@ -223,14 +223,14 @@ add_chosen (LoadSum *sum, const Lanes *lanes, double bytes)
     for (guint j = 0; j < n; j++)
       for (guint l = 0; lanes->nodes[i] != lanes->nodes[j] && l < lanes->lanes; l++)
         {
-          guint   out = (guint) lanes->cards[(gsize) i * lanes->lanes + l];
-          guint   in = (guint) lanes->cards[(gsize) j * lanes->lanes + l];
-          guint32 links[FABRIC_MAX];
-          guint   n_links =
+          guint      out = (guint) lanes->cards[(gsize) i * lanes->lanes + l];
+          guint      in = (guint) lanes->cards[(gsize) j * lanes->lanes + l];
+          FabricLink links[FABRIC_MAX];
+          guint      n_links =
               cluster_route_fabric (sum->cluster, lanes->nodes[i], out, lanes->nodes[j], in, links);
 
           for (guint k = 0; k < n_links; k++)
-            load_sum_add (sum, links[k], bytes / lanes->lanes);
+            load_sum_add (sum, links[k].resource, links[k].share * bytes / lanes->lanes);
         }
 }
 

@@ -158,8 +158,7 @@ resolve (Resolution *self, DiagList *diags)
   ModelShape shape = { 0 };
   gboolean   ok;
 
-  self->cluster = cluster_new (&self->scenario->cluster, self->view.profiles,
-                               scenario_marks (self->scenario, cluster_options), diags);
+  self->cluster = scenario_cluster_new (self->scenario, self->view.profiles, diags);
   self->view.cluster = self->cluster;
   ok = collective_config_check (
       &self->scenario->collective, self->view.profiles,

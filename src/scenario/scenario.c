@@ -66,6 +66,25 @@ scenario_options (const Scenario *self, const OptionSpec *table)
   return NULL;
 }
 
+Cluster *
+scenario_cluster_new (const Scenario *self, ProfileSet *profiles, DiagList *diags)
+{
+  const OptionMarks *marks = scenario_marks (self, cluster_options);
+  const char        *placement = self->cluster.placement;
+  ClusterOptions     options = { 0 };
+  Cluster           *cluster;
+
+  if (self->base_dir == NULL || !cluster_placement_is_file (placement)
+      || g_path_is_absolute (placement))
+    return cluster_new (&self->cluster, profiles, marks, diags);
+  option_table_copy (cluster_options, &self->cluster, &options);
+  g_free (options.placement);
+  options.placement = g_build_filename (self->base_dir, placement, NULL);
+  cluster = cluster_new (&options, profiles, marks, diags);
+  option_table_clear (cluster_options, &options);
+  return cluster;
+}
+
 /* ---- strategy settings ----------------------------------------------------------------------- */
 
 StrategyConfig *

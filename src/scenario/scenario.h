@@ -78,6 +78,9 @@ const OptionMarks *scenario_marks (const Scenario *self, const OptionSpec *table
 /* The struct that TABLE (cluster_options, ...) fills; NULL for another table. */
 gconstpointer scenario_options (const Scenario *self, const OptionSpec *table);
 
+/* The cluster of SELF, whose relative paths begin in its folder. As cluster_new. */
+Cluster *scenario_cluster_new (const Scenario *self, ProfileSet *profiles, DiagList *diags);
+
 /* A deep copy. */
 Scenario *scenario_copy (const Scenario *source);
 

@@ -30,12 +30,12 @@ count_kind (const Cluster *cluster, ResourceKind kind)
 static char *
 path_names (const Cluster *cluster, guint from, guint out, guint to, guint in)
 {
-  guint32             links[FABRIC_MAX];
+  FabricLink          links[FABRIC_MAX];
   const guint         n = cluster_route_fabric (cluster, from, out, to, in, links);
   g_autoptr (GString) text = g_string_new (NULL);
   for (guint i = 0; i < n; i++)
     {
-      g_autofree char *name = cluster_resource_name (cluster, links[i]);
+      g_autofree char *name = cluster_resource_name (cluster, links[i].resource);
       g_string_append_printf (text, "%s%s", i > 0 ? " " : "", name);
     }
   return g_string_free (g_steal_pointer (&text), FALSE);
@@ -183,10 +183,10 @@ exchange (const Cluster *cluster)
       for (guint i = 0; a != b && i < cluster_nics_of_node (cluster, a); i++)
         for (guint k = 0; k < cluster_nics_of_node (cluster, b); k++)
           {
-            guint32     links[FABRIC_MAX];
+            FabricLink  links[FABRIC_MAX];
             const guint count = cluster_route_fabric (cluster, a, i, b, k, links);
             for (guint l = 0; l < count; l++)
-              bytes[links[l]] += 1;
+              bytes[links[l].resource] += links[l].share;
           }
   return bytes;
 }
@@ -243,11 +243,11 @@ START_TEST (test_d_mod_k_is_balanced)
       for (guint node = 0; node < 8; node++)
         for (guint card = 0; card < 4; card++)
           {
-            guint32     links[FABRIC_MAX];
+            FabricLink  links[FABRIC_MAX];
             const guint n =
                 cluster_route_fabric (cluster, node, card, (node + shift) % 8, card, links);
             for (guint i = 0; i < n; i++)
-              flows[links[i]]++;
+              flows[links[i].resource]++;
           }
       for (guint id = 0; id < cluster_n_resources (cluster); id++)
         ck_assert_uint_le (flows[id], 1);

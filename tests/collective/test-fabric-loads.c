@@ -208,12 +208,12 @@ START_TEST (test_all_to_all)
   for (guint i = 0; i < n * n; i++)
     if (i / n / 8 != i % n / 8)
       {
-        guint32 links[FABRIC_MAX];
-        guint   n_links =
+        FabricLink links[FABRIC_MAX];
+        guint      n_links =
             cluster_route_fabric (self.cluster, i / n / 8, i / n % 8, i % n / 8, i % n % 8, links);
 
         for (guint k = 0; k < n_links; k++)
-          expected[links[k]] += 1.0 / n;
+          expected[links[k].resource] += links[k].share / n;
       }
   for (guint id = 0; id < cluster_n_resources (self.cluster); id++)
     if (cluster_resource (self.cluster, id)->node == G_MAXUINT32)

@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define MAX_OVERRIDES 48
+#define MAX_OVERRIDES 64
 
 typedef struct
 {
@@ -156,25 +156,55 @@ random_named (Overrides *o, GRand *rand, guint *nodes, guint *gpus)
   overrides_add_int (o, "cluster.nodes", *nodes);
 }
 
+/*
+ * A larger fabric that other jobs share, and where this one lies. Drawn apart, by SEED: the draws of
+ * the rest of the scenario stay what they are.
+ */
+static void
+random_placement (Overrides *o, guint32 seed, guint nodes, const char *routing)
+{
+  static const char *const placements[] = { "packed", "random", "scattered", "spread:2" };
+  GRand                   *rand = g_rand_new_with_seed (seed);
+  const char              *placement = PICK (rand, placements);
+
+  if (g_str_equal (placement, "spread:2") && nodes < 2)
+    placement = "packed";
+  overrides_add_int (o, "cluster.fabric_nodes", (gint64) nodes * g_rand_int_range (rand, 2, 5));
+  overrides_add (o, "cluster.placement", placement);
+  if (g_str_equal (placement, "random") || g_str_equal (placement, "scattered"))
+    overrides_add_int (o, "cluster.placement_seed", g_rand_int_range (rand, 0, 1000));
+  if (g_str_equal (routing, "ecmp"))
+    overrides_add_int (o, "cluster.qps", g_rand_int_range (rand, 1, 9));
+  if (g_rand_boolean (rand))
+    overrides_add (o, "cluster.background", "25 %");
+  g_rand_free (rand);
+}
+
 static void
 random_fabric (Overrides *o, GRand *rand, guint nodes)
 {
   static const char *const oversubscription[] = { "1", "2", "3.5" };
   static const char *const routings[] = { "spray", "d-mod-k", "ecmp" };
   static const char *const fabrics[] = { "leaf-spine", "rails", "fat-tree", "dragonfly" };
-  const char              *fabric = PICK (rand, fabrics);
+  const char              *fabric = PICK (rand, fabrics), *routing;
   gint                     leaf_nodes = g_rand_int_range (rand, 1, (gint) nodes + 1);
 
   if (g_rand_int_range (rand, 0, 2) == 0)
     return;
   overrides_add_int (o, "cluster.leaf_nodes", leaf_nodes);
   overrides_add (o, "cluster.oversubscription", PICK (rand, oversubscription));
-  overrides_add (o, "cluster.routing", PICK (rand, routings));
+  routing = PICK (rand, routings);
+  overrides_add (o, "cluster.routing", routing);
   overrides_add (o, "cluster.fabric", fabric);
   if (!g_str_equal (fabric, "leaf-spine"))
     overrides_add_int (o, "cluster.group_nodes", (gint64) 2 * leaf_nodes);
   if (nodes > 1 && g_rand_int_range (rand, 0, 4) == 0)
     overrides_add (o, "cluster.slow_nics", "1.0:0.5");
+  if (leaf_nodes % 2 == 1)
+    random_placement (
+        o,
+        (guint32) (97 * nodes + 31 * (guint) leaf_nodes + strlen (routing) + 7 * strlen (fabric)),
+        nodes, routing);
 }
 
 static void
