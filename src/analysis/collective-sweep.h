@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "analysis/quantile-band.h"
 #include "replay/collective-run.h"
 #include "replay/replay.h"
 
@@ -49,9 +50,10 @@ typedef struct
   CollectiveAlgorithm algorithm;
   CollectiveProtocol  protocol;
   guint               channels;
-  char               *binding; /* what binds it: a resource, "channels" (their rate) or "latency";
+  char               *binding;   /* what binds it: a resource, "channels" (their rate) or "latency";
                                   concurrent the neighbours in `fluid`, else alone */
-  double              alone;   /* s, without the neighbours */
+  QuantileBand        time_band; /* s, over the draws of the sweep's n_placements */
+  double              alone;     /* s, without the neighbours */
   double *concurrent; /* [n_concurrent] s that each took, from its own start; NULL without any */
 } CollectiveSample;
 
@@ -64,8 +66,9 @@ typedef struct
   Fidelity               fidelity;
   GArray                *samples; /* CollectiveSample */
   double                 mean_busbw;
-  CollectiveSweepOptions options;    /* as asked for */
-  CollectiveNeighbour   *concurrent; /* [options.n_concurrent]; without their ranks and library */
+  guint                  n_placements; /* draws of the samples' bands: placement-band.h; 0 = none */
+  CollectiveSweepOptions options;      /* as asked for */
+  CollectiveNeighbour   *concurrent;   /* [options.n_concurrent]; without their ranks and library */
 } CollectiveSweep;
 
 /*

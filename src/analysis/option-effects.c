@@ -28,6 +28,7 @@ try_move (guint i, gpointer user)
   effect->options = change_options (&change, self->scenario);
   effect->lever = move->lever;
   options.interval = FALSE;
+  options.no_band = TRUE;
   options.replay.keep_pools = FALSE;
   options.count = NULL;
   if (scenario != NULL)

@@ -1,4 +1,5 @@
 /* From a scenario to a prediction: the replay, and the interval that its inputs' ranges imply. */
+#include "analysis/placement-band.h"
 #include "analysis/prediction.h"
 
 /* ---- the interval ---------------------------------------------------------------------------- */
@@ -70,6 +71,8 @@ predict_with_replay (const Scenario *scenario, const PredictOptions *options, Re
                          diags, error)
            && step_time_at (scenario, options, files, PROFILE_PESSIMISTIC, &self->step_time_high_s,
                             diags, error)))
+    return NULL;
+  if (!options->no_band && !placement_band_predict (self, resolved, options, diags, error))
     return NULL;
   if (replay != NULL)
     {

@@ -349,6 +349,12 @@ fill_throughput (Prediction *self, const Replay *replay)
   prediction_derive (self);
 }
 
+double
+prediction_tokens_at (const Prediction *self, double seconds)
+{
+  return seconds > 0 ? self->tokens_per_step / seconds / self->n_gpus : 0;
+}
+
 void
 prediction_derive (Prediction *self)
 {

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "analysis/quantile-band.h"
 #include "replay/replay.h"
 
 /* Where the time of a step goes along the critical path; the parts add up to the step. */
@@ -101,10 +102,13 @@ typedef struct
   GArray *traffic;                   /* TrafficUse */
   guint   n_measured, n_datasheet, n_estimate; /* figures of the profiles used, by confidence */
   double  step_time_low_s,
-      step_time_high_s; /* all figures at the good / bad end of their ranges; 0 = not asked for */
-  char     *profiles;   /* "gpu a40-48 (1f2e3d4c), ...": the version is a hash of the figures */
-  Remedies *remedies;   /* what would fit, owned; NULL: it fits, or nobody asked */
-  Advice   *advice;     /* what would be faster, owned; NULL: nobody asked */
+      step_time_high_s;   /* all figures at the good / bad end of their ranges; 0 = not asked for */
+  guint    n_placements;  /* draws of placement and hashes: placement-band.h; 0 = not asked for */
+  gboolean band_is_drawn; /* FALSE: the cluster draws nothing, and all were the same */
+  QuantileBand step_band; /* s */
+  char        *profiles;  /* "gpu a40-48 (1f2e3d4c), ...": the version is a hash of the figures */
+  Remedies    *remedies;  /* what would fit, owned; NULL: it fits, or nobody asked */
+  Advice      *advice;    /* what would be faster, owned; NULL: nobody asked */
 } Prediction;
 
 void prediction_free (Prediction *self);
@@ -120,6 +124,8 @@ typedef struct
   ReplayOptions       replay;
   gboolean            unfolded;    /* simulate every rank, not one of each that are alike */
   gboolean            interval;    /* also simulate at both ends of the figures' ranges */
+  gboolean            no_band;     /* whatever the scenario asks for: placement-band.h */
+  guint               n_threads;   /* for the draws of a band; 0 = 1 */
   const char         *profile_dir; /* of profile_set_new; NULL = shipped */
   const FigureChange *changes;     /* of hardware figures; outlive the predicting */
   guint               n_changes;
@@ -147,6 +153,9 @@ const ScenarioSetting *prediction_setting (const Prediction *self, const char *s
 
 /* Throughput, from the sums and the step time. */
 void prediction_derive (Prediction *self);
+
+/* Tokens a second and GPU, were a step of SECONDS long; 0 where that is 0. */
+double prediction_tokens_at (const Prediction *self, double seconds);
 
 /* Orders the bindings, largest first, and names that of the step. */
 void prediction_sort_bindings (Prediction *self);

@@ -76,6 +76,7 @@ predict_varied (const Scenario *scenario, const StrategySet *strategies,
 
   g_array_append_vals (changes, options->changes, options->n_changes);
   inner.interval = FALSE;
+  inner.no_band = TRUE;
   inner.replay.keep_pools = FALSE;
   inner.count = NULL;
   if (varied != NULL && other && n > 1)

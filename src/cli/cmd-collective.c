@@ -1,6 +1,7 @@
 /* shardsim collective: one collective over a range of sizes, in nccl-tests' format. */
 #include <string.h>
 
+#include "analysis/placement-band.h"
 #include "analysis/profiles-used.h"
 #include "cli/collective-arguments.h"
 #include "cli/common.h"
@@ -196,13 +197,31 @@ print_sweep (const Common *common, const CollectiveSweep *sweep)
   return stream_print (out);
 }
 
+/* Over placements and hashes, where WANTED asks for it. */
+static gboolean
+add_band (const Common *common, CollectiveSweep *sweep, const ProfileSet *profiles,
+          const ClusterOptions *wanted, const Cluster *cluster, const CollectiveNeighbour *first,
+          const CollectiveSweepOptions *options, GError **error)
+{
+  const CollectiveBandInput input = { .cluster = wanted,
+                                      .profile_dir = common->hwprofiles,
+                                      .files = profile_set_files (profiles),
+                                      .ranks = first->ranks,
+                                      .n_ranks = first->n_ranks,
+                                      .n_threads = common_n_jobs (common),
+                                      .library = &first->library,
+                                      .options = options };
+
+  return placement_band_collective (sweep, cluster, &input, error);
+}
+
 /*
  * CLUSTER may be NULL, after a diagnostic: then what names its GPUs is looked at as far as it goes.
  */
 static ExitStatus
 run_on (const Common *common, const Arguments *arguments, ProfileSet *profiles,
-        const Cluster *cluster, const CollectiveOptions *library, CollectiveSweepOptions *options,
-        DiagList *diags)
+        const ClusterOptions *wanted, const Cluster *cluster, const CollectiveOptions *library,
+        CollectiveSweepOptions *options, DiagList *diags)
 {
   const char        *text = arguments->ranks;
   SourceMark         mark = argument_mark ("--ranks", text != NULL ? text : "");
@@ -231,7 +250,8 @@ run_on (const Common *common, const Arguments *arguments, ProfileSet *profiles,
   options->count = progress_count (progress);
   sweep = collective_sweep (cluster, first.ranks, first.n_ranks, library, options, &error);
   progress_end (progress);
-  if (sweep == NULL)
+  if (sweep == NULL
+      || !add_band (common, sweep, profiles, wanted, cluster, &first, options, &error))
     return stream_report_error (error);
   sweep->profiles = profiles_used (profiles, cluster, NULL);
   return print_sweep (common, sweep);
@@ -259,7 +279,7 @@ run (const Common *common, const Arguments *arguments, ClusterOptions *cluster_w
                                   diags);
   option_marks_clear (&marks);
   option_marks_clear (&library_marks);
-  return run_on (common, arguments, profiles, cluster, &library, &options, diags);
+  return run_on (common, arguments, profiles, cluster_wanted, cluster, &library, &options, diags);
 }
 
 int

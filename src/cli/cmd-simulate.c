@@ -71,6 +71,7 @@ simulate (Common *common, const GPtrArray *scenarios, const Wanted *wanted, Emit
   if (status != EXIT_DONE || emit_arguments_prints (emit))
     return status;
   options.replay.keep_pools = common_keeps_replays (common, 1);
+  options.n_threads = common_n_jobs (common);
   progress = progress_start ("simulating", "scenarios");
   prediction = common_keeps_replays (common, 1)
                    ? predict_with_replay (g_ptr_array_index (scenarios, 0), &options, &replay,

@@ -321,23 +321,15 @@ static void
 read_fabric (ClusterReader *reader, const ConfigNode *root, ClusterOptions *fabric)
 {
   static const char *const ignored[] = { "title", "groups", NULL };
-  static const char *const own[] = { "fabric",
-                                     "routing",
-                                     "leaf_nodes",
-                                     "oversubscription",
-                                     "slow_gpus",
-                                     "group_nodes",
-                                     "spine_oversubscription",
-                                     "taper",
-                                     "uplinks",
-                                     "routing_seed",
-                                     "slow_nics",
-                                     "gpu_direct",
-                                     "fabric_nodes",
-                                     "hosts",
-                                     "background",
-                                     "qps",
-                                     NULL };
+  static const char *const own[] = { "fabric",       "routing",
+                                     "leaf_nodes",   "oversubscription",
+                                     "slow_gpus",    "measured",
+                                     "group_nodes",  "spine_oversubscription",
+                                     "taper",        "uplinks",
+                                     "routing_seed", "slow_nics",
+                                     "gpu_direct",   "fabric_nodes",
+                                     "hosts",        "background",
+                                     "qps",          NULL };
   ClusterOptions           defaults = { 0 };
   ClusterOptions           profile = { 0 };
   option_table_defaults (cluster_options, &defaults);

@@ -278,6 +278,7 @@ typedef enum
 } ClusterDraws;
 
 ClusterDraws cluster_draws (const Cluster *self);
+guint64      cluster_routing_seed (const Cluster *self); /* the scenario's, or the profile's */
 
 /* Whether TEXT, a `placement`, is a file's name. */
 gboolean cluster_placement_is_file (const char *text);

@@ -83,6 +83,12 @@ cluster_draws (const Cluster *self)
   return (fabric->drawn ? CLUSTER_DRAWS_PLACEMENT : 0) | (hashes ? CLUSTER_DRAWS_ROUTES : 0);
 }
 
+guint64
+cluster_routing_seed (const Cluster *self)
+{
+  return self->fabric.seed;
+}
+
 /* ---- layout ---------------------------------------------------------------------------------- */
 
 /* Cards under the fullest leaf. */

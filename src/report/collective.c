@@ -107,6 +107,12 @@ append_row (GString *out, const CollectiveSweep *self, const CollectiveSample *s
       append_figure (out, 7, 1e6 * sample->alone);
       append_figure (out, 7, 1e6 * longest_concurrent (self, sample));
     }
+  if (self->n_placements > 0)
+    {
+      append_figure (out, 7, 1e6 * sample->time_band.p10);
+      append_figure (out, 7, 1e6 * sample->time_band.p50);
+      append_figure (out, 7, 1e6 * sample->time_band.p90);
+    }
   g_string_append_printf (out, "  %s\n", sample->binding);
 }
 
@@ -144,30 +150,39 @@ append_head (GString *out, const CollectiveSweep *self)
   g_string_append_printf (out, "# size: %s\n", size_convention (self->kind));
   for (guint i = 0; i < options->n_concurrent; i++)
     append_concurrent (out, &self->concurrent[i]);
+  if (self->n_placements > 0)
+    g_string_append_printf (out,
+                            "# p10, p50, p90: of the time over %u draws of placement and "
+                            "hashes; the rest is the first\n",
+                            self->n_placements);
 }
 
 static void
-append_columns (GString *out, gboolean concurrent)
+append_columns (GString *out, gboolean concurrent, gboolean band)
 {
   g_string_append_printf (
       out,
       "#\n"
       "# %10s  %12s  %8s  %6s  %6s           out-of-place                       in-place\n"
-      "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s  %6s  %7s  %6s  %6s  %6s  %-14s  %-6s  %8s%s  "
+      "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s  %6s  %7s  %6s  %6s  %6s  %-14s  %-6s  %8s%s%s  "
       "bound by\n"
-      "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s  %6s  %7s  %6s  %6s%s\n",
+      "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s  %6s  %7s  %6s  %6s%s%s\n",
       "", "", "", "", "", "size", "count", "type", "redop", "root", "time", "algbw", "busbw",
       "#wrong", "time", "algbw", "busbw", "#wrong", "algorithm", "proto", "channels",
-      concurrent ? "    alone   beside" : "", "(B)", "(elements)", "", "", "", "(us)", "(GB/s)",
-      "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)",
-      concurrent ? "                                               (us)     (us)" : "");
+      concurrent ? "    alone   beside" : "", band ? "      p10      p50      p90" : "", "(B)",
+      "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)",
+      concurrent || band ? "                                      " : "",
+      concurrent && band ? "         (us)     (us)     (us)     (us)     (us)"
+      : concurrent       ? "         (us)     (us)"
+      : band             ? "         (us)     (us)     (us)"
+                         : "");
 }
 
 void
 report_collective_text (const CollectiveSweep *self, GString *out)
 {
   append_head (out, self);
-  append_columns (out, self->options.n_concurrent > 0);
+  append_columns (out, self->options.n_concurrent > 0, self->n_placements > 0);
   for (guint i = 0; i < self->samples->len; i++)
     append_row (out, self, &g_array_index (self->samples, CollectiveSample, i));
   g_string_append_printf (out,
@@ -187,6 +202,20 @@ append_number (GString *out, double value)
   g_string_append_printf (out, ",%s", text);
 }
 
+/* Behind the end of a row that is written. */
+static void
+append_csv_band (GString *out, const CollectiveSweep *self, const CollectiveSample *sample)
+{
+  if (self->n_placements == 0)
+    return;
+  g_string_truncate (out, out->len - 1);
+  g_string_append_printf (out, ",%u", self->n_placements);
+  append_number (out, 1e6 * sample->time_band.p10);
+  append_number (out, 1e6 * sample->time_band.p50);
+  append_number (out, 1e6 * sample->time_band.p90);
+  g_string_append_c (out, '\n');
+}
+
 void
 report_collective_csv (const CollectiveSweep *self, GString *out)
 {
@@ -202,8 +231,10 @@ report_collective_csv (const CollectiveSweep *self, GString *out)
   g_string_append_printf (out,
                           "collective,bytes,count,type,time_us,algbw_gbps,busbw_gbps,algorithm,"
                           "protocol,channels,binding%s,cluster,ranks,fidelity,profiles,"
-                          "program_version,schema\n",
-                          concurrent ? ",alone_us,beside_us" : "");
+                          "program_version,schema%s\n",
+                          concurrent ? ",alone_us,beside_us" : "",
+                          self->n_placements > 0 ? ",placements,time_p10_us,time_p50_us,time_p90_us"
+                                                 : "");
   for (guint i = 0; i < self->samples->len; i++)
     {
       const CollectiveSample *sample = &g_array_index (self->samples, CollectiveSample, i);
@@ -223,6 +254,7 @@ report_collective_csv (const CollectiveSweep *self, GString *out)
         }
       g_string_append_c (out, ',');
       csv_append_row (out, of, G_N_ELEMENTS (of));
+      append_csv_band (out, self, sample);
     }
 }
 
@@ -253,7 +285,7 @@ json_add_shared (struct json_object *o, const CollectiveSample *sample, guint n_
 }
 
 static struct json_object *
-json_sample (const CollectiveSample *sample, guint n_concurrent)
+json_sample (const CollectiveSample *sample, guint n_concurrent, gboolean band)
 {
   struct json_object *o = json_object_new_object ();
 
@@ -269,6 +301,12 @@ json_sample (const CollectiveSample *sample, guint n_concurrent)
   json_add_text (o, "binding", sample->binding);
   if (n_concurrent > 0)
     json_add_shared (o, sample, n_concurrent);
+  if (band)
+    {
+      json_add_number (o, "time_p10_us", 1e6 * sample->time_band.p10);
+      json_add_number (o, "time_p50_us", 1e6 * sample->time_band.p50);
+      json_add_number (o, "time_p90_us", 1e6 * sample->time_band.p90);
+    }
   return o;
 }
 
@@ -284,6 +322,8 @@ report_collective_json (const CollectiveSweep *self, GString *out)
   json_add_count (o, "ranks", self->n_ranks);
   json_add_text (o, "fidelity", fidelity_names[self->fidelity]);
   json_add_text (o, "profiles", self->profiles);
+  if (self->n_placements > 0)
+    json_add_count (o, "placements", self->n_placements);
   if (n_concurrent > 0)
     {
       concurrents = json_object_new_array ();
@@ -292,8 +332,8 @@ report_collective_json (const CollectiveSweep *self, GString *out)
       json_object_object_add (o, "beside", concurrents);
     }
   for (guint i = 0; i < self->samples->len; i++)
-    json_object_array_add (
-        rows, json_sample (&g_array_index (self->samples, CollectiveSample, i), n_concurrent));
+    json_object_array_add (rows, json_sample (&g_array_index (self->samples, CollectiveSample, i),
+                                              n_concurrent, self->n_placements > 0));
   json_object_object_add (o, "rows", rows);
   json_add_number (o, "mean_busbw_gbps", 1e-9 * self->mean_busbw);
   json_finish (o, out);

@@ -64,6 +64,13 @@ NUMBER_OF (replayed_steps, p->n_steps_replayed)
 NUMBER_OF (round_steps, p->n_steps)
 NUMBER_OF (network_scale, p->network_scale)
 TEXT_OF (network, p->network)
+NUMBER_OF (placements, p->n_placements)
+NUMBER_OF (step_time_p10_s, p->step_band.p10)
+NUMBER_OF (step_time_p50_s, p->step_band.p50)
+NUMBER_OF (step_time_p90_s, p->step_band.p90)
+NUMBER_OF (tokens_per_s_per_gpu_p10, prediction_tokens_at (p, p->step_band.p90))
+NUMBER_OF (tokens_per_s_per_gpu_p50, prediction_tokens_at (p, p->step_band.p50))
+NUMBER_OF (tokens_per_s_per_gpu_p90, prediction_tokens_at (p, p->step_band.p10))
 TEXT_OF (profiles, p->profiles)
 
 #define TEXT(field)                                          \
@@ -167,6 +174,14 @@ static const Field fields[] = {
   /* what it was scaled to */
   COUNTED (network_scale),
   ABOUT (network),
+  /* over placements and hashes */
+  COUNTED (placements),
+  OPTIONAL (step_time_p10_s),
+  OPTIONAL (step_time_p50_s),
+  OPTIONAL (step_time_p90_s),
+  OPTIONAL (tokens_per_s_per_gpu_p10),
+  OPTIONAL (tokens_per_s_per_gpu_p50),
+  OPTIONAL (tokens_per_s_per_gpu_p90),
   { 0 },
 };
 

@@ -57,6 +57,24 @@ append_measured (const Prediction *self, GString *out)
     line (out, "kernels", "measured: '%s'", file->value);
 }
 
+/* Over placements and hashes. */
+static void
+append_band (const Prediction *self, GString *out)
+{
+  const QuantileBand *band = &self->step_band;
+  g_autofree char    *p10 = seconds (band->p10), *p50 = seconds (band->p50),
+                  *p90 = seconds (band->p90);
+
+  if (self->n_placements == 0)
+    return;
+  line (out, "step time, p10 p50 p90", "%s, %s, %s over %u %s", p10, p50, p90, self->n_placements,
+        self->band_is_drawn ? "draws of placement and hashes"
+                            : "draws: all the same, as nothing is drawn");
+  line (out, "tokens/s/GPU, p10 p50 p90", "%.1f, %.1f, %.1f",
+        prediction_tokens_at (self, band->p90), prediction_tokens_at (self, band->p50),
+        prediction_tokens_at (self, band->p10));
+}
+
 static void
 append_throughput (const Prediction *self, GString *out)
 {
@@ -91,6 +109,7 @@ append_throughput (const Prediction *self, GString *out)
       line (out, "step time interval", "%s to %s over the ranges of the hardware figures", low,
             high);
     }
+  append_band (self, out);
 }
 
 static void

@@ -1,0 +1,7 @@
+/* What a share of many draws stays below. */
+#pragma once
+
+typedef struct
+{
+  double p10, p50, p90;
+} QuantileBand;
