@@ -48,6 +48,7 @@ typedef struct
 {
   const ResolvedScenario *resolved;
   PredictOptions          options;
+  PredictDraw             draw;
   ClusterDraws            draws;
   double                 *seconds; /* [n], of every draw */
   DiagList              **diags;   /* [n] */
@@ -64,7 +65,7 @@ predict_draw (guint job, gpointer user)
 
   self->diags[i] = diag_list_new ();
   set_seeds (&scenario->cluster, self->resolved->cluster, self->draws, i);
-  drawn = predict (scenario, &self->options, self->diags[i], &self->errors[i]);
+  drawn = self->draw (scenario, &self->options, self->diags[i], &self->errors[i]);
   self->seconds[i] = drawn != NULL ? drawn->step_time_s : 0;
 }
 
@@ -91,7 +92,8 @@ take_failures (StepBand *self, guint n, DiagList *diags, GError **error)
 
 gboolean
 placement_band_predict (Prediction *self, const ResolvedScenario *resolved,
-                        const PredictOptions *options, DiagList *diags, GError **error)
+                        const PredictOptions *options, PredictDraw draw, DiagList *diags,
+                        GError **error)
 {
   const guint           asked = (guint) resolved->scenario->cluster.placements;
   const ClusterDraws    draws = cluster_draws (resolved->cluster);
@@ -99,7 +101,7 @@ placement_band_predict (Prediction *self, const ResolvedScenario *resolved,
   g_autofree double    *seconds = g_new0 (double, MAX (n, 1));
   g_autofree DiagList **lists = g_new0 (DiagList *, MAX (n, 1));
   g_autofree GError   **errors = g_new0 (GError *, MAX (n, 1));
-  StepBand              band = { resolved, *options, draws, seconds, lists, errors };
+  StepBand              band = { resolved, *options, draw, draws, seconds, lists, errors };
 
   if (asked == 0)
     return TRUE;

@@ -10,13 +10,18 @@
 #include "analysis/collective-sweep.h"
 #include "analysis/prediction.h"
 
+/* As predict. */
+typedef Prediction *(*PredictDraw) (const Scenario *, const PredictOptions *, DiagList *,
+                                    GError **);
+
 /*
  * The band of SELF, the prediction of RESOLVED by OPTIONS, which stands for the first seeds; in
- * OPTIONS' threads, whose number changes nothing. Nothing is done where the scenario asks for none.
- * FALSE after diagnostics or with ERROR set.
+ * OPTIONS' threads, whose number changes nothing; DRAW makes the others. Nothing is done where the
+ * scenario asks for none. FALSE after diagnostics or with ERROR set.
  */
 gboolean placement_band_predict (Prediction *self, const ResolvedScenario *resolved,
-                                 const PredictOptions *options, DiagList *diags, GError **error);
+                                 const PredictOptions *options, PredictDraw draw, DiagList *diags,
+                                 GError **error);
 
 /* How a collective is run again: all that collective_sweep took, and the cluster's options. */
 typedef struct

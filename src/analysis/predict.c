@@ -72,7 +72,7 @@ predict_with_replay (const Scenario *scenario, const PredictOptions *options, Re
            && step_time_at (scenario, options, files, PROFILE_PESSIMISTIC, &self->step_time_high_s,
                             diags, error)))
     return NULL;
-  if (!options->no_band && !placement_band_predict (self, resolved, options, diags, error))
+  if (!options->no_band && !placement_band_predict (self, resolved, options, predict, diags, error))
     return NULL;
   if (replay != NULL)
     {

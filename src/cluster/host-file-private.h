@@ -22,7 +22,7 @@ const GArray *host_file_get (InputFiles *files, const char *file, const SourceMa
                              DiagList *diags);
 
 /*
- * Names from Slurm's form, 'gpu[001-128,200],login1': newly allocated array of strings. NULL after a
- * diagnostic at MARK.
+ * Names from Slurm's form, 'gpu[001-128,200],login1': newly allocated array of strings. NULL after
+ * a diagnostic at MARK.
  */
 GPtrArray *host_names_expand (const char *text, const SourceMark *mark, DiagList *diags);

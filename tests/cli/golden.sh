@@ -334,6 +334,17 @@ hand measured-words 2 simulate good.yaml --measured \
   'all_reduc 1GiB 1 GB/s, sendrecv 1GiB 1 GB/s, all_reduce 1GiB, all_reduce 1 1 GB/s'
 hand measured-values 2 simulate good.yaml --measured \
   'all_gather 1GiB 0 GB/s, reduce 1MB 1 GB/s, reduce 1MB 2 GB/s'
+hand placement-hosts 2 simulate placed.yaml
+hand placement-leaves 2 simulate placed.yaml --set cluster.placement=spread:9 --set cluster.nodes=9
+hand placement-slots 2 simulate placed.yaml --set cluster.placement=packed --set cluster.nodes=17
+hand placement-band 0 simulate placed.yaml --set cluster.placement=random \
+  --set cluster.routing=ecmp --set cluster.placements=9
+hand placement-band-csv 0 compare placed.yaml --format csv --set cluster.placement=packed \
+  --set cluster.placements=3
+hand collective-band 0 collective --node hand-pair --nodes 4 --leaf-nodes 2 --fabric-nodes 16 \
+  --placement random --routing ecmp --qps 2 --placements 9 --collective all_gather -b 1M -e 64M -f 8
+hand collective-band-csv 0 collective --node hand-pair --nodes 4 --leaf-nodes 2 --fabric-nodes 16 \
+  --placement random --routing ecmp --placements 9 --collective all_gather -b 64M -e 64M --format csv
 hand collective-switches 0 collective --collective broadcast --cluster hand-pair --single-process \
   --collnet -b 1K -e 1K --format csv
 hand collective-units 0 collective --collective alltoall --cluster '2 x hand-pair' -b 1000000000 \

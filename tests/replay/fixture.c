@@ -157,8 +157,8 @@ random_named (Overrides *o, GRand *rand, guint *nodes, guint *gpus)
 }
 
 /*
- * A larger fabric that other jobs share, and where this one lies. Drawn apart, by SEED: the draws of
- * the rest of the scenario stay what they are.
+ * A larger fabric that other jobs share, and where this one lies. Drawn apart, by SEED: the draws
+ * of the rest of the scenario stay what they are.
  */
 static void
 random_placement (Overrides *o, guint32 seed, guint nodes, const char *routing)
