@@ -344,7 +344,8 @@ hand placement-band-csv 0 compare placed.yaml --format csv --set cluster.placeme
 hand collective-band 0 collective --node hand-pair --nodes 4 --leaf-nodes 2 --fabric-nodes 16 \
   --placement random --routing ecmp --qps 2 --placements 9 --collective all_gather -b 1M -e 64M -f 8
 hand collective-band-csv 0 collective --node hand-pair --nodes 4 --leaf-nodes 2 --fabric-nodes 16 \
-  --placement random --routing ecmp --placements 9 --collective all_gather -b 64M -e 64M --format csv
+  --placement random --routing ecmp --placements 9 --collective all_gather -b 64M -e 64M \
+  --format csv
 hand collective-switches 0 collective --collective broadcast --cluster hand-pair --single-process \
   --collnet -b 1K -e 1K --format csv
 hand collective-units 0 collective --collective alltoall --cluster '2 x hand-pair' -b 1000000000 \
