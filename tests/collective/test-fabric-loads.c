@@ -59,6 +59,29 @@ rate (const Case *self)
 }
 
 /*
+ * Card k of every node under rail k's leaf: rings in node order cross no uplink while a leaf covers
+ * the nodes; of two leaves each of the 8 rings leaves each once, with 63/64 / 8.
+ */
+START_TEST (test_rails_cross_nothing)
+{
+  Case whole, halves;
+
+  case_init (&whole, "dgx-a100", 8, "fabric=rails;leaf_nodes=8", COLLECTIVE_ALL_GATHER);
+  case_init (&halves, "dgx-a100", 8, "fabric=rails;leaf_nodes=4", COLLECTIVE_ALL_GATHER);
+  for (guint rail = 0; rail < 8; rail++)
+    {
+      g_autofree char *one = g_strdup_printf ("leaf%u.up", rail);
+      g_autofree char *two = g_strdup_printf ("leaf%u.up", 2 * rail + 1);
+
+      ck_assert_double_eq (payload_of (&whole, one), 0);
+      assert_near (payload_of (&halves, two), 63.0 / 64 / 8);
+    }
+  case_clear (&whole);
+  case_clear (&halves);
+}
+END_TEST
+
+/*
  * dgx-a100: 8 cards of 25 GB/s at 0.94, a GPU and a ring each. 16 nodes under leaves of 4: each
  * leaf is left once by each of the 8 rings, which carry 127/128 / 8 each, so it carries as much as
  * the 8 cards of ONE node, not of four. Oversubscribed 4 times, its uplinks are those of one node:
@@ -287,6 +310,7 @@ main (void)
   SRunner *runner;
   int      failed;
 
+  tcase_add_test (tcase, test_rails_cross_nothing);
   tcase_add_test (tcase, test_ring_leaves_once);
   tcase_add_loop_test (tcase, test_ring_leaves_groups_once, 0, 2);
   tcase_add_test (tcase, test_slow_card);
