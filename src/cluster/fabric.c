@@ -502,9 +502,6 @@ fabric_check_options (const ClusterOptions *options, const OptionMarks *marks, D
     diag_error (diags, option_mark (marks, "uplinks", NULL),
                 "the routings 'd-mod-k' and 'ecmp' choose among a leaf's uplinks",
                 "'uplinks' has no use here");
-  if (options->qps > 1 && options->routing != ROUTING_ECMP)
-    diag_error (diags, option_mark (marks, "qps", NULL), "only the routing 'ecmp' hashes them",
-                "'qps' has no use here");
   if (options->background > 0 && leaf == 0 && group == 0 && fabric != FABRIC_RAILS)
     diag_error (diags, option_mark (marks, "background", NULL),
                 "give 'leaf_nodes', the nodes under one leaf",

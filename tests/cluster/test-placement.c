@@ -314,7 +314,6 @@ static const char *const mistakes[] = {
   FABRIC ";placement=spread:5",
   FABRIC ";placement=pakced",
   FABRIC ";placement_seed=3",
-  FABRIC ";qps=4",
   FABRIC ";hosts=a[1-15]",
   FABRIC ";hosts=a[1-16]b]",
   FABRIC ";hosts=a[16-1]",
