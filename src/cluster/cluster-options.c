@@ -93,7 +93,6 @@ const OptionSpec cluster_options[] = {
     .max = 1000,
     .help = "a leaf's downlinks over its uplinks; below 1: more uplinks than it needs" },
   { .key = "slow_gpus",
-    "measured",
     .type = OPTION_STRING,
     .offset = OPTION (slow_gpus),
     .optional = TRUE,

@@ -39,7 +39,6 @@ typedef struct
   gint  nvls;            /* NvlsUse */
   guint channels;        /* thread blocks of a ring or tree; 0: by the library's search */
   guint net_peer_channels; /* of a send/receive pair over the network; 0: by the library's rule */
-  guint qps;               /* queue pairs of a connection between cards; 0: the library's default */
   gboolean  split_data;    /* each message is cut over them; else they take messages in turn */
   gboolean  timed_calls; /* each call is timed by itself from the host, which issues it meanwhile */
   Transport transport;  /* of the hosts: one ring over their memories, whatever else is asked for */

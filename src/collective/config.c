@@ -2,8 +2,6 @@
 
 #define OPTION(member) G_STRUCT_OFFSET (CollectiveConfig, member)
 
-#define MAX_QPS 128 /* NCCL_IB_MAX_QPS */
-
 static const char *const nvls_uses[] = { "auto", "off", "on", NULL };
 
 const OptionSpec collective_options[] = {
@@ -72,14 +70,6 @@ const OptionSpec collective_options[] = {
     .max = COLLECTIVE_MAX_CHANNELS,
     .help = "channels of a send/receive pair over the network; unset = by NCCL's rule",
     .source = "NCCL_NCHANNELS_PER_NET_PEER" },
-  { .key = "qps",
-    .type = OPTION_INT,
-    .offset = OPTION (qps),
-    .optional = TRUE,
-    .min = 1,
-    .max = MAX_QPS,
-    .help = "queue pairs of a connection between cards; unset = NCCL's default",
-    .source = "NCCL_IB_QPS_PER_CONNECTION" },
   { .key = "split_data",
     .type = OPTION_BOOL,
     .offset = OPTION (split_data),
@@ -135,7 +125,6 @@ collective_config_options (const CollectiveConfig *self)
   options.nvls = self->nvls;
   options.channels = (guint) self->nchannels;
   options.net_peer_channels = (guint) self->nchannels_per_net_peer;
-  options.qps = (guint) self->qps;
   options.split_data = self->split_data;
   options.timed_calls = self->timed_calls;
   return options;

@@ -14,8 +14,8 @@ typedef struct
   gboolean sharp, collnet; /* two names of one wish */
   gboolean collnet_refused;
   gboolean single_process;
-  gint     nvls;                                   /* NvlsUse */
-  gint64   nchannels, nchannels_per_net_peer, qps; /* 0 = the library's own */
+  gint     nvls;                              /* NvlsUse */
+  gint64   nchannels, nchannels_per_net_peer; /* 0 = the library's own */
   gboolean split_data;
   gboolean timed_calls;
 } CollectiveConfig;

@@ -30,7 +30,6 @@ typedef struct
   guint    channels; /* thread blocks that run: the search's channels twice */
   guint    channels_asked;    /* NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS; 0: neither */
   guint    net_peer_channels; /* NCCL_NCHANNELS_PER_NET_PEER; 0: by the library's rule */
-  guint    qps;               /* NCCL_IB_QPS_PER_CONNECTION; 0: the library's default */
   gboolean split_data;        /* NCCL_IB_SPLIT_DATA_ON_QPS */
   gboolean nvls_off;          /* NCCL_NVLS_ENABLE=0 */
   gboolean collnet;           /* NCCL_COLLNET_ENABLE: its channels are made */

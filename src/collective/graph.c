@@ -363,7 +363,6 @@ collective_graph_init (CollectiveGraph *self, const Cluster *cluster, const Memb
              .hosts = members_are_hosts (members, cluster),
              .channels_asked = asked->channels,
              .net_peer_channels = asked->net_peer_channels,
-             .qps = asked->qps,
              .split_data = asked->split_data,
              .nvls_off = asked->nvls == NVLS_OFF,
              .collnet = asked->sharp || asked->collnet_refused,
@@ -404,6 +403,8 @@ net_pair_channels (const CollectiveGraph *self)
   double most = library->p2p_rounds.value * power_of_two (MIN (self->channels, P2P_MAX));
   guint  n = (guint) library->p2p_net_start.value;
 
+  if (self->net_peer_channels > 0)
+    return MIN (self->net_peer_channels, P2P_MAX);
   if (n == 0)
     n = power_of_two ((guint) ceil (rate / library->p2p_net_rate.value));
   while (n > 1 && n * rounds > most)

@@ -325,14 +325,16 @@ static const struct
   { "collnet=0", NULL, NULL, NULL }, /* NCCL's default */
 };
 
-/* Words with a value: keys of the library. */
+/* Words with a value: keys of the library or of the cluster. */
 static const struct
 {
-  const char *prefix, *key;
+  const char       *prefix;
+  const OptionSpec *table;
+  const char       *key;
 } valued_words[] = {
-  { "nchannels=", "nchannels" },
-  { "nchannels_per_net_peer=", "nchannels_per_net_peer" },
-  { "qps=", "qps" },
+  { "nchannels=", collective_options, "nchannels" },
+  { "nchannels_per_net_peer=", collective_options, "nchannels_per_net_peer" },
+  { "qps=", cluster_options, "qps" },
 };
 
 /* Words that say which ranks: measurement_group. */
@@ -373,8 +375,9 @@ apply_word (const char *word, CollectiveConfig *config, ClusterOptions *cluster)
                             plain_words[i].key, plain_words[i].value);
   for (guint i = 0; i < G_N_ELEMENTS (valued_words); i++)
     if (g_str_has_prefix (word, valued_words[i].prefix))
-      return set_option (collective_options, config, valued_words[i].key,
-                         word + strlen (valued_words[i].prefix));
+      return set_option (valued_words[i].table,
+                         valued_words[i].table == cluster_options ? (gpointer) cluster : config,
+                         valued_words[i].key, word + strlen (valued_words[i].prefix));
   for (guint i = 0; i < G_N_ELEMENTS (groups); i++)
     if (g_str_has_prefix (word, groups[i]))
       return TRUE;

@@ -303,7 +303,7 @@ START_TEST (test_more_words)
   ck_assert (options.sharp && !options.collnet_refused);
   ck_assert_uint_eq (options.channels, 12);
   ck_assert_uint_eq (options.net_peer_channels, 4);
-  ck_assert_uint_eq (options.qps, 8);
+  ck_assert_int_eq (cluster.qps, 8);
   ck_assert (options.split_data && options.timed_calls);
   ck_assert (cluster.pcie_acs && cluster.nic_sockets);
   row.env = (char *) "collnet=1 nvls=1 qps=1 qps=1";
