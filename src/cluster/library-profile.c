@@ -191,6 +191,7 @@ static const OptionSpec generation_keys[] = {
   CHANNELS (nvls_channels_net, .optional = TRUE),
   CHANNELS (node_channels, .optional = FALSE),
   SWITCH (ll128),
+  SWITCH (ll128_net),
   SWITCH (ll128_over_pxn),
   SWITCH (all_pairs),
   { .key = "source", .type = OPTION_STRING, .offset = GENERATION (source) },

@@ -51,6 +51,7 @@ typedef struct
   gint64 nvls_channels, nvls_channels_net; /* thread blocks that NVLS runs on: one node, several */
   gint64 node_channels;                    /* thread blocks of a ring on one node of 8 GPUs */
   gboolean   ll128;                        /* the protocol is on by default */
+  gboolean   ll128_net;                    /* between nodes, too */
   gboolean   ll128_over_pxn;               /* also where a card is reached over another GPU */
   gboolean   all_pairs;                    /* all-reduce as two hops of every pair of a mesh */
   char      *source;
@@ -84,11 +85,11 @@ typedef struct
    * p2p_net_rate of a card (B/s; rounded up to a power of two); halved while channels x
    * ceil (ranks / p2p_round_ranks) exceeds p2p_rounds times all channels.
    */
-  Figure p2p_net_start, p2p_net_rate, p2p_round_ranks, p2p_rounds;
-  Figure p2p_gap; /* s between two chunks of a channel over the network */
-  Figure process_launch;         /* s of host time a GPU, of one process that drives all */
-  Figure process_peer;           /* the same a GPU and peer of a point-to-point operation */
-  Figure process_channel;        /* s a channel by which its kernels start later */
+  Figure  p2p_net_start, p2p_net_rate, p2p_round_ranks, p2p_rounds;
+  Figure  p2p_gap;               /* s between two chunks of a channel over the network */
+  Figure  process_launch;        /* s of host time a GPU, of one process that drives all */
+  Figure  process_peer;          /* the same a GPU and peer of a point-to-point operation */
+  Figure  process_channel;       /* s a channel by which its kernels start later */
   GArray *generations;           /* LibraryGeneration, newest first */
   GArray *latencies, *protocols; /* as written; base, hop, post, ... are made of them */
 } LibraryProfile;

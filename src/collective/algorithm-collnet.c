@@ -69,16 +69,6 @@ latency (const Timed *self, guint channels, double cap)
          + self->algorithm->believed_latency (self->graph, self->kind, self->protocol, self->bytes);
 }
 
-/* What the cards reach where the network's switches reduce; 0: as much as elsewhere. */
-static double
-switch_cap (const Timed *self, guint channels)
-{
-  const CollectiveGraph *graph = self->graph;
-
-  (void) channels;
-  return graph->nic->sharp_efficiency.value * graph->nic->bandwidth.value * graph->n_cards;
-}
-
 static double
 chain_fill (const Timed *self, guint channels, double cap)
 {
@@ -102,10 +92,10 @@ bound (const Timed *self, guint channels, double cap)
   return timed_pipeline_bound (self, 0, cap);
 }
 
-#define BOTH                                                                              \
-  .kinds = KIND_BIT (COLLECTIVE_ALL_REDUCE), .protocols = PROTOCOL_BIT (PROTOCOL_SIMPLE), \
-  .in_switches = TRUE, .edges = EDGES_ARE_RINGS, .channels = timed_channels,              \
-  .rate_cap = switch_cap, .latency = latency, .bound = bound, .chunk = timed_tree_chunk,  \
+#define BOTH                                                                                    \
+  .kinds = KIND_BIT (COLLECTIVE_ALL_REDUCE), .protocols = PROTOCOL_BIT (PROTOCOL_SIMPLE),       \
+  .in_switches = TRUE, .edges = EDGES_ARE_RINGS, .channels = timed_channels,                    \
+  .rate_cap = timed_channel_cap, .latency = latency, .bound = bound, .chunk = timed_tree_chunk, \
   .build = step_build_pipeline
 
 const Algorithm algorithm_collnet_direct = { BOTH,

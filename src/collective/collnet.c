@@ -69,6 +69,7 @@ collnet_lay (const LayContext *context, const Members *members, gboolean chain)
   g_autofree guint *slots = sort_slots (members);
   CardsInUse        cards;
 
+  context->sum->reduced = TRUE;
   cards_in_use_init (&cards, context->sum->cluster, members, context->proximity);
   for (guint lane = 0; lane < cards.n_lanes; lane++)
     for (guint i = 0; i < n; i++)

@@ -12,8 +12,9 @@ typedef struct _Algorithm Algorithm; /* algorithm-private.h */
  */
 typedef struct
 {
-  double   intra, net;             /* beside all that the operation puts there */
-  double   intra_alone, net_alone; /* with the resource to itself */
+  double   intra, net;                   /* beside all that the operation puts there */
+  double   intra_most, intra_most_alone; /* the slowest edge inside nodes */
+  double   intra_alone, net_alone;       /* with the resource to itself */
   double   least; /* of the slower kind of edges: the fastest edge, with the resource to itself */
   guint    n_net, n_net_least; /* edges between nodes, of the rings with most and fewest */
   guint    n_rings;

@@ -53,6 +53,7 @@ describe_ring (const CollectiveLayout *plan, LoadSum *sum, const LayEdges *edges
     {
       const LayEdge *edge = &g_array_index (edges->edges, LayEdge, i);
       double         by_itself = edge->bytes * slowest_of (sum, edges, edge, alone, TRUE);
+      double         beside;
 
       if (i == 0 || edge[-1].lane != edge->lane)
         {
@@ -64,7 +65,10 @@ describe_ring (const CollectiveLayout *plan, LoadSum *sum, const LayEdges *edges
       if (i + 1 == edges->edges->len || edge[1].lane != edge->lane)
         hops.n_net_least = MIN (hops.n_net_least, of_lane);
       n[edge->net]++;
-      *(edge->net ? &hops.net : &hops.intra) += slowest_of (sum, edges, edge, all, FALSE);
+      beside = slowest_of (sum, edges, edge, all, FALSE);
+      *(edge->net ? &hops.net : &hops.intra) += beside;
+      hops.intra_most = MAX (hops.intra_most, edge->net ? 0 : beside);
+      hops.intra_most_alone = MAX (hops.intra_most_alone, edge->net ? 0 : by_itself);
       *(edge->net ? &hops.net_alone : &hops.intra_alone) += by_itself;
       least[edge->net] = MIN (least[edge->net], by_itself);
     }

@@ -20,9 +20,10 @@ typedef struct
 typedef struct
 {
   const Cluster *cluster;
-  Numbering      numbers; /* of resources with bytes */
-  GArray        *entries; /* LoadEntry, by number */
-  double port_efficiency; /* of switched NVLink ports, where it is not the link's own; 0 = that */
+  Numbering      numbers;   /* of resources with bytes */
+  GArray        *entries;   /* LoadEntry, by number */
+  double   port_efficiency; /* of switched NVLink ports, where it is not the link's own; 0 = that */
+  gboolean reduced;         /* by the network's switches: cards have their sharp_efficiency there */
 } LoadSum;
 
 void load_sum_init (LoadSum *self, const Cluster *cluster);

@@ -5,6 +5,7 @@ load_sum_init (LoadSum *self, const Cluster *cluster)
 {
   self->cluster = cluster;
   self->port_efficiency = 0;
+  self->reduced = FALSE;
   numbering_init (&self->numbers);
   self->entries = g_array_new (FALSE, FALSE, sizeof (LoadEntry));
 }
@@ -70,6 +71,14 @@ duplex_of (LoadSum *self, const ClusterResource *card)
 }
 
 static double
+card_efficiency (const LoadSum *self, const ClusterResource *card)
+{
+  double reduced = cluster_nic_profile (self->cluster, card->node)->sharp_efficiency.value;
+
+  return self->reduced && reduced > 0 ? MIN (reduced, card->efficiency) : card->efficiency;
+}
+
+static double
 efficiency_of (LoadSum *self, const ClusterResource *resource)
 {
   gboolean port = resource->kind == RESOURCE_NVLINK_OUT || resource->kind == RESOURCE_NVLINK_IN;
@@ -77,7 +86,7 @@ efficiency_of (LoadSum *self, const ClusterResource *resource)
   if (resource->kind == RESOURCE_HBM)
     return 1;
   if (resource->kind == RESOURCE_NIC_TX || resource->kind == RESOURCE_NIC_RX)
-    return resource->efficiency * duplex_of (self, resource);
+    return card_efficiency (self, resource) * duplex_of (self, resource);
   return port && self->port_efficiency > 0 ? self->port_efficiency : resource->efficiency;
 }
 

@@ -54,7 +54,7 @@ double timed_channel_cap (const Timed *self, guint channels);
 /* What the edges of a ring take for a byte of S, and the slowest of them; s. */
 typedef struct
 {
-  double intra, net, slowest;
+  double intra, net, slowest, inside; /* inside: the slowest of those inside nodes */
 } RingPace;
 
 /* Bytes that a channel passes along a chain at once. */

@@ -24,7 +24,8 @@ timed_ring_pace (const Timed *self, double cap)
 
   return (RingPace){ MAX (layout->ring.intra * scale, channel),
                      MAX (layout->ring.net * scale, channel),
-                     MAX (layout->link_seconds_per_byte * scale, channel) };
+                     MAX (layout->link_seconds_per_byte * scale, channel),
+                     MAX (layout->ring.intra_most * scale, channel) };
 }
 
 /* The same with every link to itself. */
@@ -34,7 +35,8 @@ timed_ring_pace_alone (const Timed *self, double cap)
   const CollectiveLayout *layout = self->layout;
   double   scale = timed_wire_scale (self->protocol), channel = cap > 0 ? 1 / cap : 0;
   RingPace pace = { MAX (layout->ring.intra_alone * scale, channel),
-                    MAX (layout->ring.net_alone * scale, channel), 0 };
+                    MAX (layout->ring.net_alone * scale, channel), 0,
+                    MAX (layout->ring.intra_most_alone * scale, channel) };
 
   pace.slowest = self->graph->per_node == 1  ? pace.net
                  : self->graph->n_nodes == 1 ? pace.intra
@@ -83,7 +85,7 @@ credit_seconds (const Timed *self, const RingPace *pace)
   const guint            steps = collective_ring_steps (self->kind, graph->n_ranks);
   const double           each = self->bytes / steps;
   const gboolean         by_net = is_slowest_net (self, pace);
-  const StepClass intra = { each * (by_net ? pace->intra : pace->slowest), ring_hop_intra (self) };
+  const StepClass intra = { each * (by_net ? pace->inside : pace->slowest), ring_hop_intra (self) };
   const StepClass net = { each * (by_net ? pace->slowest : pace->net), self->hop_net };
 
   return step_ring_credits (graph->n_nodes, graph->per_node, steps, intra, net);

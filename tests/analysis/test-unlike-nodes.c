@@ -84,7 +84,7 @@ next_order (guint *order, guint n)
 /* Seconds of KIND over all ranks of a cluster of GROUPS, each of NODES nodes. */
 static double
 collective_seconds (const guint *groups, guint n, guint nodes, CollectiveKind kind,
-                    CollectiveAlgorithm algorithm, double bytes)
+                    CollectiveAlgorithm algorithm, CollectiveProtocol protocol, double bytes)
 {
   g_auto (Folder)            folder = { NULL, NULL, NULL, NULL };
   g_autoptr (DiagList)       diags = diag_list_new ();
@@ -106,6 +106,7 @@ collective_seconds (const guint *groups, guint n, guint nodes, CollectiveKind ki
   for (guint32 i = 0; i < cluster_n_gpus (cluster); i++)
     ranks[i] = i;
   asked.algorithm = algorithm;
+  asked.protocol = protocol;
   plan = collective_plan_new (cluster, kind, ranks, cluster_n_gpus (cluster), &asked);
   return collective_plan_time (plan, bytes);
 }
@@ -128,7 +129,8 @@ check_orders (const guint *groups, guint n, CollectiveKind kind, double bytes)
   memcpy (order, groups, n * sizeof *order);
   do
     {
-      double seconds = collective_seconds (order, n, 2, kind, algorithm_of (kind), bytes);
+      double seconds =
+          collective_seconds (order, n, 2, kind, algorithm_of (kind), PROTOCOL_N, bytes);
 
       first = first == 0 ? seconds : first;
       ck_assert_msg (fabs (seconds / first - 1) <= 1e-9, "kind %d, %g B, %s first: %g s, else %g s",
@@ -154,18 +156,21 @@ END_TEST
 /*
  * Two nodes of one make with two of another take as long as four of the slower at the least; within
  * 1 %, because rings that share fewer links inside nodes fall less out of step. Small messages are
- * left out: there the link of less bandwidth may be the quicker one, and counts.
+ * left out: there the link of less bandwidth may be the quicker one, and counts. One protocol: the
+ * library chooses by its model, and not always the quicker one.
  */
 START_TEST (test_faster_nodes_do_not_help)
 {
-  for (double bytes = 0x1p20; bytes <= 0x1p28; bytes *= 256)
+  for (double bytes = 0x1p30; bytes <= 0x1p34; bytes *= 16)
     for (guint a = 0; a < 4; a++) /* nodes of 8 GPUs */
       for (guint b = a + 1; b < 4; b++)
         {
           CollectiveAlgorithm algorithm = algorithm_of (kinds[_i]);
-          double both = collective_seconds ((guint[]){ a, b }, 2, 2, kinds[_i], algorithm, bytes);
-          double one = collective_seconds (&a, 1, 4, kinds[_i], algorithm, bytes);
-          double other = collective_seconds (&b, 1, 4, kinds[_i], algorithm, bytes);
+          double both = collective_seconds ((guint[]){ a, b }, 2, 2, kinds[_i], algorithm,
+                                            PROTOCOL_SIMPLE, bytes);
+          double one = collective_seconds (&a, 1, 4, kinds[_i], algorithm, PROTOCOL_SIMPLE, bytes);
+          double other =
+              collective_seconds (&b, 1, 4, kinds[_i], algorithm, PROTOCOL_SIMPLE, bytes);
 
           ck_assert_msg (both >= MAX (one, other) * 0.99,
                          "kind %d, %g B: %g s, 4 x %s %g s, 4 x %s %g s", (int) kinds[_i], bytes,

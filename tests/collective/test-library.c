@@ -120,12 +120,13 @@ START_TEST (test_figures_count)
 }
 END_TEST
 
-#define GENERATION(architectures, ring, speeds)                                                \
-  "  - { architectures: " architectures ", ll: 39 GB/s, ring_ll128: \"" ring "\",\n"           \
-  "      tree_ll128: \"20 20 20 GB/s\", tree_simple: \"24 23 17 GB/s\", link: 20 GB/s,\n"      \
-  "      link_wire: 25 GB/s, pair_link: 25 GB/s, intra_speeds: \"40 30 GB/s\",\n"              \
-  "      inter_speeds: \"" speeds "\", split_many: 25 GB/s, collnet_direct: 1,\n"              \
-  "      all_reduce_net_factor: 1.4, node_channels: 24, ll128: true, ll128_over_pxn: false,\n" \
+#define GENERATION(architectures, ring, speeds)                                           \
+  "  - { architectures: " architectures ", ll: 39 GB/s, ring_ll128: \"" ring "\",\n"      \
+  "      tree_ll128: \"20 20 20 GB/s\", tree_simple: \"24 23 17 GB/s\", link: 20 GB/s,\n" \
+  "      link_wire: 25 GB/s, pair_link: 25 GB/s, intra_speeds: \"40 30 GB/s\",\n"         \
+  "      inter_speeds: \"" speeds "\", split_many: 25 GB/s, collnet_direct: 1,\n"         \
+  "      all_reduce_net_factor: 1.4, node_channels: 24, ll128: true, ll128_net: true,\n"  \
+  "      ll128_over_pxn: false,\n"                                                        \
   "      all_pairs: false, source: made up, confidence: estimate }\n"
 #define ALL "volta turing ampere ada hopper blackwell cdna2 cdna3 cdna4 host"
 
