@@ -92,7 +92,7 @@ place_drawn (const Placing *self, gboolean sorted, guint32 *slots)
 {
   Fabric             *fabric = &self->cluster->fabric;
   const guint         n = self->cluster->n_nodes;
-  g_autofree guint32 *all = g_new (guint32, fabric->slots);
+  g_autofree guint32 *all = g_new0 (guint32, fabric->slots);
   guint64             state = (guint64) self->options->placement_seed;
 
   for (guint i = 0; i < fabric->slots; i++)
