@@ -77,14 +77,14 @@ START_TEST (test_racks)
   static const char *const racks[] = { "gb200-nvl72", "gb300-nvl72" };
   g_autoptr (ProfileSet)   profiles = profile_set_new (NULL);
   g_autoptr (DiagList)     diags = diag_list_new ();
-  g_autofree char         *name = g_strdup_printf ("2 x %s", racks[_i]);
   ClusterOptions           options = { 0 };
   g_autoptr (Cluster)      cluster = NULL;
   Route                    route;
 
   option_table_defaults (cluster_options, &options);
-  options.name = name;
+  options.name = g_strdup_printf ("2 x %s", racks[_i]);
   cluster = cluster_new (&options, profiles, NULL, diags);
+  option_table_clear (cluster_options, &options);
   ck_assert_msg (cluster != NULL, "%s", diag_list_first_message (diags));
   ck_assert_uint_eq (cluster_n_gpus (cluster), 144);
   for (guint gpu = 0; gpu < 72; gpu++)

@@ -25,7 +25,7 @@ static const Bound bounds[] = {
   { "zeropp", "18B on 64 GPUs", "peak_allocated_gib", 0.08 },
   { "zeropp", "18B on 64 GPUs", "peak_reserved_gib", 0.35 },
   { "zeropp", "18B, ", "hardware_tflops_per_gpu", 0.05 },
-  { "zeropp", "", "hardware_tflops_per_gpu", 0.25 },
+  { "zeropp", "", "hardware_tflops_per_gpu", 0.26 },
   { "mics", "", "hardware_tflops_per_gpu", 0 }, /* of wide bands */
 };
 
