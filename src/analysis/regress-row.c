@@ -205,6 +205,8 @@ add_profiles (RegressRow *self, const ResolvedScenario *resolved, DiagList *diag
                    diags);
     }
   add_profile (self, resolved->profiles, "library", library->id, diags);
+  add_profile (self, resolved->profiles, "tuner",
+               cluster_tuner (cluster) != NULL ? cluster_tuner (cluster)->id : NULL, diags);
   add_profile (self, resolved->profiles, "framework",
                resolved->framework != NULL ? resolved->framework->id : NULL, diags);
   add_cluster_file (self, resolved, diags);

@@ -201,7 +201,7 @@ static const Known known_options[] = {
 
 static const Known known_commands[] = {
   { "strategies", list_strategies, NULL, FALSE },
-  { "hardware", list_profiles, "gpu link node cluster framework library", FALSE },
+  { "hardware", list_profiles, "gpu link node cluster framework library tuner", FALSE },
   { "models", list_models, NULL, TRUE },
   { "figures", list_figures, NULL, FALSE },
   { "help", list_commands, NULL, FALSE },

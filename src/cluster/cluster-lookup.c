@@ -95,6 +95,16 @@ cluster_library (const Cluster *self, const char *version)
   return library_profile_nearest (self->libraries, version);
 }
 
+const TunerProfile *
+cluster_tuner (const Cluster *self)
+{
+  const NodeGroup *group = &g_array_index (self->groups, NodeGroup, 0);
+
+  return cluster_is_uniform (self) && group->nic != NULL
+             ? tuner_profile_find (self->tuners, group->gpu, group->nic)
+             : NULL;
+}
+
 const char *
 cluster_usual_release (const Cluster *self)
 {

@@ -77,6 +77,7 @@ struct _Cluster
 {
   GArray          *groups;    /* NodeGroup */
   GPtrArray       *libraries; /* of profile_set_libraries */
+  GPtrArray       *tuners;    /* of profile_set_tuners */
   guint            n_nodes, n_gpus, n_cards;
   Fabric           fabric;
   gboolean         gpu_direct;

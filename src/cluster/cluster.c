@@ -337,7 +337,8 @@ cluster_new (const ClusterOptions *options, ProfileSet *profiles, const OptionMa
   if (!cluster_read_options (self, options, profiles, marks, diags))
     return NULL;
   self->libraries = profile_set_libraries (profiles, diags);
-  if (self->libraries == NULL)
+  self->tuners = profile_set_tuners (profiles, diags);
+  if (self->libraries == NULL || self->tuners == NULL)
     return NULL;
   for (guint i = 0; i < self->groups->len; i++)
     lay_out_group (&g_array_index (self->groups, NodeGroup, i), &n_resources);
@@ -360,6 +361,7 @@ cluster_free (Cluster *self)
   if (self->groups != NULL)
     g_array_unref (self->groups);
   g_clear_pointer (&self->libraries, g_ptr_array_unref);
+  g_clear_pointer (&self->tuners, g_ptr_array_unref);
   g_free (self->resources);
   g_free (self->speeds);
   if (self->slow_nics != NULL)

@@ -7,6 +7,7 @@
 
 #include "base/option-marks.h"
 #include "cluster/library-profile.h"
+#include "cluster/tuner-profile.h"
 #include "op/collective-kind.h"
 
 /*
@@ -155,6 +156,9 @@ const LinkProfile *cluster_intra_profile (const Cluster *self, guint node);
 const LinkProfile *cluster_nic_profile (const Cluster *self, guint node); /* NULL without cards */
 /* Of library_profile_nearest: what runs collectives between its GPUs. */
 const LibraryProfile *cluster_library (const Cluster *self, const char *version);
+
+/* What the plug-in of its network tells the library to run; NULL: nothing, or nodes are unlike. */
+const TunerProfile *cluster_tuner (const Cluster *self);
 /* The release that published runs on GPUs like its first usually were of; NULL: the newest. */
 const char *cluster_usual_release (const Cluster *self);
 /* 1, or what slow_gpus left: not in the capacities */

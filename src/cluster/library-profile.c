@@ -589,4 +589,5 @@ const ProfileKind library_profile_kind = { .name = "library",
                                            .scalars = scalars,
                                            .figures = figures,
                                            .check = library_check,
-                                           .records = records };
+                                           .records = records,
+                                           .shipped_too = TRUE };

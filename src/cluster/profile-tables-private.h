@@ -76,6 +76,7 @@ typedef struct
   const RecordSpec *records; /* ends with a NULL key; may be NULL */
   /* figures that are numbers of parts: NULL-terminated keys; may be NULL */
   const char *const *shapes;
+  gboolean           shipped_too; /* other folders have the shipped ones beside their own */
 } ProfileKind;
 
 /* placement.c: lengths and ranges of the lists of a node profile. */
@@ -87,11 +88,12 @@ const char *profile_fact_at (const FactSpec *facts, gconstpointer profile, guint
 
 extern const ProfileKind framework_profile_kind; /* framework-profile.c */
 extern const ProfileKind library_profile_kind;   /* library-profile.c */
+extern const ProfileKind tuner_profile_kind;     /* tuner-profile.c */
 
 /* Generations of GPUs; words of Confidence: NULL-terminated. */
 extern const char *const profile_architectures[], *const profile_confidences[];
 
-/* NULL-terminated: gpu, link, node, framework, library. */
+/* NULL-terminated: gpu, link, node, framework, library, tuner. */
 extern const ProfileKind *const profile_kinds[];
 
 /* The profile of SET, or NULL after diagnostics. */

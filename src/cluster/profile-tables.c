@@ -142,6 +142,7 @@ static const FigureSpec link_figures[] = {
   { "p2p_rate", QUANTITY_BANDWIDTH, LINK (p2p_rate), 0, 1e6, 1e13 },
   { "sharp_efficiency", QUANTITY_RATIO, LINK (sharp_efficiency), 0, 0.01, 1 },
   { "p2p_chunk", QUANTITY_BYTES, LINK (p2p_chunk), 0, 1024, 1e9 },
+  { "reported_latency", QUANTITY_TIME, LINK (reported_latency), 0, 0, 1e-2 },
   { "peer_latency", QUANTITY_TIME, LINK (peer_latency), 0, 0, 1 },
   { "staged_rate", QUANTITY_BANDWIDTH, LINK (staged_rate), 0, 1e6, 1e13 },
   { "sockets", QUANTITY_COUNT, LINK (sockets), 0, 1, 64 },
@@ -408,12 +409,13 @@ static const ProfileKind node_kind = { .name = "node",
                                        .shapes = node_shapes };
 
 const ProfileKind *const profile_kinds[] = {
-  &gpu_kind, &link_kind, &node_kind, &framework_profile_kind, &library_profile_kind, NULL
+  &gpu_kind,           &link_kind, &node_kind, &framework_profile_kind, &library_profile_kind,
+  &tuner_profile_kind, NULL
 };
 
 /* Clusters have a loader of their own. */
-const char *const profile_kind_names[] = { "gpu",     "link",    "node", "framework",
-                                           "library", "cluster", NULL };
+const char *const profile_kind_names[] = { "gpu",     "link",  "node",    "framework",
+                                           "library", "tuner", "cluster", NULL };
 
 const ProfileKind *
 profile_kind_find (const char *name)

@@ -114,7 +114,9 @@ id_is_plain (const char *id)
 static char **
 folders_of (ProfileSet *self, const char *kind)
 {
-  return strcmp (kind, library_profile_kind.name) == 0 ? self->with_shipped : self->dirs;
+  const ProfileKind *known = profile_kind_find (kind);
+
+  return known != NULL && known->shipped_too ? self->with_shipped : self->dirs;
 }
 
 char *
@@ -591,7 +593,7 @@ profile_set_figures (ProfileSet *self, const char *kind, const char *id, DiagLis
   const ProfileKind *table = profile_kind_find (kind);
   if (table == NULL)
     {
-      diag_error (diags, NULL, "valid values: gpu, link, node, framework, library",
+      diag_error (diags, NULL, "valid values: gpu, link, node, framework, library, tuner",
                   "no figures are kept for '%s'", kind);
       return NULL;
     }

@@ -144,9 +144,11 @@ typedef struct
    * bytes below instead, library_share x packet_payload / (packet_payload + packet_overhead).
    */
   Figure efficiency;
-  Figure packet_payload;  /* networks: bytes of data in a full packet */
-  Figure packet_overhead; /* networks: bytes that the line carries around them */
-  Figure library_share;   /* networks: what the collective library reaches of the payload's rate */
+  Figure packet_payload;   /* networks: bytes of data in a full packet */
+  Figure packet_overhead;  /* networks: bytes that the line carries around them */
+  Figure library_share;    /* networks: what the collective library reaches of the payload's rate */
+  Figure reported_latency; /* networks: what the plug-in tells the library, s a hop: for its choice
+                              alone */
   Figure latency; /* one way, of the wire and its cards or switches, s: beyond the collective
                      library's own hop cost */
   /*

@@ -42,7 +42,7 @@ believed_direct_latency (const CollectiveGraph *graph, CollectiveKind kind,
                          CollectiveProtocol protocol, double bytes)
 {
   double intra = graph->library->hop[graph->hop][ALGORITHM_COLLNET_DIRECT][protocol];
-  double inter = graph->library->hop[HOP_NET][ALGORITHM_COLLNET_DIRECT][protocol];
+  double inter = collective_graph_net_hop (graph, ALGORITHM_COLLNET_DIRECT, protocol);
 
   (void) kind, (void) bytes;
   return 2 * (MIN (1, graph->per_node - 1) * intra + (graph->per_node - 1) * PORT_DIRECT) + inter;
@@ -53,7 +53,7 @@ believed_chain_latency (const CollectiveGraph *graph, CollectiveKind kind,
                         CollectiveProtocol protocol, double bytes)
 {
   double intra = graph->library->hop[graph->hop][ALGORITHM_COLLNET_CHAIN][protocol];
-  double inter = graph->library->hop[HOP_NET][ALGORITHM_COLLNET_CHAIN][protocol];
+  double inter = collective_graph_net_hop (graph, ALGORITHM_COLLNET_CHAIN, protocol);
 
   (void) kind, (void) bytes;
   return 2 * (graph->per_node - 1) * intra + inter;

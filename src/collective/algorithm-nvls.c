@@ -57,7 +57,8 @@ believed_latency_across (const CollectiveGraph *graph, CollectiveKind kind,
 {
   (void) kind, (void) bytes;
   return graph->library->hop[graph->hop][ALGORITHM_NVLS_TREE][protocol]
-         + 2 * log2 (graph->n_nodes) * graph->library->hop[HOP_NET][ALGORITHM_NVLS_TREE][protocol];
+         + 2 * log2 (graph->n_nodes)
+               * collective_graph_net_hop (graph, ALGORITHM_NVLS_TREE, protocol);
 }
 
 /* ---- time ------------------------------------------------------------------------------------ */

@@ -28,7 +28,7 @@ believed_latency (const CollectiveGraph *graph, CollectiveKind kind, CollectiveP
 {
   (void) kind, (void) bytes;
   return graph->library->base[ALGORITHM_PAT][protocol]
-         + log2 (graph->n_nodes) * graph->library->hop[HOP_NET][ALGORITHM_PAT][protocol] / 3.5
+         + log2 (graph->n_nodes) * collective_graph_net_hop (graph, ALGORITHM_PAT, protocol) / 3.5
          + PAT_RANK * graph->n_ranks;
 }
 

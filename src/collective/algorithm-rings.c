@@ -44,8 +44,8 @@ believed_ring_latency (const CollectiveGraph *graph, CollectiveKind kind,
                        CollectiveProtocol protocol, double bytes)
 {
   const LibraryProfile *library = graph->library;
-  double                inter =
-      library->hop[HOP_NET][graph->per_node == 1 ? ALGORITHM_TREE : ALGORITHM_RING][protocol];
+  double                inter = collective_graph_net_hop (
+                     graph, graph->per_node == 1 ? ALGORITHM_TREE : ALGORITHM_RING, protocol);
   double steps = collective_ring_steps (kind, graph->n_ranks);
   double net_steps =
       graph->n_nodes > 1 ? (double) collective_kind_rounds (kind) * (graph->n_nodes - 1) : 0;

@@ -43,7 +43,8 @@ believed_latency (const CollectiveGraph *graph, CollectiveKind kind, CollectiveP
   return library->base[ALGORITHM_TREE][protocol]
          + 2
                * ((graph->per_node - 1) * library->hop[graph->hop][ALGORITHM_TREE][protocol]
-                  + log2 (graph->n_nodes) * library->hop[HOP_NET][ALGORITHM_TREE][protocol]);
+                  + log2 (graph->n_nodes)
+                        * collective_graph_net_hop (graph, ALGORITHM_TREE, protocol));
 }
 
 /* ---- time ------------------------------------------------------------------------------------ */

@@ -63,6 +63,32 @@ is_eligible (const Algorithm *algorithm, const CollectiveGraph *graph, double by
          && (algorithm->most == 0 || bytes <= algorithm->most);
 }
 
+/* What the network's plug-in tells the library to run; FALSE: nothing. */
+static gboolean
+choose_tuned (const CollectiveGraph *graph, CollectiveKind kind, double bytes,
+              const CollectiveOptions *asked, gboolean even, CollectiveChoice *choice)
+{
+  if (graph->tuner == NULL || graph->n_nodes < graph->tuner->nodes_from)
+    return FALSE;
+  for (guint i = 0; i < graph->tuner->regions->len; i++)
+    {
+      const TunerRegion       *region = &g_array_index (graph->tuner->regions, TunerRegion, i);
+      const CollectiveProtocol protocol = (CollectiveProtocol) region->protocol;
+      const Algorithm         *algorithm;
+
+      if (!tuner_region_holds (region, kind, bytes, graph->n_ranks, graph->n_nodes)
+          || (asked->protocol != PROTOCOL_N && asked->protocol != protocol))
+        continue;
+      algorithm = algorithm_find (FALSE, kind, (CollectiveAlgorithm) region->algorithm);
+      if (algorithm == NULL || !is_eligible (algorithm, graph, bytes, asked, even)
+          || !algorithm_has_protocol (algorithm, graph, protocol))
+        continue;
+      *choice = (CollectiveChoice){ algorithm, protocol, 0 };
+      return TRUE;
+    }
+  return FALSE;
+}
+
 CollectiveChoice
 collective_choose (const CollectiveGraph *graph, CollectiveKind kind, double bytes,
                    const CollectiveOptions *asked, gboolean even)
@@ -76,6 +102,8 @@ collective_choose (const CollectiveGraph *graph, CollectiveKind kind, double byt
     return choose_pairwise (graph, kind, bytes, asked->protocol);
   if (algorithm != NULL && algorithm_exists (algorithm, graph, even))
     return choose_protocol (graph, kind, bytes, algorithm, asked->protocol);
+  if (choose_tuned (graph, kind, bytes, asked, even, &best))
+    return best;
   best.algorithm = algorithm_next (FALSE, kind, NULL);
   for (algorithm = best.algorithm; algorithm != NULL;
        algorithm = algorithm_next (FALSE, kind, algorithm))

@@ -70,6 +70,13 @@ const OptionSpec collective_options[] = {
     .max = COLLECTIVE_MAX_CHANNELS,
     .help = "channels of a send/receive pair over the network; unset = by NCCL's rule",
     .source = "NCCL_NCHANNELS_PER_NET_PEER" },
+  { .key = "tuner",
+    .type = OPTION_BOOL,
+    .offset = OPTION (tuner),
+    .fallback = "true",
+    .help = "the network's plug-in says what runs where it knows better (on AWS's nodes); false = "
+            "NCCL's own choice",
+    .source = "NCCL_TUNER_PLUGIN, OFI_NCCL_TUNER_TYPE" },
   { .key = "split_data",
     .type = OPTION_BOOL,
     .offset = OPTION (split_data),
@@ -125,6 +132,7 @@ collective_config_options (const CollectiveConfig *self)
   options.nvls = self->nvls;
   options.channels = (guint) self->nchannels;
   options.net_peer_channels = (guint) self->nchannels_per_net_peer;
+  options.library_chooses = !self->tuner;
   options.split_data = self->split_data;
   options.timed_calls = self->timed_calls;
   return options;

@@ -16,6 +16,7 @@ typedef struct
   gboolean single_process;
   gint     nvls;                              /* NvlsUse */
   gint64   nchannels, nchannels_per_net_peer; /* 0 = the library's own */
+  gboolean tuner;
   gboolean split_data;
   gboolean timed_calls;
 } CollectiveConfig;

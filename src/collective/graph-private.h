@@ -14,7 +14,8 @@ typedef struct
   const LinkProfile       *intra; /* of the node whose links are slowest */
   const LinkProfile       *nic;   /* the slowest; NULL on one node */
   const LibraryProfile    *library;
-  const LibraryGeneration *generation;                 /* the oldest */
+  const TunerProfile      *tuner;      /* of the network's plug-in; NULL: the library chooses */
+  const LibraryGeneration *generation; /* the oldest */
   guint                    n_ranks, n_nodes, per_node; /* members of the node with most */
   guint                    n_cards;                    /* that serve members, of a node */
   guint                    n_cycles; /* of a link graph through the members of that node */
@@ -48,6 +49,9 @@ guint collective_graph_pair_channels (const CollectiveGraph *self);
 
 guint  collective_graph_case (const CollectiveGraph *self);    /* of NODE_CASES */
 double collective_graph_ll_rate (const CollectiveGraph *self); /* B/s of LL, all channels */
+/* s of ALGORITHM's hop between nodes. */
+double collective_graph_net_hop (const CollectiveGraph *self, CollectiveAlgorithm algorithm,
+                                 CollectiveProtocol protocol);
 /* GPUs of a node through which the switch's and the network's reductions go: one a card. */
 guint collective_graph_heads (const CollectiveGraph *self);
 /* Algorithm bandwidth over bus bandwidth. */

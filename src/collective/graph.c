@@ -357,6 +357,7 @@ collective_graph_init (CollectiveGraph *self, const Cluster *cluster, const Memb
   const CollectiveOptions *asked = options != NULL ? options : &collective_default_options;
   CollectiveGraph          same = {
              .library = library,
+             .tuner = asked->library_chooses ? NULL : cluster_tuner (cluster),
              .n_ranks = members->n_gpus,
              .n_nodes = members->n_nodes,
              .per_node = 1,
@@ -433,6 +434,14 @@ guint
 collective_graph_case (const CollectiveGraph *self)
 {
   return MIN (self->n_nodes, NODE_CASES) - 1;
+}
+
+double
+collective_graph_net_hop (const CollectiveGraph *self, CollectiveAlgorithm algorithm,
+                          CollectiveProtocol protocol)
+{
+  return self->library->hop[HOP_NET][algorithm][protocol]
+         + (self->nic != NULL ? self->nic->reported_latency.value : 0);
 }
 
 double
