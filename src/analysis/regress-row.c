@@ -187,7 +187,9 @@ static void
 add_profiles (RegressRow *self, const ResolvedScenario *resolved, DiagList *diags)
 {
   const Cluster        *cluster = resolved->cluster;
-  const LibraryProfile *library = cluster_library (cluster, resolved->scenario->collective.nccl);
+  const char           *release = resolved->scenario->collective.nccl;
+  const LibraryProfile *library = cluster_library (cluster, release);
+  const TunerProfile   *tuner = cluster_tuner (cluster, release);
 
   for (guint node = 0; node < cluster_n_nodes (cluster); node++)
     {
@@ -205,8 +207,7 @@ add_profiles (RegressRow *self, const ResolvedScenario *resolved, DiagList *diag
                    diags);
     }
   add_profile (self, resolved->profiles, "library", library->id, diags);
-  add_profile (self, resolved->profiles, "tuner",
-               cluster_tuner (cluster) != NULL ? cluster_tuner (cluster)->id : NULL, diags);
+  add_profile (self, resolved->profiles, "tuner", tuner != NULL ? tuner->id : NULL, diags);
   add_profile (self, resolved->profiles, "framework",
                resolved->framework != NULL ? resolved->framework->id : NULL, diags);
   add_cluster_file (self, resolved, diags);

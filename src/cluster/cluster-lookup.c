@@ -96,12 +96,12 @@ cluster_library (const Cluster *self, const char *version)
 }
 
 const TunerProfile *
-cluster_tuner (const Cluster *self)
+cluster_tuner (const Cluster *self, const char *version)
 {
   const NodeGroup *group = &g_array_index (self->groups, NodeGroup, 0);
 
   return cluster_is_uniform (self) && group->nic != NULL
-             ? tuner_profile_find (self->tuners, group->gpu, group->nic)
+             ? tuner_profile_find (self->tuners, group->gpu, group->nic, version)
              : NULL;
 }
 

@@ -157,8 +157,11 @@ const LinkProfile *cluster_nic_profile (const Cluster *self, guint node); /* NUL
 /* Of library_profile_nearest: what runs collectives between its GPUs. */
 const LibraryProfile *cluster_library (const Cluster *self, const char *version);
 
-/* What the plug-in of its network tells the library to run; NULL: nothing, or nodes are unlike. */
-const TunerProfile *cluster_tuner (const Cluster *self);
+/*
+ * What the plug-in of its network tells the library of release VERSION (as above) to run; NULL:
+ * nothing, or nodes are unlike.
+ */
+const TunerProfile *cluster_tuner (const Cluster *self, const char *version);
 /* The release that published runs on GPUs like its first usually were of; NULL: the newest. */
 const char *cluster_usual_release (const Cluster *self);
 /* 1, or what slow_gpus left: not in the capacities */

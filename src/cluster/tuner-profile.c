@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/version.h"
 #include "cluster/profile-tables-private.h"
 
 #define TUNER(member)  G_STRUCT_OFFSET (TunerProfile, member)
@@ -23,6 +24,10 @@ static const OptionSpec scalars[] = {
     .type = OPTION_STRING,
     .offset = TUNER (nics),
     .help = "ids of the cards that it is for" },
+  { .key = "since",
+    .type = OPTION_STRING,
+    .offset = TUNER (since),
+    .help = "the first release of the library that asks it" },
   { .key = "nodes_from",
     .type = OPTION_INT,
     .offset = TUNER (nodes_from),
@@ -118,7 +123,9 @@ tuner_check (gpointer profile, const ConfigNode *root, DiagList *diags)
 {
   TunerProfile *self = profile;
 
-  (void) root;
+  if (self->since != NULL && !version_is_valid (self->since))
+    diag_error (diags, config_node_mark (config_node_get (root, "since")),
+                "numbers and dots, such as \"2.19\"", "'%s' is no version", self->since);
   for (guint i = 0; self->regions != NULL && i < self->regions->len; i++)
     {
       TunerRegion *region = &g_array_index (self->regions, TunerRegion, i);
@@ -165,13 +172,17 @@ names (const char *ids, const char *id)
 }
 
 const TunerProfile *
-tuner_profile_find (const GPtrArray *tuners, const GpuProfile *gpu, const LinkProfile *nic)
+tuner_profile_find (const GPtrArray *tuners, const GpuProfile *gpu, const LinkProfile *nic,
+                    const char *version)
 {
+  const gboolean known = version != NULL && version_is_valid (version);
+
   for (guint i = 0; i < tuners->len; i++)
     {
       const TunerProfile *one = g_ptr_array_index (tuners, i);
 
-      if (names (one->gpus, gpu->id) && names (one->nics, nic->id))
+      if (names (one->gpus, gpu->id) && names (one->nics, nic->id)
+          && !(known && version_compare (version, one->since) < 0))
         return one;
     }
   return NULL;

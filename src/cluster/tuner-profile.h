@@ -34,6 +34,7 @@ typedef struct
 {
   char   *id, *title;
   char   *gpus, *nics; /* ids of profiles, separated by spaces */
+  char   *since;       /* the first release of the library that asks tuners */
   char   *source;
   gint    confidence; /* Confidence */
   gint64  nodes_from; /* on fewer nodes the library chooses */
@@ -46,9 +47,12 @@ typedef struct
  */
 GPtrArray *profile_set_tuners (ProfileSet *self, DiagList *diags);
 
-/* Of TUNERS the one for GPU behind cards of NIC; NULL: none. */
+/*
+ * Of TUNERS the one for GPU behind cards of NIC that the library's release VERSION (NULL or a word:
+ * a new one) asks; NULL: none.
+ */
 const TunerProfile *tuner_profile_find (const GPtrArray *tuners, const GpuProfile *gpu,
-                                        const LinkProfile *nic);
+                                        const LinkProfile *nic, const char *version);
 
 /* Whether a collective of KIND and BYTES over N_RANKS on N_NODES lies in REGION or on its border. */
 gboolean tuner_region_holds (const TunerRegion *region, CollectiveKind kind, double bytes,

@@ -357,7 +357,7 @@ collective_graph_init (CollectiveGraph *self, const Cluster *cluster, const Memb
   const CollectiveOptions *asked = options != NULL ? options : &collective_default_options;
   CollectiveGraph          same = {
              .library = library,
-             .tuner = asked->library_chooses ? NULL : cluster_tuner (cluster),
+             .tuner = asked->library_chooses ? NULL : cluster_tuner (cluster, asked->library),
              .n_ranks = members->n_gpus,
              .n_nodes = members->n_nodes,
              .per_node = 1,

@@ -93,7 +93,10 @@ START_TEST (test_regions)
 }
 END_TEST
 
-/* On two nodes, with four ranks a node, on cards that it does not know, and where it is off. */
+/*
+ * On two nodes, with four ranks a node, on cards that it does not know, where it is off, and under
+ * a release that asks no tuner.
+ */
 START_TEST (test_silent)
 {
   static const struct
@@ -104,7 +107,7 @@ START_TEST (test_silent)
   } cases[] = { { "p5en", 2, 8, 2097152 },
                 { "p5en", 8, 4, 2097152 },
                 { "dgx-h200", 8, 8, 2097152 } };
-  CollectiveOptions own = collective_default_options;
+  CollectiveOptions own = collective_default_options, old = own, newer = own;
 
   own.library_chooses = TRUE;
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
@@ -118,6 +121,12 @@ START_TEST (test_silent)
     }
   assert_chosen (chosen ("p5en", 8, 8, COLLECTIVE_ALL_GATHER, 9e8, &own), ALGORITHM_RING,
                  PROTOCOL_SIMPLE, 9);
+  old.library = "2.18.1";
+  newer.library = "2.19";
+  assert_chosen (chosen ("p5en", 8, 8, COLLECTIVE_ALL_GATHER, 9e8, &old), ALGORITHM_RING,
+                 PROTOCOL_SIMPLE, 10);
+  assert_chosen (chosen ("p5en", 8, 8, COLLECTIVE_ALL_GATHER, 9e8, &newer), ALGORITHM_RING,
+                 PROTOCOL_LL128, 11);
 }
 END_TEST
 
@@ -139,9 +148,9 @@ START_TEST (test_forced)
 }
 END_TEST
 
-#define REGION(corners)                                                                 \
-  "title: made up\ngpus: a\nnics: b\nsource: made up\nconfidence: estimate\nregions:\n" \
-  "  - { collective: all_gather, ranks_per_node: 8, algorithm: ring, protocol: ll,\n"   \
+#define REGION(corners)                                                                                  \
+  "title: made up\ngpus: a\nnics: b\nsince: \"2.19\"\nsource: made up\nconfidence: estimate\nregions:\n" \
+  "  - { collective: all_gather, ranks_per_node: 8, algorithm: ring, protocol: ll,\n"                    \
   "      corners: \"" corners "\" }\n"
 
 /* A profile with a mistake is named, and no cluster is built. */
