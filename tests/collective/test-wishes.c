@@ -171,6 +171,48 @@ START_TEST (test_big_all_reduce)
 }
 END_TEST
 
+/*
+ * Networks leave fewer protocols: on p4d Simple alone, on TCPXO not LL. What is asked for overrides
+ * them, and one node has no network: LL, then the switch, which has Simple alone.
+ */
+static const struct
+{
+  const char *nic;
+  guint       nodes;
+  gboolean    ll, ll128;
+} left_cases[] = {
+  { "efa-100", 2, TRUE, TRUE },
+  { "efa-100-sendrecv", 2, FALSE, FALSE },
+  { "tcpxo-200", 2, FALSE, TRUE },
+  { "efa-100-sendrecv", 1, TRUE, FALSE },
+};
+
+START_TEST (test_protocols_left)
+{
+  const ChannelCase where = { .gpu = "h100-sxm-80",
+                              .intra = "nvlink4-switch",
+                              .nic = left_cases[_i].nic,
+                              .nodes = left_cases[_i].nodes,
+                              .gpus = 8 };
+  gboolean          ran[PROTOCOL_N] = { FALSE };
+  Fixture           fixture;
+
+  {
+    g_autoptr (Cluster) cluster = cluster_by_parts (&fixture, &where);
+    CollectiveOptions   asked = collective_default_options;
+
+    for (double bytes = 8; bytes < 1e10; bytes *= 2)
+      ran[cost_of (cluster, COLLECTIVE_ALL_REDUCE, bytes, &asked).protocol] = TRUE;
+    ck_assert_int_eq (ran[PROTOCOL_LL], left_cases[_i].ll);
+    ck_assert_int_eq (ran[PROTOCOL_LL128], left_cases[_i].ll128);
+    ck_assert (ran[PROTOCOL_SIMPLE]);
+    asked.protocol = PROTOCOL_LL;
+    ck_assert_int_eq (cost_of (cluster, COLLECTIVE_ALL_GATHER, 8, &asked).protocol, PROTOCOL_LL);
+  }
+  fixture_clear (&fixture);
+}
+END_TEST
+
 /* A call that is timed by itself takes the host's 15 us more, at every size and step by step. */
 START_TEST (test_timed_calls)
 {
@@ -323,6 +365,7 @@ wishes_suite (void)
   tcase_add_test (library, test_channels_carry);
   tcase_add_test (library, test_multicast);
   tcase_add_loop_test (library, test_big_all_reduce, 0, G_N_ELEMENTS (big_cases));
+  tcase_add_loop_test (library, test_protocols_left, 0, G_N_ELEMENTS (left_cases));
   tcase_add_test (library, test_timed_calls);
   tcase_add_test (library, test_refusals);
   tcase_add_test (hosts, test_access_control);
