@@ -36,13 +36,14 @@ typedef struct
   } said;    /* the lists as written */
   double ll; /* of LL on one node, all channels */
   double ring_ll128[NODE_CASES], tree_ll128[NODE_CASES], tree_simple[NODE_CASES],
-      nvls_tree[NODE_CASES]; /* a channel */
-  double nvls_efficiency;
-  double channel_rate;    /* B/s that one thread block copies under Simple; 0: not known */
-  double link, link_wire; /* what the search takes a link to carry, and its wire rate */
-  double link_factor;     /* of the two */
-  double pair_link;       /* B/s of one link, as channels of a pair are counted */
-  double intra_speeds[LIBRARY_SPEEDS],
+      nvls_tree[NODE_CASES];    /* a channel */
+  gboolean nvls_tree_corrected; /* by size, as trees under Simple are */
+  double   nvls_efficiency;
+  double   channel_rate;    /* B/s that one thread block copies under Simple; 0: not known */
+  double   link, link_wire; /* what the search takes a link to carry, and its wire rate */
+  double   link_factor;     /* of the two */
+  double   pair_link;       /* B/s of one link, as channels of a pair are counted */
+  double   intra_speeds[LIBRARY_SPEEDS],
       inter_speeds[LIBRARY_SPEEDS]; /* B/s a channel that the search tries, descending, then 0 */
   double split_many;  /* B/s of a channel from which more than four of them run as two each */
   double double_from; /* between nodes few channels faster than this, B/s, are doubled; 0: never */
@@ -96,6 +97,10 @@ typedef struct
 
 /* B/s of LL between N_NODES (2 or more). */
 double library_profile_ll_net (const LibraryProfile *self, guint n_nodes);
+
+/* Of a tree's bandwidth at BYTES, what the library takes it for; 1 from N_SIZES doublings on. */
+double library_profile_correction (const LibraryProfile *self, CollectiveProtocol protocol,
+                                   double bytes, guint n_sizes);
 
 /* What SELF does on GPUs of this kind: every architecture has its generation. */
 const LibraryGeneration *library_profile_generation (const LibraryProfile *self,

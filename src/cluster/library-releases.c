@@ -1,11 +1,13 @@
 /* Releases of the collective library: which one a version or a name means, what one says. */
+#include <math.h>
 #include <string.h>
 
 #include "base/version.h"
 #include "cluster/library-profile.h"
 #include "cluster/profile-tables-private.h"
 
-#define UNKNOWN "unknown"
+#define UNKNOWN  "unknown"
+#define SMALLEST 64 /* bytes of the first factor of a correction */
 
 static gint
 newest_first (gconstpointer a, gconstpointer b)
@@ -156,6 +158,16 @@ double
 library_profile_ll_net (const LibraryProfile *self, guint n_nodes)
 {
   return n_nodes == 2 ? self->ll_net_two.value : self->ll_net_more.value;
+}
+
+double
+library_profile_correction (const LibraryProfile *self, CollectiveProtocol protocol, double bytes,
+                            guint n_sizes)
+{
+  const guint size = bytes >= SMALLEST ? (guint) log2 (bytes / SMALLEST) : 0;
+
+  return size < MIN (n_sizes, CORRECTION_SIZES) ? (double) self->tree_correction[protocol][size]
+                                                : 1;
 }
 
 const LibraryGeneration *

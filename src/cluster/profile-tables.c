@@ -19,6 +19,7 @@ static const char *const link_kinds[] = { "none", "switch", "mesh",    "pairs", 
                                           "pcie", "host",   "network", NULL };
 
 static const char *const link_routings[] = { "adaptive", "ecmp", NULL };
+static const char *const link_protocols[] = { "all", "no_ll", "simple", NULL };
 static const char *const gpu_direct_levels[] = { "pxb", "phb", "sys", NULL };
 
 static const OptionSpec gpu_scalars[] = {
@@ -119,8 +120,14 @@ static const OptionSpec link_routing = { .key = "routing",
                                          .choices = link_routings,
                                          .offset = LINK (routing) };
 
+static const OptionSpec link_protocol = { .key = "protocols",
+                                          .type = OPTION_ENUM,
+                                          .choices = link_protocols,
+                                          .offset = LINK (protocols) };
+
 static const FactSpec link_facts[] = {
   { "routing", LINK (routing_fact), &link_routing },
+  { "protocols", LINK (protocols_fact), &link_protocol },
   { 0 },
 };
 

@@ -131,6 +131,14 @@ typedef enum
   LINK_ROUTING_ECMP,     /* a flow keeps the way that its hash names */
 } LinkRouting;
 
+/* Which of the library's protocols a network's plug-in or its provider's settings leave. */
+typedef enum
+{
+  LINK_PROTOCOLS_ALL,
+  LINK_PROTOCOLS_NO_LL,  /* LL128 and Simple */
+  LINK_PROTOCOLS_SIMPLE, /* where data may arrive in any order */
+} LinkProtocols;
+
 typedef struct
 {
   char    *id, *title;
@@ -183,7 +191,9 @@ typedef struct
   char  *links;  /* of a graph, as written */
   LinkGraph graph;
   Fact      routing_fact;
-  gint      routing;    /* networks: LinkRouting, as routing_fact says */
+  gint      routing; /* networks: LinkRouting, as routing_fact says */
+  Fact      protocols_fact;
+  gint      protocols;  /* networks: LinkProtocols, as protocols_fact says */
   gboolean  gpu_direct; /* networks: card reads GPU memory; otherwise staged through host memory */
   char     *over_sockets; /* networks: id of the profile that stands for this card where the library
                          drives it through sockets; NULL: none */

@@ -27,7 +27,6 @@ believed_rate (const CollectiveGraph *graph, CollectiveKind kind, CollectiveProt
   double      port = graph->intra->bandwidth.value * graph->generation->link_factor;
   double      bus = port * graph->generation->nvls_efficiency * members;
 
-  (void) protocol, (void) bytes;
   if (kind == COLLECTIVE_ALL_REDUCE)
     bus *= 2;
   else
@@ -39,6 +38,8 @@ believed_rate (const CollectiveGraph *graph, CollectiveKind kind, CollectiveProt
       bus = MIN (bus, net);
       if (graph->generation->nvls_tree[n] > 0)
         bus = MIN (bus, collective_graph_heads (graph) * graph->generation->nvls_tree[n]);
+      if (graph->generation->nvls_tree_corrected)
+        bus *= library_profile_correction (graph->library, protocol, bytes, CORRECTION_SIZES);
     }
   return bus * collective_graph_per_bus (graph, kind);
 }
@@ -138,18 +139,20 @@ port (const Timed *self)
 /*
  * While the first chunks are on their way only one of the stages works at a time, the switches' two
  * and the levels of the trees between them: what is in flight then takes the sum of the stages'
- * times, of which the slowest is in the bandwidth term already.
+ * times, of which the slowest is in the bandwidth term already. CAP limits what the heads reduce and
+ * hand out, not what goes between nodes.
  */
 static double
 fill_of (const Timed *self, double levels, double cap)
 {
-  RingPace alone = timed_ring_pace_alone (self, cap);
-  double   pace = MAX (self->layout->link_seconds_per_byte, cap > 0 ? 1 / cap : 0);
+  RingPace alone = timed_ring_pace_alone (self, 0);
+  double   channel = cap > 0 ? 1 / cap : 0;
+  double   pace = MAX (self->layout->link_seconds_per_byte, channel);
 
   if (self->kind != COLLECTIVE_ALL_REDUCE)
     return 0;
   return self->bytes / MAX (ceil (self->bytes / MAX (chunk (self, 0), 1)), 1)
-         * MAX (2 * port (self) + levels * alone.net - pace, 0);
+         * MAX (2 * MAX (port (self), channel) + levels * alone.net - pace, 0);
 }
 
 static double
@@ -200,6 +203,7 @@ const Algorithm algorithm_nvls_tree = { .id = ALGORITHM_NVLS_TREE,
                                         .edges = EDGES_ARE_RINGS,
                                         .channels = channels_across,
                                         .rate_cap = cap_across,
+                                        .capped_inside = TRUE,
                                         .latency = latency_across,
                                         .fill = fill_across,
                                         .bound = bound,

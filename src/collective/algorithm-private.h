@@ -60,6 +60,7 @@ struct _Algorithm
   double (*carried) (const Timed *self); /* bytes that a rank's channels carry, per byte of S;
                                               NULL: not by channels */
   double (*rate_cap) (const Timed *self, guint channels);
+  gboolean capped_inside; /* rate_cap is one of the stages inside nodes */
   double (*latency) (const Timed *self, guint channels, double cap);
   double (*fill) (const Timed *self, guint channels, double cap);  /* NULL: none */
   void (*spread) (const Timed *self, CollectiveCost *cost);        /* NULL: none */

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#define TREE_SIZES 23 /* that the library corrects */
+
 static gboolean
 exists (const CollectiveGraph *graph, gboolean even)
 {
@@ -20,7 +22,6 @@ believed_rate (const CollectiveGraph *graph, CollectiveKind kind, CollectiveProt
   const guint              n = collective_graph_case (graph);
   double all = graph->searched * graph->speed * (graph->n_nodes == 2 ? graph->raised : 1);
   double bus = MIN (0.92 * all, graph->searched * generation->tree_simple[n]);
-  gint   size = bytes >= 64 ? (gint) log2 (bytes / 64) : 0;
 
   (void) kind;
   if (protocol == PROTOCOL_LL)
@@ -28,9 +29,7 @@ believed_rate (const CollectiveGraph *graph, CollectiveKind kind, CollectiveProt
   if (protocol == PROTOCOL_LL128)
     bus = MIN (all * (graph->n_nodes == 1 ? 7.0 / 9 : 120.0 / 128),
                graph->searched * generation->tree_ll128[n]);
-  if (size < CORRECTION_SIZES - 1)
-    bus *= (double) graph->library->tree_correction[protocol][size];
-  return bus / 2;
+  return bus * library_profile_correction (graph->library, protocol, bytes, TREE_SIZES) / 2;
 }
 
 static double

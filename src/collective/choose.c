@@ -17,6 +17,21 @@ choose_pairwise (const CollectiveGraph *graph, CollectiveKind kind, double bytes
   return choice;
 }
 
+/* Unasked; what is asked for overrides the settings of networks. */
+static gboolean
+is_left (const CollectiveGraph *graph, CollectiveProtocol protocol)
+{
+  switch (graph->protocols)
+    {
+    case LINK_PROTOCOLS_SIMPLE:
+      return protocol == PROTOCOL_SIMPLE;
+    case LINK_PROTOCOLS_NO_LL:
+      return protocol != PROTOCOL_LL;
+    default:
+      return TRUE;
+    }
+}
+
 static CollectiveChoice
 choose_protocol (const CollectiveGraph *graph, CollectiveKind kind, double bytes,
                  const Algorithm *algorithm, CollectiveProtocol asked)
@@ -28,6 +43,7 @@ choose_protocol (const CollectiveGraph *graph, CollectiveKind kind, double bytes
       CollectiveChoice one = { algorithm, (CollectiveProtocol) p, 0 };
 
       if (!algorithm_has_protocol (algorithm, graph, one.protocol)
+          || (asked == PROTOCOL_N && !is_left (graph, one.protocol))
           || (asked != PROTOCOL_N && asked != one.protocol
               && algorithm_has_protocol (algorithm, graph, asked)))
         continue;

@@ -18,15 +18,16 @@ typedef struct
   const LibraryGeneration *generation; /* the oldest */
   guint                    n_ranks, n_nodes, per_node; /* members of the node with most */
   guint                    n_cards;                    /* that serve members, of a node */
-  guint                    n_cycles; /* of a link graph through the members of that node */
-  double                   inside;   /* B/s that it finds for a GPU inside a node */
-  HopClass                 hop;      /* inside a node */
-  gboolean                 nvls;     /* a switch that multicasts */
-  gboolean                 staged;   /* network traffic goes through host memory */
-  gboolean                 hosts;    /* plain hosts: MPI's messages instead of NCCL's channels */
-  gboolean                 ll128;    /* the protocol is on by default */
-  guint                    searched; /* channels of the search ... */
-  double                   speed;    /* ... and B/s of each */
+  guint                    n_cycles;  /* of a link graph through the members of that node */
+  double                   inside;    /* B/s that it finds for a GPU inside a node */
+  HopClass                 hop;       /* inside a node */
+  gboolean                 nvls;      /* a switch that multicasts */
+  gboolean                 staged;    /* network traffic goes through host memory */
+  gboolean                 hosts;     /* plain hosts: MPI's messages instead of NCCL's channels */
+  gboolean                 ll128;     /* the protocol is on by default */
+  LinkProtocols            protocols; /* that networks leave to the library's choice */
+  guint                    searched;  /* channels of the search ... */
+  double                   speed;     /* ... and B/s of each */
   double   raised;   /* times speed: inside nodes, where less than all of the traffic crosses */
   guint    channels; /* thread blocks that run: the search's channels twice */
   guint    channels_asked;    /* NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS; 0: neither */

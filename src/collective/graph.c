@@ -254,6 +254,7 @@ search_one (CollectiveGraph *self, const Cluster *cluster, const Members *member
   self->gpu = cluster_gpu_profile (cluster, members->gpus[node->first]);
   self->intra = cluster_intra_profile (cluster, node->node);
   self->nic = self->n_nodes > 1 ? cluster_nic_profile (cluster, node->node) : NULL;
+  self->protocols = self->nic != NULL ? (LinkProtocols) self->nic->protocols : LINK_PROTOCOLS_ALL;
   self->n_cycles = count_cycles (self->intra, cluster, members, node);
   self->generation = library_profile_generation (self->library, self->gpu);
   self->hop = self->per_node == 1 || is_nvlink (self) ? HOP_NVLINK : HOP_PCIE;
@@ -332,6 +333,7 @@ take_worst (CollectiveGraph *self, const CollectiveGraph *other)
   self->issue = MAX (self->issue, other->issue);
   self->staged |= other->staged;
   self->ll128 &= other->ll128;
+  self->protocols = MAX (self->protocols, other->protocols); /* each leaves less than the last */
   self->searched = MIN (self->searched, other->searched);
   self->speed = MIN (self->speed, other->speed);
   self->raised = MIN (self->raised, other->raised);

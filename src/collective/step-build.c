@@ -81,6 +81,7 @@ add_edge (StepBuild *self, const LayEdge *edge, guint n_items, double at_once)
 {
   const StepSource *source = self->source;
   double            hop = edge->net ? source->parameters->hop_net : source->parameters->hop_intra;
+  gboolean          capped = !edge->net || !source->parameters->capped_inside;
 
   g_array_set_size (self->loads, 0);
   for (guint i = 0; i < edge->n; i++)
@@ -96,7 +97,7 @@ add_edge (StepBuild *self, const LayEdge *edge, guint n_items, double at_once)
       &(StepEdge){ .n_items = n_items,
                    .bytes = edge->bytes * source->bytes / n_items,
                    .hop = hop,
-                   .cap = edge->bytes * source->parameters->rate_cap / at_once,
+                   .cap = capped ? edge->bytes * source->parameters->rate_cap / at_once : 0,
                    .weight = source->cost->weight * edge->bytes / source->payload / at_once },
       (const StepLoad *) (gpointer) self->loads->data, self->loads->len);
 }

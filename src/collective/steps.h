@@ -69,11 +69,12 @@ void step_program_finish (StepProgram *self);
 /* What a plan's steps need beside its edges; from the same figures as its CollectiveCost. */
 typedef struct
 {
-  double launch;             /* s before the first step */
-  double hop_intra, hop_net; /* s, from the end of a transfer to its arrival */
-  double rate_cap;           /* B/s of S that the channels carry at most; 0 = no such limit */
-  double chunk;              /* bytes of S that pass a pipeline at once, on all channels; > 0 */
-  guint  credits;            /* chunks that a connection of a ring holds; 0: any number */
+  double   launch;             /* s before the first step */
+  double   hop_intra, hop_net; /* s, from the end of a transfer to its arrival */
+  double   rate_cap;           /* B/s of S that the channels carry at most; 0 = no such limit */
+  gboolean capped_inside;      /* only stages inside nodes have that limit */
+  double   chunk;              /* bytes of S that pass a pipeline at once, on all channels; > 0 */
+  guint    credits;            /* chunks that a connection of a ring holds; 0: any number */
 } StepParameters;
 
 void collective_plan_step_parameters (CollectivePlan *plan, double bytes,

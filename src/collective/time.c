@@ -80,6 +80,7 @@ collective_time_steps (const CollectiveGraph *graph, CollectiveKind kind,
   *parameters = algorithm->hops != NULL ? algorithm->hops (&self) : (StepParameters){ 0 };
   parameters->launch = launch_of (&self, cost, cap);
   parameters->rate_cap = cap;
+  parameters->capped_inside = algorithm->capped_inside;
   parameters->chunk = MAX (algorithm->chunk (&self, cost->channels), 1);
 }
 

@@ -135,6 +135,84 @@ START_TEST (test_multicast)
 }
 END_TEST
 
+/*
+ * What 8 B200 and 8 cards of 400 Gbit/s a node ran unasked under release 2.29.7: an all-reduce of
+ * 8 GiB takes the forced ring's time on 4 to 32 nodes, and another on 2, 64 and 67 (Together's log
+ * of April 2026). By the library's figures on 64 nodes: ring 8 GiB / 192 GB/s + 1.4 x 4.8 ms, trees
+ * over what switches reduced 8 GiB / 175 GB/s + 0.3 ms.
+ */
+static const struct
+{
+  guint               nodes;
+  CollectiveAlgorithm runs;
+} big_cases[] = { { 2, ALGORITHM_NVLS_TREE }, { 4, ALGORITHM_RING },  { 8, ALGORITHM_RING },
+                  { 16, ALGORITHM_RING },     { 32, ALGORITHM_RING }, { 64, ALGORITHM_NVLS_TREE },
+                  { 67, ALGORITHM_NVLS_TREE } };
+
+START_TEST (test_big_all_reduce)
+{
+  const ChannelCase where = { .gpu = "b200-sxm-180",
+                              .intra = "nvlink5-switch",
+                              .nic = "ib-ndr-400",
+                              .nodes = big_cases[_i].nodes,
+                              .gpus = 8 };
+  CollectiveOptions asked = collective_default_options;
+  Fixture           fixture;
+
+  asked.library = "2.29.7";
+  {
+    g_autoptr (Cluster) cluster = cluster_by_parts (&fixture, &where);
+    CollectiveCost      cost = cost_of (cluster, COLLECTIVE_ALL_REDUCE, 8.0 * (1 << 30), &asked);
+
+    ck_assert_int_eq (cost.algorithm, big_cases[_i].runs);
+    ck_assert_int_eq (cost.protocol, PROTOCOL_SIMPLE);
+  }
+  fixture_clear (&fixture);
+}
+END_TEST
+
+/*
+ * Networks leave fewer protocols: on p4d Simple alone, on TCPXO not LL. What is asked for overrides
+ * them, and one node has no network: LL, then the switch, which has Simple alone.
+ */
+static const struct
+{
+  const char *nic;
+  guint       nodes;
+  gboolean    ll, ll128;
+} left_cases[] = {
+  { "efa-100", 2, TRUE, TRUE },
+  { "efa-100-sendrecv", 2, FALSE, FALSE },
+  { "tcpxo-200", 2, FALSE, TRUE },
+  { "efa-100-sendrecv", 1, TRUE, FALSE },
+};
+
+START_TEST (test_protocols_left)
+{
+  const ChannelCase where = { .gpu = "h100-sxm-80",
+                              .intra = "nvlink4-switch",
+                              .nic = left_cases[_i].nic,
+                              .nodes = left_cases[_i].nodes,
+                              .gpus = 8 };
+  gboolean          ran[PROTOCOL_N] = { FALSE };
+  Fixture           fixture;
+
+  {
+    g_autoptr (Cluster) cluster = cluster_by_parts (&fixture, &where);
+    CollectiveOptions   asked = collective_default_options;
+
+    for (double bytes = 8; bytes < 1e10; bytes *= 2)
+      ran[cost_of (cluster, COLLECTIVE_ALL_REDUCE, bytes, &asked).protocol] = TRUE;
+    ck_assert_int_eq (ran[PROTOCOL_LL], left_cases[_i].ll);
+    ck_assert_int_eq (ran[PROTOCOL_LL128], left_cases[_i].ll128);
+    ck_assert (ran[PROTOCOL_SIMPLE]);
+    asked.protocol = PROTOCOL_LL;
+    ck_assert_int_eq (cost_of (cluster, COLLECTIVE_ALL_GATHER, 8, &asked).protocol, PROTOCOL_LL);
+  }
+  fixture_clear (&fixture);
+}
+END_TEST
+
 /* A call that is timed by itself takes the host's 15 us more, at every size and step by step. */
 START_TEST (test_timed_calls)
 {
@@ -286,6 +364,8 @@ wishes_suite (void)
   tcase_add_loop_test (library, test_channels, 0, G_N_ELEMENTS (channel_cases));
   tcase_add_test (library, test_channels_carry);
   tcase_add_test (library, test_multicast);
+  tcase_add_loop_test (library, test_big_all_reduce, 0, G_N_ELEMENTS (big_cases));
+  tcase_add_loop_test (library, test_protocols_left, 0, G_N_ELEMENTS (left_cases));
   tcase_add_test (library, test_timed_calls);
   tcase_add_test (library, test_refusals);
   tcase_add_test (hosts, test_access_control);
