@@ -140,7 +140,7 @@ port (const Timed *self)
  * times, of which the slowest is in the bandwidth term already.
  */
 static double
-fill_of (const Timed *self, double levels, double cap)
+fill_of (const Timed *self, Stages stages, double cap)
 {
   RingPace alone = timed_ring_pace_alone (self, cap);
   double   pace = MAX (self->layout->link_seconds_per_byte, cap > 0 ? 1 / cap : 0);
@@ -148,14 +148,16 @@ fill_of (const Timed *self, double levels, double cap)
   if (self->kind != COLLECTIVE_ALL_REDUCE)
     return 0;
   return self->bytes / MAX (ceil (self->bytes / MAX (chunk (self, 0), 1)), 1)
-         * MAX (2 * port (self) + levels * alone.net - pace, 0);
+         * MAX (2 * port (self) + stages.net * alone.net
+                    + stages.pairs * timed_pair_pace (self, cap) - pace,
+                0);
 }
 
 static double
 fill_inside (const Timed *self, guint channels, double cap)
 {
   (void) channels;
-  return fill_of (self, 0, cap);
+  return fill_of (self, (Stages){ 0 }, cap);
 }
 
 static double
