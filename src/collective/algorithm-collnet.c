@@ -72,7 +72,7 @@ latency (const Timed *self, guint channels, double cap)
 static double
 chain_fill (const Timed *self, guint channels, double cap)
 {
-  const Stages stages = { 2 * (self->graph->per_node - 1), 1 };
+  const Stages stages = { 2 * (self->graph->per_node - 1), 1, 0 };
 
   return timed_pipeline_fill (self, stages, channels, cap);
 }
@@ -80,7 +80,7 @@ chain_fill (const Timed *self, guint channels, double cap)
 static double
 direct_fill (const Timed *self, guint channels, double cap)
 {
-  const Stages stages = { self->graph->per_node > 1 ? 2 : 0, 1 };
+  const Stages stages = { self->graph->per_node > 1 ? 2 : 0, 1, 0 };
 
   return timed_direct_fill (self, stages, channels, cap);
 }

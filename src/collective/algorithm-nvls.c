@@ -143,7 +143,7 @@ port (const Timed *self)
  * hand out, not what goes between nodes.
  */
 static double
-fill_of (const Timed *self, double levels, double cap)
+fill_of (const Timed *self, Stages stages, double cap)
 {
   RingPace alone = timed_ring_pace_alone (self, 0);
   double   channel = cap > 0 ? 1 / cap : 0;
@@ -152,14 +152,16 @@ fill_of (const Timed *self, double levels, double cap)
   if (self->kind != COLLECTIVE_ALL_REDUCE)
     return 0;
   return self->bytes / MAX (ceil (self->bytes / MAX (chunk (self, 0), 1)), 1)
-         * MAX (2 * MAX (port (self), channel) + levels * alone.net - pace, 0);
+         * MAX (2 * MAX (port (self), channel) + stages.net * alone.net
+                    + stages.pairs * timed_pair_pace (self, 0) - pace,
+                0);
 }
 
 static double
 fill_inside (const Timed *self, guint channels, double cap)
 {
   (void) channels;
-  return fill_of (self, 0, cap);
+  return fill_of (self, (Stages){ 0 }, cap);
 }
 
 static double

@@ -76,8 +76,9 @@ latency (const Timed *self, guint channels, double cap)
 static double
 pipeline_fill (const Timed *self, guint channels, double cap)
 {
-  const Stages stages = { 2 * (self->graph->per_node - 1), timed_tree_stages (self) };
+  Stages stages = timed_tree_stages (self);
 
+  stages.intra = 2 * (self->graph->per_node - 1);
   return timed_pipeline_fill (self, stages, channels, cap);
 }
 

@@ -2,40 +2,48 @@
 
 #include "collective/algorithm-private.h"
 
-/* By number in SUM, s per byte of S: of all loads, or (ALONE) of a byte of payload. */
-static double *
-resource_seconds (const CollectiveLayout *plan, LoadSum *sum, gboolean alone)
+/* What a resource takes, s per byte of S: for all that is there, and for a byte that crosses it. */
+typedef struct
 {
-  double *seconds = g_new0 (double, sum->entries->len);
+  double all, own;
+} Seconds;
+
+/* By number in SUM. */
+static Seconds *
+resource_seconds (const CollectiveLayout *plan, LoadSum *sum)
+{
+  Seconds *seconds = g_new0 (Seconds, sum->entries->len);
 
   for (guint i = 0; i < plan->n_loads; i++)
     {
       const CollectiveLoad *load = &plan->loads[i];
+      const double          capacity = cluster_resource (sum->cluster, load->resource)->capacity;
 
       seconds[numbering_find (&sum->numbers, load->resource)] =
-          load->service / (alone ? load->payload : 1)
-          / cluster_resource (sum->cluster, load->resource)->capacity;
+          (Seconds){ load->service / capacity, load->service / load->payload / capacity };
     }
   return seconds;
 }
 
 /*
- * The slowest resource of EDGE: SECONDS by number in SUM, of an edge's own bytes (OWN: as many of
- * them as cross the resource) or of all that is there, which its part has to wait for.
+ * The slowest resource of EDGE, by SECONDS: for a byte of it alone (as many as cross the resource),
+ * and for all that is there, which its part has to wait for.
  */
-static double
-slowest_of (LoadSum *sum, const LayEdges *edges, const LayEdge *edge, const double *seconds,
-            gboolean own)
+static Seconds
+slowest_of (LoadSum *sum, const LayEdges *edges, const LayEdge *edge, const Seconds *seconds)
 {
-  double slowest = 0;
+  const guint32 *resources = (const guint32 *) (gpointer) edges->resources->data;
+  const double  *shares = (const double *) (gpointer) edges->shares->data;
+  Seconds        slowest = { 0, 0 };
 
   for (guint i = edge->first; i < edge->first + edge->n; i++)
     {
-      guint32 number = numbering_find (&sum->numbers, g_array_index (edges->resources, guint32, i));
+      guint32 number = numbering_find (&sum->numbers, resources[i]);
 
-      if (number != NUMBERING_NONE)
-        slowest =
-            MAX (slowest, seconds[number] * (own ? g_array_index (edges->shares, double, i) : 1));
+      if (number == NUMBERING_NONE)
+        continue;
+      slowest.all = MAX (slowest.all, seconds[number].all);
+      slowest.own = MAX (slowest.own, seconds[number].own * shares[i]);
     }
   return slowest;
 }
@@ -43,17 +51,16 @@ slowest_of (LoadSum *sum, const LayEdges *edges, const LayEdge *edge, const doub
 static RingHops
 describe_ring (const CollectiveLayout *plan, LoadSum *sum, const LayEdges *edges)
 {
-  g_autofree double *all = resource_seconds (plan, sum, FALSE);
-  g_autofree double *alone = resource_seconds (plan, sum, TRUE);
-  RingHops           hops = { .n_net_least = G_MAXUINT };
-  guint              n[2] = { 0 }, of_lane = 0;
-  double             least[2] = { G_MAXDOUBLE, G_MAXDOUBLE };
+  g_autofree Seconds *seconds = resource_seconds (plan, sum);
+  RingHops            hops = { .n_net_least = G_MAXUINT };
+  guint               n[2] = { 0 }, of_lane = 0;
+  double              least[2] = { G_MAXDOUBLE, G_MAXDOUBLE };
 
   for (guint i = 0; i < edges->edges->len; i++)
     {
       const LayEdge *edge = &g_array_index (edges->edges, LayEdge, i);
-      double         by_itself = edge->bytes * slowest_of (sum, edges, edge, alone, TRUE);
-      double         beside;
+      const Seconds  slowest = slowest_of (sum, edges, edge, seconds);
+      const double   by_itself = edge->bytes * slowest.own;
 
       if (i == 0 || edge[-1].lane != edge->lane)
         {
@@ -65,9 +72,8 @@ describe_ring (const CollectiveLayout *plan, LoadSum *sum, const LayEdges *edges
       if (i + 1 == edges->edges->len || edge[1].lane != edge->lane)
         hops.n_net_least = MIN (hops.n_net_least, of_lane);
       n[edge->net]++;
-      beside = slowest_of (sum, edges, edge, all, FALSE);
-      *(edge->net ? &hops.net : &hops.intra) += beside;
-      hops.intra_most = MAX (hops.intra_most, edge->net ? 0 : beside);
+      *(edge->net ? &hops.net : &hops.intra) += slowest.all;
+      hops.intra_most = MAX (hops.intra_most, edge->net ? 0 : slowest.all);
       hops.intra_most_alone = MAX (hops.intra_most_alone, edge->net ? 0 : by_itself);
       *(edge->net ? &hops.net_alone : &hops.intra_alone) += by_itself;
       least[edge->net] = MIN (least[edge->net], by_itself);
@@ -100,12 +106,12 @@ is_same_step (const LayEdge *a, const LayEdge *b)
 }
 
 /*
- * The edges from FIRST on: one step of them. Where the next one begins. ALONE and BUSY (scratch,
- * all zero): by number in SUM.
+ * The edges from FIRST on: one step of them. Where the next one begins. SECONDS and BUSY
+ * (scratch, all zero): by number in SUM.
  */
 static guint
-describe_step (LoadSum *sum, const LayEdges *edges, guint first, const double *alone, double *busy,
-               StepHop *step)
+describe_step (LoadSum *sum, const LayEdges *edges, guint first, const Seconds *seconds,
+               double *busy, StepHop *step)
 {
   const LayEdge *all = (const LayEdge *) (gpointer) edges->edges->data;
   double         fastest = G_MAXDOUBLE, slowest = 0;
@@ -121,10 +127,11 @@ describe_step (LoadSum *sum, const LayEdges *edges, guint first, const double *a
 
           if (number == NUMBERING_NONE)
             continue;
-          busy[number] += all[end].bytes * alone[number] * g_array_index (edges->shares, double, i);
+          busy[number] +=
+              all[end].bytes * seconds[number].own * g_array_index (edges->shares, double, i);
           slowest = MAX (slowest, busy[number]);
         }
-      fastest = MIN (fastest, all[end].bytes * slowest_of (sum, edges, &all[end], alone, TRUE));
+      fastest = MIN (fastest, all[end].bytes * slowest_of (sum, edges, &all[end], seconds).own);
       step->share += all[end].bytes;
     }
   step->seconds = slowest;
@@ -142,16 +149,16 @@ describe_step (LoadSum *sum, const LayEdges *edges, guint first, const double *a
 static void
 describe_steps (CollectiveLayout *plan, LoadSum *sum, const LayEdges *edges)
 {
-  g_autofree double *alone = resource_seconds (plan, sum, TRUE);
-  g_autofree double *busy = g_new0 (double, sum->entries->len);
-  g_autoptr (GArray) steps = g_array_new (FALSE, FALSE, sizeof (StepHop));
-  double             sent = 0;
+  g_autofree Seconds *seconds = resource_seconds (plan, sum);
+  g_autofree double  *busy = g_new0 (double, sum->entries->len);
+  g_autoptr (GArray)  steps = g_array_new (FALSE, FALSE, sizeof (StepHop));
+  double              sent = 0;
 
   for (guint first = 0; first < edges->edges->len;)
     {
       StepHop step;
 
-      first = describe_step (sum, edges, first, alone, busy, &step);
+      first = describe_step (sum, edges, first, seconds, busy, &step);
       g_array_append_val (steps, step);
       sent += step.share;
     }

@@ -4,8 +4,12 @@
 
 #include "collective/factors-private.h"
 
-/* Of a chain; more would change its time by less than one part in a hundred. */
-#define MAX_ITEMS 4096
+/*
+ * The most of a pipeline, and of a chain this or so many a rank: the first item passes all ranks, so
+ * more would change its time by less than one part in fifty.
+ */
+#define MAX_ITEMS      4096
+#define MAX_RANK_ITEMS 50
 
 struct _StepBuild
 {
@@ -183,9 +187,9 @@ void
 step_build_chain (StepBuild *self)
 {
   const StepSource *source = self->source;
+  const guint       most = MAX (MAX_ITEMS, MAX_RANK_ITEMS * source->n_ranks);
 
-  build_lanes (self, (guint) CLAMP (ceil (source->bytes / source->parameters->chunk), 1, MAX_ITEMS),
-               0);
+  build_lanes (self, (guint) CLAMP (ceil (source->bytes / source->parameters->chunk), 1, most), 0);
 }
 
 /* All peers side by side: the launch runs them in batches, but on channels that do not wait. */

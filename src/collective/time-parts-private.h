@@ -71,14 +71,15 @@ double   timed_chain_bound (const Timed *self, guint channels, double cap);
 
 /* ---- pipelines ------------------------------------------------------------------------------- */
 
-/* Edges that a chunk passes one after another. */
+/* Edges that a chunk passes one after another; of `pairs` two meet on a card of their receiver. */
 typedef struct
 {
-  double intra, net;
+  double intra, net, pairs;
 } Stages;
 
 guint  timed_tree_levels (const Timed *self); /* of the trees between nodes */
-double timed_tree_stages (const Timed *self); /* their edges, up and down */
+Stages timed_tree_stages (const Timed *self); /* their edges, up and down; none inside nodes */
+double timed_pair_pace (const Timed *self, double cap); /* of one of `pairs`; s per byte of S */
 double timed_tree_chunk (const Timed *self, guint channels);
 double timed_pipeline_fill (const Timed *self, Stages stages, guint channels, double cap);
 /* The same where all members of a node send to a head at once. */

@@ -16,13 +16,28 @@ timed_tree_levels (const Timed *self)
   return self->graph->n_nodes > 1 ? g_bit_storage (self->graph->n_nodes - 1) : 0;
 }
 
-double
+/*
+ * The longest way to the root is by the powers of two: 1, 2, 4, ... and from the last one to 0. All
+ * of them but 1 have two children; the last one, if nothing comes after the node behind it, has
+ * one.
+ */
+Stages
 timed_tree_stages (const Timed *self)
 {
-  double levels = 2 * timed_tree_levels (self);
+  const guint nodes = self->graph->n_nodes, levels = timed_tree_levels (self);
+  guint       pairs = MAX (levels, 1) - 1;
 
-  /* above the leaves two children share a card */
-  return self->graph->n_nodes >= 4 ? 2 * levels - 2 : levels;
+  if (levels > 1 && nodes == (1U << (levels - 1)) + 1)
+    pairs--;
+  return (Stages){ .net = 2.0 * (levels - pairs), .pairs = 2.0 * pairs };
+}
+
+/* Two edges share a card, but each has channels of its own. */
+double
+timed_pair_pace (const Timed *self, double cap)
+{
+  return MAX (2 * self->layout->ring.net_alone * timed_wire_scale (self->protocol),
+              cap > 0 ? 1 / cap : 0);
 }
 
 /*
@@ -49,6 +64,7 @@ fill_of (const Timed *self, Stages stages, const RingPace *alone, double pace, g
 
   return MAX (chunk
                       * (stages.intra * alone->intra + stages.net * alone->net
+                         + stages.pairs * timed_pair_pace (self, cap)
                          + (n - 1) * MAX (pace, MAX (alone->intra, alone->net)))
                   - self->bytes * all.slowest,
               0);
@@ -64,7 +80,7 @@ timed_pipeline_fill (const Timed *self, Stages stages, guint channels, double ca
 {
   RingPace alone = timed_ring_pace_alone (self, cap);
   double   n = self->bytes / MAX (timed_tree_chunk (self, channels), 1);
-  double   at_work = MIN (n / MAX (stages.intra + stages.net, 1), 1);
+  double   at_work = MIN (n / MAX (stages.intra + stages.net + 2 * stages.pairs, 1), 1);
   double   scale = timed_wire_scale (self->protocol);
   double   pace = MAX (self->layout->intra_seconds_per_byte * at_work * scale,
                        self->layout->net_seconds_per_byte * scale);

@@ -25,7 +25,12 @@ static const Bound bounds[] = {
   { "zeropp", "18B on 64 GPUs", "peak_allocated_gib", 0.08 },
   { "zeropp", "18B on 64 GPUs", "peak_reserved_gib", 0.35 },
   { "zeropp", "18B, ", "hardware_tflops_per_gpu", 0.05 },
-  { "zeropp", "", "hardware_tflops_per_gpu", 0.26 },
+  { "zeropp", "49B, 1K tokens a GPU, ZeRO-3", "hardware_tflops_per_gpu", 0.16 },
+  { "zeropp", "91B, 1K tokens a GPU, ZeRO-3", "hardware_tflops_per_gpu", 0.12 },
+  { "zeropp", "49B, 2K tokens a GPU, ZeRO-3", "hardware_tflops_per_gpu", 0.17 },
+  { "zeropp", "91B, 2K tokens a GPU, ZeRO-3", "hardware_tflops_per_gpu", 0.19 },
+  { "zeropp", "138B, ", "hardware_tflops_per_gpu", 0.16 },
+  { "zeropp", "", "hardware_tflops_per_gpu", 0.23 },
   { "mics", "", "hardware_tflops_per_gpu", 0 }, /* of wide bands */
 };
 
@@ -39,6 +44,30 @@ bound_of (const char *figures, const FigureRow *row)
         && g_str_has_prefix (row->row, bounds[i].row))
       return bounds[i].bound;
   ck_abort_msg ("%s, %s, %s has no bound", figures, row->row, row->metric);
+}
+
+/*
+ * What a row is known to: the bars of DeepSpeed's blog carry whole TFLOP/s, "22" is 21.5 to 22.5.
+ * How the runs of 49 to 138B were shaped is not published.
+ */
+static double
+half_unit_of (const char *figures, const FigureRow *row)
+{
+  gboolean bar =
+      strcmp (figures, "zeropp") == 0 && strcmp (row->metric, "hardware_tflops_per_gpu") == 0;
+
+  return bar ? 0.5 : 0;
+}
+
+/* How far a prediction is from the nearest value that ROW may stand for. */
+static double
+error_of (const char *figures, const FigureRow *row)
+{
+  double half = half_unit_of (figures, row);
+  double least = row->published - half, most = row->published + half;
+  double nearest = CLAMP (row->published, row->low, row->high);
+
+  return nearest / CLAMP (nearest, least, most) - 1;
 }
 
 START_TEST (test_figures)
@@ -56,8 +85,9 @@ START_TEST (test_figures)
       ck_assert_msg (row->n_used > 0, "%s: no prediction", row->row);
       fprintf (stderr, "%-40s %-24s published %8.3f predicted %8.3f error %+5.1f %%\n", row->row,
                row->metric, row->published, row->low, 100 * row->error);
-      ck_assert_msg (fabs (row->error) <= bound_of (figures->name, row), "%s, %s: %+.1f %%",
-                     row->row, row->metric, 100 * row->error);
+      ck_assert_msg (fabs (error_of (figures->name, row)) <= bound_of (figures->name, row),
+                     "%s, %s: %+.1f %%", row->row, row->metric,
+                     100 * error_of (figures->name, row));
     }
 }
 END_TEST
