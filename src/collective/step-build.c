@@ -5,8 +5,8 @@
 #include "collective/factors-private.h"
 
 /*
- * The most of a pipeline, and of a chain this or so many a rank: the first item passes all ranks, so
- * more would change its time by less than one part in fifty.
+ * Items of a pipeline at most; of a chain this or so many a rank. The first item passes all ranks,
+ * so more would change its time by less than one part in fifty.
  */
 #define MAX_ITEMS      4096
 #define MAX_RANK_ITEMS 50
