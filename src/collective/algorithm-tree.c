@@ -85,7 +85,9 @@ pipeline_fill (const Timed *self, guint channels, double cap)
 static double
 fill (const Timed *self, guint channels, double cap)
 {
-  return self->protocol == PROTOCOL_SIMPLE ? pipeline_fill (self, channels, cap) : 0;
+  if (self->protocol == PROTOCOL_SIMPLE)
+    return pipeline_fill (self, channels, cap);
+  return timed_line_fill (self, timed_tree_stages (self), channels);
 }
 
 static double

@@ -54,6 +54,47 @@ timed_tree_chunk (const Timed *self, guint channels)
   return self->bytes / CLAMP (ceil (self->bytes / LINES), LEAST_LINES, MOST_LINES);
 }
 
+/*
+ * Bytes of S that the proxies send at once under LL and LL128, a slot of each channel's buffer: 8
+ * lines of 16 bytes, half of them data, for each of 512 threads; 120 times 8 bytes, 15 of 16 data,
+ * for each of 640, in trees halved while a channel has few of them for the levels to work on
+ * (NVIDIA/nccl, src/include/device.h; src/enqueue.cc, calcCollChunking).
+ */
+static double
+line_message (const Timed *self, guint channels)
+{
+  const CollectiveGraph *graph = self->graph;
+  const double           each = self->bytes / channels;
+  const double           per_node = (double) graph->n_ranks / graph->n_nodes;
+  const double           steps = 1 + (g_bit_storage (graph->n_nodes) - 1) + 0.1 * per_node;
+  double                 message = 512 * 8 * 16 / 2;
+
+  if (self->protocol == PROTOCOL_LL128)
+    {
+      message = 640 * 120 * 8 * 15 / 16.;
+      while (floor (each / message) < steps * 64 / per_node && message > (128 << 10))
+        message /= 2;
+      while (floor (each / message) < steps * 16 / per_node && message > (32 << 10))
+        message /= 2;
+    }
+  return channels * MIN (message, each);
+}
+
+/*
+ * Inside nodes lines are passed on one by one. Between them a proxy sends nothing of a message
+ * before it is whole: under LL it reads every line's flag, under LL128 it waits for the kernel's
+ * post (NVIDIA/nccl, src/transport/net.cc, sendProxyProgress). So the first message takes an edge's
+ * time on every stage, where the slowest link's time has only that link's edges.
+ */
+double
+timed_line_fill (const Timed *self, double stages, guint channels)
+{
+  const RingPace alone = timed_ring_pace_alone (self, 0);
+  const RingPace all = timed_ring_pace (self, 0);
+
+  return line_message (self, channels) * MAX (stages * alone.net - all.slowest, 0);
+}
+
 /* The STAGES one after another for the first chunk; PACE and ALONE for each of the others. */
 static double
 fill_of (const Timed *self, Stages stages, const RingPace *alone, double pace, guint channels,

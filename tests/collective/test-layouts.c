@@ -294,6 +294,63 @@ START_TEST (test_near_cards)
 END_TEST
 
 /*
+ * Trees under LL and LL128 hand the network whole messages (NVIDIA/nccl src/transport/net.cc). The
+ * first takes the card on every stage, 4 levels less 2, of which the slowest link's time has 4 (on
+ * two nodes both). 8 channels; each tree has half of the data, a card a quarter of that. LL: 32 KiB
+ * a channel at most, two bytes on the wire each. LL128: 576 000 bytes, halved while there are too
+ * few (src/enqueue.cc); by hand for 4 nodes of 4, 3.4 steps: 1 MiB is none of them, below 54, then
+ * 7 of 18 000, where 32 KiB are reached; 8 MiB are 14 of 72 000, above 13.6. 64 nodes of 4, 7.4
+ * steps: 8 MiB are 58 of 18 000. Within nodes lines are passed on one by one: nothing there.
+ */
+START_TEST (test_line_fill)
+{
+  static const struct
+  {
+    guint              nodes;
+    CollectiveProtocol protocol;
+    double             bytes, message, stages, wire;
+  } cases[] = {
+    { 1, PROTOCOL_LL, 128 << 10, 16 << 10, 0, 2 },
+    { 2, PROTOCOL_LL, 128 << 10, 16 << 10, 0, 2 },
+    { 4, PROTOCOL_LL, 128 << 10, 16 << 10, 2, 2 },
+    { 4, PROTOCOL_LL, 1 << 20, 32 << 10, 2, 2 },
+    { 64, PROTOCOL_LL, 4 << 20, 32 << 10, 18, 2 },
+    { 4, PROTOCOL_LL128, 1 << 20, 18000, 2, 1 / 0.92 },
+    { 4, PROTOCOL_LL128, 8 << 20, 72000, 2, 1 / 0.92 },
+    { 64, PROTOCOL_LL128, 8 << 20, 18000, 18, 1 / 0.92 },
+  };
+  CollectiveOptions      options = collective_default_options;
+  Fixture                fixture;
+  g_autoptr (Cluster)    cluster = NULL;
+  const ClusterResource *card;
+  CollectiveCost         least, cost;
+  double                 wait = 0;
+
+  fixture_init (&fixture, NULL, cases[_i].nodes);
+  fixture.options.gpus_per_node = 4;
+  fixture.options.gpu = g_strdup ("h100-sxm-64");
+  fixture.options.intra = g_strdup ("nvlink4-mesh");
+  fixture.options.nics = 4;
+  fixture.options.nic = g_strdup ("ib-ndr-200");
+  cluster = fixture_cluster (&fixture);
+  options.algorithm = ALGORITHM_TREE;
+  options.protocol = cases[_i].protocol;
+  least = cost_of (cluster, COLLECTIVE_ALL_REDUCE, 1e-3, &options);
+  cost = cost_of (cluster, COLLECTIVE_ALL_REDUCE, cases[_i].bytes, &options);
+  if (cases[_i].nodes > 1)
+    {
+      ck_assert_uint_eq (cost.channels, 8);
+      card = cluster_resource (cluster, cluster_node_resource (cluster, 0, RESOURCE_NIC_TX, 0));
+      wait = cases[_i].stages * cases[_i].wire * 8 * cases[_i].message / 2 / 4
+             / (card->capacity * card->efficiency);
+    }
+  ck_assert_double_eq_tol (cost.latency - least.latency, wait, 1e-9);
+  g_clear_pointer (&cluster, cluster_free);
+  fixture_clear (&fixture);
+}
+END_TEST
+
+/*
  * NCCL's own estimate of what it chooses, us: the formulas of its tuning.cc worked in a program of
  * their own (not this code; Intel's `post`), and by hand for CollNet on 2 x 8 H100, 8 channels of
  * 45 GB/s: direct 2 (3.7 + 7 x 0.4) + 31 us and S / (0.85 / 2 x 360 GB/s), chain 2 x 7 x 2.8 + 30
@@ -501,6 +558,7 @@ layouts_suite (void)
   tcase_add_loop_test (choice, test_choice, 0, 7);
   tcase_add_loop_test (choice, test_estimate, 0, 13);
   tcase_add_loop_test (choice, test_near_cards, 0, 7);
+  tcase_add_loop_test (choice, test_line_fill, 0, 8);
   tcase_add_test (choice, test_forced);
   tcase_add_test (choice, test_channels_follow_size);
   tcase_add_test (choice, test_one_process);
