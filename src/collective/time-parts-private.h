@@ -82,7 +82,7 @@ Stages timed_tree_stages (const Timed *self); /* their edges, up and down; none 
 double timed_pair_pace (const Timed *self, double cap); /* of one of `pairs`; s per byte of S */
 double timed_tree_chunk (const Timed *self, guint channels);
 double timed_pipeline_fill (const Timed *self, Stages stages, guint channels, double cap);
-double timed_line_fill (const Timed *self, double stages, guint channels); /* LL and LL128 */
+double timed_line_fill (const Timed *self, Stages stages, guint channels); /* LL and LL128 */
 /* The same where all members of a node send to a head at once. */
 double timed_direct_fill (const Timed *self, Stages stages, guint channels, double cap);
 double timed_pipeline_bound (const Timed *self, double hops, double cap);

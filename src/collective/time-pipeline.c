@@ -87,12 +87,13 @@ line_message (const Timed *self, guint channels)
  * time on every stage, where the slowest link's time has only that link's edges.
  */
 double
-timed_line_fill (const Timed *self, double stages, guint channels)
+timed_line_fill (const Timed *self, Stages stages, guint channels)
 {
   const RingPace alone = timed_ring_pace_alone (self, 0);
   const RingPace all = timed_ring_pace (self, 0);
 
-  return line_message (self, channels) * MAX (stages * alone.net - all.slowest, 0);
+  return line_message (self, channels)
+         * MAX (stages.net * alone.net + stages.pairs * timed_pair_pace (self, 0) - all.slowest, 0);
 }
 
 /* The STAGES one after another for the first chunk; PACE and ALONE for each of the others. */
