@@ -11,6 +11,7 @@
 #define REGION(member) G_STRUCT_OFFSET (TunerRegion, member)
 #define LEAST_CORNERS  3
 #define ON_BORDER      1e-9 /* doublings */
+#define MOST_BYTES (G_GUINT64_CONSTANT (1) << 50)
 #define MOST_RANKS     (1 << 24)
 #define CORNERS_HINT   "bytes:ranks of each corner in turn: \"0:16 196608:16 196608:1024\""
 
@@ -88,7 +89,7 @@ parse_corner (const char *text, TunerCorner *corner)
   if (*end != ':' || !g_ascii_isdigit (end[1]))
     return FALSE;
   ranks = g_ascii_strtoull (end + 1, &end, 10);
-  if (*end != '\0' || ranks == 0 || ranks > MOST_RANKS)
+  if (*end != '\0' || bytes > MOST_BYTES || ranks == 0 || ranks > MOST_RANKS)
     return FALSE;
   *corner = (TunerCorner){ log2 ((double) MAX (bytes, 1)), log2 ((double) ranks) };
   return TRUE;
@@ -126,6 +127,9 @@ tuner_check (gpointer profile, const ConfigNode *root, DiagList *diags)
   if (self->since != NULL && !version_is_valid (self->since))
     diag_error (diags, config_node_mark (config_node_get (root, "since")),
                 "numbers and dots, such as \"2.19\"", "'%s' is no version", self->since);
+  if (self->regions == NULL || self->regions->len == 0)
+    diag_error (diags, config_node_mark (root), "a list of 'regions': docs/hardware.md",
+                "a tuner without regions");
   for (guint i = 0; self->regions != NULL && i < self->regions->len; i++)
     {
       TunerRegion *region = &g_array_index (self->regions, TunerRegion, i);
@@ -154,7 +158,7 @@ profile_set_tuners (ProfileSet *self, DiagList *diags)
 
   for (guint i = 0; ids[i] != NULL; i++)
     {
-      gpointer one = profile_set_get (self, &tuner_profile_kind, ids[i], NULL, diags);
+      TunerProfile *one = profile_set_get (self, &tuner_profile_kind, ids[i], NULL, diags);
 
       ok = ok && one != NULL;
       if (one != NULL)

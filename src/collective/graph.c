@@ -264,7 +264,8 @@ search_one (CollectiveGraph *self, const Cluster *cluster, const Members *member
   self->staged = self->nic != NULL && !self->hosts && is_staged (cluster, members, node);
   self->ll128 = self->hop == HOP_NVLINK && self->generation->ll128 && !self->staged
                 && (self->nic == NULL
-                    || (self->generation->ll128_net && is_near (self, cluster, members, node)));
+                    || ((self->generation->ll128_net || self->tuner != NULL)
+                        && is_near (self, cluster, members, node)));
   if (self->timed_calls)
     self->issue = cluster_node_profile (cluster, node->node)->issue_collective.value;
   if (self->nic == NULL)

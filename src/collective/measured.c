@@ -93,6 +93,13 @@ binds_network (const Fit *fit, const CollectiveCost *cost)
          && resource_kind_is_network (cluster_resource (fit->cluster, cost->binding)->kind);
 }
 
+/* B/s of all cards of the first node. */
+static double
+line_rate (const Cluster *cluster)
+{
+  return cluster_nic_profile (cluster, 0)->bandwidth.value * cluster_nics_of_node (cluster, 0);
+}
+
 /* Something else takes longer than was measured: COST, with cards at their line rate. */
 static void
 report_other_bound (const Fit *fit, const CollectiveCost *cost, const char *what,
@@ -102,6 +109,7 @@ report_other_bound (const Fit *fit, const CollectiveCost *cost, const char *what
   g_autofree char *most = quantity_format (QUANTITY_BANDWIDTH, bus, 4);
   g_autofree char *latency = quantity_format (QUANTITY_TIME, cost->latency, 4);
   g_autofree char *time = quantity_format (QUANTITY_TIME, fit->seconds, 4);
+  g_autofree char *sum = quantity_format (QUANTITY_BANDWIDTH, line_rate (fit->cluster), 4);
   g_autofree char *binding = NULL;
 
   if (cost->latency >= fit->seconds)
@@ -114,8 +122,8 @@ report_other_bound (const Fit *fit, const CollectiveCost *cost, const char *what
   if (cost->binding != G_MAXUINT32)
     binding = cluster_resource_name (fit->cluster, cost->binding);
   diag_error (diags, mark, "bus bandwidth as nccl-tests prints it, over all GPUs of the job",
-              "'measured': no network does %s: %s holds it at %s", what,
-              binding != NULL ? binding : "what its channels carry", most);
+              "'measured': no network does %s: %s holds it at %s, where the cards of a node sum to %s",
+              what, binding != NULL ? binding : "what its channels carry", most, sum);
 }
 
 /* Cards at their line rate, COST, hold it up. */
@@ -123,11 +131,9 @@ static void
 report_above (const Fit *fit, const CollectiveCost *cost, const char *what, const SourceMark *mark,
               DiagList *diags)
 {
-  const LinkProfile *nic = cluster_nic_profile (fit->cluster, 0);
-  const double       line = nic->bandwidth.value * cluster_nics_of_node (fit->cluster, 0);
-  const double       bus = fit->measured->bus * fit->seconds / cost->time;
-  g_autofree char   *sum = quantity_format (QUANTITY_BANDWIDTH, line, 4);
-  g_autofree char   *most = quantity_format (QUANTITY_BANDWIDTH, bus, 4);
+  const double     bus = fit->measured->bus * fit->seconds / cost->time;
+  g_autofree char *sum = quantity_format (QUANTITY_BANDWIDTH, line_rate (fit->cluster), 4);
+  g_autofree char *most = quantity_format (QUANTITY_BANDWIDTH, bus, 4);
 
   diag_error (
       diags, mark, "bus bandwidth as nccl-tests prints it, over all GPUs of the job",
