@@ -14,6 +14,14 @@ typedef enum
   FIT_SWITCH = 1 << 2,  /* links inside nodes that are switches */
 } FitLinks;
 
+/* What is known of a figure that no profile states. */
+typedef enum
+{
+  KNOWN_SEARCH, /* what the library's search takes links to carry */
+  KNOWN_TABLE,  /* the library's own table */
+  KNOWN_START,  /* nothing comes on top of the kernel's start, which is what a distance is of */
+} Known;
+
 /*
  * Where both a hop's time and the link's `latency` add up to a step, they cannot be told apart:
  * `latency` stays. So do the rates of channels under Simple and of pairs: few runs are bound by
@@ -26,29 +34,29 @@ static const struct
   guint         links; /* FitLinks */
   MinimiseRange range;
   gboolean      per_link; /* one value a link, not a family */
-  gboolean      from_table;
+  Known         known;
 } parameters[] = {
-  { "staged_rate", FIT_NETWORK, { 1e8, 2e11, TRUE }, FALSE, TRUE },
-  { "efficiency", FIT_INTRA | FIT_NETWORK, { 0.3, 1, FALSE }, TRUE, FALSE },
-  { "ll_rate", FIT_INTRA | FIT_NETWORK, { 1e8, 2e11, TRUE }, FALSE, TRUE },
-  { "ll128_rate", FIT_INTRA | FIT_NETWORK, { 1e8, 2e11, TRUE }, FALSE, TRUE },
-  { "post_ll", FIT_NETWORK, { 1e-7, 1e-4, TRUE }, FALSE, TRUE },
-  { "post_ll128", FIT_NETWORK, { 1e-7, 1e-4, TRUE }, FALSE, TRUE },
-  { "hop_ll", FIT_INTRA | FIT_NETWORK, { 1e-7, 1e-3, TRUE }, FALSE, TRUE },
-  { "hop_ll128", FIT_INTRA | FIT_NETWORK, { 1e-7, 1e-3, TRUE }, FALSE, TRUE },
-  { "hop_simple", FIT_INTRA | FIT_NETWORK, { 1e-7, 1e-3, TRUE }, FALSE, TRUE },
-  { "sharp_efficiency", FIT_NETWORK, { 0.1, 1, FALSE }, FALSE, TRUE },
-  { "peer_latency", FIT_NETWORK, { 1e-7, 1e-4, TRUE }, FALSE, TRUE },
-  { "nvls_latency", FIT_SWITCH | FIT_NETWORK, { 1e-6, 1e-3, TRUE }, FALSE, TRUE },
-  { "nvls_efficiency", FIT_SWITCH, { 0.3, 2, FALSE }, FALSE, TRUE },
-  { "launch", FIT_INTRA, { 1e-7, 1e-4, TRUE }, FALSE, TRUE },
+  { "staged_rate", FIT_NETWORK, { 1e8, 2e11, TRUE }, FALSE, KNOWN_TABLE },
+  { "efficiency", FIT_INTRA | FIT_NETWORK, { 0.3, 1, FALSE }, TRUE, KNOWN_SEARCH },
+  { "ll_rate", FIT_INTRA | FIT_NETWORK, { 1e8, 2e11, TRUE }, FALSE, KNOWN_TABLE },
+  { "ll128_rate", FIT_INTRA | FIT_NETWORK, { 1e8, 2e11, TRUE }, FALSE, KNOWN_TABLE },
+  { "post_ll", FIT_NETWORK, { 1e-7, 1e-4, TRUE }, FALSE, KNOWN_TABLE },
+  { "post_ll128", FIT_NETWORK, { 1e-7, 1e-4, TRUE }, FALSE, KNOWN_TABLE },
+  { "hop_ll", FIT_INTRA | FIT_NETWORK, { 1e-7, 1e-3, TRUE }, FALSE, KNOWN_TABLE },
+  { "hop_ll128", FIT_INTRA | FIT_NETWORK, { 1e-7, 1e-3, TRUE }, FALSE, KNOWN_TABLE },
+  { "hop_simple", FIT_INTRA | FIT_NETWORK, { 1e-7, 1e-3, TRUE }, FALSE, KNOWN_TABLE },
+  { "sharp_efficiency", FIT_NETWORK, { 0.1, 1, FALSE }, FALSE, KNOWN_TABLE },
+  { "peer_latency", FIT_NETWORK, { 1e-7, 1e-4, TRUE }, FALSE, KNOWN_TABLE },
+  { "nvls_latency", FIT_SWITCH | FIT_NETWORK, { 1e-6, 1e-3, TRUE }, FALSE, KNOWN_TABLE },
+  { "nvls_efficiency", FIT_SWITCH, { 0.3, 2, FALSE }, FALSE, KNOWN_TABLE },
+  { "launch", FIT_INTRA, { 1e-7, 1e-4, TRUE }, FALSE, KNOWN_START },
 };
 
 static const MinimiseEffort effort = { .grid = 13, .sections = 6, .rounds = 4, .tolerance = 1e-3 };
 
-#define MAX_TURNS    3     /* of all families */
-#define PRIOR_STATED 0.02  /* misfit that leaving a stated figure by a factor of e is worth ... */
-#define PRIOR_TABLE  0.002 /* ... and one that only the library's tables have */
+#define MAX_TURNS    3    /* of all families */
+#define PRIOR_STATED 0.02 /* misfit that leaving a stated figure by a factor of e is worth ... */
+#define PRIOR_TABLE  0.01 /* ... and one that only the library's tables have */
 
 typedef struct
 {
@@ -110,7 +118,7 @@ forget_fits (Fit *fit, const LinkFamily *family)
 
       for (guint p = 0; p < G_N_ELEMENTS (parameters); p++)
         profile_set_override (fit->profiles, "link", link_at (family, l), parameters[p].key,
-                              parameters[p].from_table ? 0 : searched);
+                              parameters[p].known == KNOWN_SEARCH ? searched : 0);
       collective_predictor_forget (fit->predictor, link_at (family, l));
     }
 }
@@ -142,7 +150,7 @@ add_variable (Fit *fit, LinkFamily *family, guint p, const char *link)
   const LinkProfile   *profile =
       profile_set_link (fit->profiles, link != NULL ? link : link_at (family, 0), NULL, diags);
   const Cluster *cluster = cluster_of (fit, family);
-  double         known;
+  double         known, beside = 0;
 
   fitted.before = fitted.after =
       own_value (fit, link != NULL ? link : link_at (family, 0), fitted.key, &fitted.kind);
@@ -154,6 +162,9 @@ add_variable (Fit *fit, LinkFamily *family, guint p, const char *link)
               : collective_stock_figure (cluster_library (cluster, NULL), profile,
                                          cluster_gpu_profile (cluster, 0), fitted.key);
   g_array_append_val (family->known, known);
+  if (parameters[p].known == KNOWN_START)
+    beside = cluster_gpu_profile (cluster, 0)->kernel_latency.value;
+  g_array_append_val (family->beside, beside);
 }
 
 static void
@@ -241,11 +252,12 @@ distance (const LinkFamily *family, const double *x)
 
   for (guint i = 0; i < family->result->figures->len; i++)
     {
-      double known = g_array_index (family->known, double, i);
+      double beside = g_array_index (family->beside, double, i);
+      double known = g_array_index (family->known, double, i) + beside;
 
-      if (known > 0 && x[i] > 0)
+      if (known > 0 && x[i] + beside > 0)
         sum += (figure_at (family, i)->before > 0 ? PRIOR_STATED : PRIOR_TABLE)
-               * fabs (log (x[i] / known));
+               * fabs (log ((x[i] + beside) / known));
     }
   return sum;
 }

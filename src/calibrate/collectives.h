@@ -5,7 +5,7 @@
  *
  * A family's figures minimise the mean of |log (predicted / measured)| over the healthy rows in
  * which one of its links takes part. Families that meet in rows are fitted in turn until nothing is
- * gained. The figures that are fitted, and their bounds, are the table in calibrate-collectives.c.
+ * gained. The figures that are fitted, and their bounds, are the table in collectives.c.
  */
 #pragma once
 

@@ -14,6 +14,7 @@ typedef struct
   GArray       *values; /* double */
   GArray       *own;    /* double: each link's own value of each variable, link by link */
   GArray       *known;  /* double: what a variable is without the fit; 0 = nobody says */
+  GArray       *beside; /* double: what is always added to a variable: its distance is the sum's */
 } LinkFamily;
 
 /*

@@ -25,6 +25,7 @@ link_family_free (gpointer data)
   g_array_unref (self->values);
   g_array_unref (self->own);
   g_array_unref (self->known);
+  g_array_unref (self->beside);
   g_free (self);
 }
 
@@ -51,6 +52,7 @@ add_family (GPtrArray *families, const char *name)
   self->values = g_array_new (FALSE, FALSE, sizeof (double));
   self->own = g_array_new (FALSE, FALSE, sizeof (double));
   self->known = g_array_new (FALSE, FALSE, sizeof (double));
+  self->beside = g_array_new (FALSE, FALSE, sizeof (double));
   self->result = g_new0 (FittedFamily, 1);
   self->result->name = g_strdup (name);
   self->result->links = g_ptr_array_new_with_free_func (g_free);
