@@ -66,6 +66,23 @@ carried (const Timed *self)
   return 2;
 }
 
+/*
+ * Under LL128 a thread block that works for two children copies less than one of a ring: the most
+ * that NCCL takes a channel of either for (src/graph/tuning.cc, perChMaxTreeLL128Bws over
+ * perChMaxRingLL128Bws).
+ */
+static double
+rate_cap (const Timed *self, guint channels)
+{
+  const LibraryGeneration *generation = self->graph->generation;
+  const guint              n = collective_graph_case (self->graph);
+  const double             cap = timed_channel_cap (self, channels);
+
+  if (self->protocol != PROTOCOL_LL128 || generation->ring_ll128[n] <= 0)
+    return cap;
+  return cap * MIN (generation->tree_ll128[n] / generation->ring_ll128[n], 1);
+}
+
 static double
 latency (const Timed *self, guint channels, double cap)
 {
@@ -115,7 +132,7 @@ const Algorithm algorithm_tree = { .id = ALGORITHM_TREE,
                                    .edges = EDGES_ARE_RINGS,
                                    .channels = timed_channels,
                                    .carried = carried,
-                                   .rate_cap = timed_channel_cap,
+                                   .rate_cap = rate_cap,
                                    .latency = latency,
                                    .fill = fill,
                                    .bound = bound,
