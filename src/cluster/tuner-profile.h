@@ -54,6 +54,6 @@ GPtrArray *profile_set_tuners (ProfileSet *self, DiagList *diags);
 const TunerProfile *tuner_profile_find (const GPtrArray *tuners, const GpuProfile *gpu,
                                         const LinkProfile *nic, const char *version);
 
-/* Whether a collective of KIND and BYTES over N_RANKS on N_NODES lies in REGION or on its border. */
+/* Whether KIND of BYTES over N_RANKS on N_NODES lies in REGION or on its border. */
 gboolean tuner_region_holds (const TunerRegion *region, CollectiveKind kind, double bytes,
                              guint n_ranks, guint n_nodes);

@@ -139,8 +139,8 @@ port (const Timed *self)
 /*
  * While the first chunks are on their way only one of the stages works at a time, the switches' two
  * and the levels of the trees between them: what is in flight then takes the sum of the stages'
- * times, of which the slowest is in the bandwidth term already. CAP limits what the heads reduce and
- * hand out, not what goes between nodes.
+ * times, of which the slowest is in the bandwidth term already. CAP limits what the heads reduce
+ * and hand out, not what goes between nodes.
  */
 static double
 fill_of (const Timed *self, Stages stages, double cap)

@@ -108,7 +108,9 @@ collective_config_check_wishes (const CollectiveConfig *self, const Cluster *clu
 {
   const CollectiveOptions options = collective_config_options (self);
   g_autofree char        *reason = collective_options_refusal (&options, cluster);
-  const char             *key = self->collnet_refused ? "collnet_refused" : "nvls";
+  const char             *key = self->collnet_refused          ? "collnet_refused"
+                                : self->sharp || self->collnet ? "sharp"
+                                                               : "nvls";
 
   if (reason == NULL)
     return TRUE;

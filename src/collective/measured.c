@@ -122,8 +122,8 @@ report_other_bound (const Fit *fit, const CollectiveCost *cost, const char *what
   if (cost->binding != G_MAXUINT32)
     binding = cluster_resource_name (fit->cluster, cost->binding);
   diag_error (diags, mark, "bus bandwidth as nccl-tests prints it, over all GPUs of the job",
-              "'measured': no network does %s: %s holds it at %s, where the cards of a node sum to %s",
-              what, binding != NULL ? binding : "what its channels carry", most, sum);
+              "'measured': no network does %s: %s holds it at %s, a node's cards sum to %s", what,
+              binding != NULL ? binding : "what its channels carry", most, sum);
 }
 
 /* Cards at their line rate, COST, hold it up. */

@@ -7,6 +7,7 @@ node_has_multicast (const Cluster *cluster, guint node, const LibraryProfile *li
   const GpuProfile *gpu = cluster_gpu_profile (cluster, cluster_first_gpu (cluster, node));
 
   return cluster_intra_profile (cluster, node)->kind == LINK_SWITCH
+         && cluster_gpus_of_node (cluster, node) > 2 /* NCCL's NVLS has no use for fewer */
          && library_profile_generation (library, gpu)->nvls_channels > 0;
 }
 
@@ -20,6 +21,24 @@ find_without_multicast (const Cluster *cluster, const LibraryProfile *library)
     if (!node_has_multicast (cluster, node, library))
       return node;
   return cluster_n_nodes (cluster);
+}
+
+/* NULL, or why SHARP cannot run on CLUSTER: a network whose switches are not known to reduce. */
+static char *
+refuse_sharp (const Cluster *cluster)
+{
+  const guint n = cluster_is_uniform (cluster) ? 1 : cluster_n_nodes (cluster);
+
+  for (guint node = 0; node < n && cluster_n_nodes (cluster) > 1; node++)
+    {
+      const LinkProfile *nic = cluster_nic_profile (cluster, node);
+
+      if (nic != NULL && nic->sharp_efficiency.value <= 0)
+        return g_strdup_printf ("'sharp' is asked for, but the switches of '%s' do not reduce: its "
+                                "profile has no 'sharp_efficiency'",
+                                nic->id);
+    }
+  return NULL;
 }
 
 static const char *
@@ -48,6 +67,13 @@ collective_options_refusal (const CollectiveOptions *self, const Cluster *cluste
                      "in vain)");
   if (why != NULL)
     return g_strdup_printf ("'%s' %s", COLLECTIVE_ALGORITHM_NAMES[self->algorithm], why);
+  if (cluster != NULL && self->sharp)
+    {
+      char *refusal = refuse_sharp (cluster);
+
+      if (refusal != NULL)
+        return refusal;
+    }
   if (self->nvls != NVLS_ON || cluster == NULL)
     return NULL;
   node = find_without_multicast (cluster, cluster_library (cluster, self->library));

@@ -148,10 +148,11 @@ START_TEST (test_forced)
 }
 END_TEST
 
-#define REGION(corners)                                                                                  \
-  "title: made up\ngpus: a\nnics: b\nsince: \"2.19\"\nsource: made up\nconfidence: estimate\nregions:\n" \
-  "  - { collective: all_gather, ranks_per_node: 8, algorithm: ring, protocol: ll,\n"                    \
-  "      corners: \"" corners "\" }\n"
+#define HEAD \
+  "title: made up\ngpus: a\nnics: b\nsince: \"2.19\"\nsource: made up\nconfidence: estimate\n"
+#define REGION(corners)                                                                \
+  HEAD "regions:\n  - { collective: all_gather, ranks_per_node: 8, algorithm: ring,\n" \
+       "      protocol: ll, corners: \"" corners "\" }\n"
 
 /* A profile with a mistake is named, and no cluster is built. */
 START_TEST (test_mistakes)
@@ -161,6 +162,9 @@ START_TEST (test_mistakes)
     { REGION ("0:16 1024:16 x:3"), "'x:3' of 'corners' is no corner" },
     { REGION ("0:16 1024:0 5:3"), "'1024:0' of 'corners' is no corner" },
     { REGION ("0:16 1024 5:3"), "'1024' of 'corners' is no corner" },
+    { REGION ("0:16 1024:16 99999999999999999999:3"),
+      "'99999999999999999999:3' of 'corners' is no corner" },
+    { HEAD, "a tuner without regions" },
     { REGION ("0:16 1024:16 5:3") "colour: red\n", "unknown key 'colour' in a tuner profile" },
   };
 

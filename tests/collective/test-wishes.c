@@ -349,6 +349,12 @@ START_TEST (test_refusals)
   assert_refused (&options, NULL,
                   "'collnet_chain' is asked for, but the switches refuse to reduce");
   options.sharp = TRUE;
+  options.collnet_refused = FALSE;
+  assert_refused (&options, "dgx-h100", NULL);
+  assert_refused (&options, "a3-high",
+                  "'sharp' is asked for, but the switches of 'tcpx-200' do not reduce: its profile "
+                  "has no 'sharp_efficiency'");
+  options.collnet_refused = TRUE;
   assert_refused (&options, NULL,
                   "the switches cannot both reduce ('sharp') and refuse to ('collnet' asked for in "
                   "vain)");

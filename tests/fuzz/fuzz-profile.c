@@ -1,7 +1,7 @@
 /*
  * Hardware profiles: an input is the kind (a line "gpu", "link", "node", "cluster", "framework",
- * "library" or "tuner"), its YAML and, after a line "%%", the measured products of a GPU. The profile loads
- * or is diagnosed; a cluster is built with it, and a small model trains on it.
+ * "library" or "tuner"), its YAML and, after a line "%%", the measured products of a GPU. The
+ * profile loads or is diagnosed; a cluster is built with it, and a small model trains on it.
  */
 #include <string.h>
 

@@ -69,6 +69,8 @@ static const struct
   { "torchtitan: peak reserved memory", 0.06, 0.15, 0 },
   { "layouts: fits", 0.92, 15, 0 },
   { "layouts, bloom, vtrain-single: tau", 0.80, 0, 0 },
+  { "modalities-mn5, 16 nodes and more: time", 0.15, 0.60, 0 },
+  { "modalities-mn5, 16 nodes and more: trend", 0.062, 0, 0 },
 };
 
 static void
@@ -77,6 +79,7 @@ check_reached (const TrainingValidation *v)
   for (guint i = 0; i < v->goals->len; i++)
     {
       const GoalResult *result = &g_array_index (v->goals, GoalResult, i);
+      gboolean          listed = FALSE;
 
       for (guint r = 0; r < G_N_ELEMENTS (reached); r++)
         {
@@ -85,6 +88,7 @@ check_reached (const TrainingValidation *v)
 
           if (strcmp (reached[r].goal, result->goal->title) != 0)
             continue;
+          listed = TRUE;
           ck_assert_msg (more_is_better ? result->first >= reached[r].first
                                         : result->first <= reached[r].first,
                          "%s: %g, was %g", result->goal->title, result->first, reached[r].first);
@@ -92,6 +96,7 @@ check_reached (const TrainingValidation *v)
                          result->second, reached[r].second);
           ck_assert_uint_le (result->n_failed, reached[r].n_failed);
         }
+      ck_assert_msg (listed, "%s: nothing says what it came to", result->goal->title);
     }
 }
 
