@@ -42,6 +42,8 @@ static const FactSpec facts[] = {
   SWITCH (gpt_dropout),
   SWITCH (recomputes_all),
   SWITCH (keeps_rotary),
+  SWITCH (copies_qkv),
+  TRAIT (attention_prologue, .type = OPTION_INT, .max = 64),
   SWITCH (keeps_gathered),
   SWITCH (holds_scattered),
   SWITCH (keeps_fp8),

@@ -329,8 +329,7 @@ imply (Draft *self, const FrameworkImplied *setting)
 {
   ScenarioOverride *set = find_override (self, setting->set);
 
-  if (!implied_holds (setting, self->framework, self->strategy->name)
-      || !is_below (self, setting))
+  if (!implied_holds (setting, self->framework, self->strategy->name) || !is_below (self, setting))
     return;
   if (set == NULL && setting->instead_of == NULL)
     add_setting (self, setting->set, setting->to);

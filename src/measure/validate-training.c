@@ -91,7 +91,8 @@ plan_run (Outcome *self, const PredictOptions *options, Scenario *scenario, Diag
   memory = replay_plan_fullest (plan);
   self->values[METRIC_FITS] = !memory.hbm.overflowed;
   self->memory_share = (double) memory.hbm.device.bytes / (double) memory.hbm.capacity;
-  read_peaks (self, logs_rank_0 (scenario, profiles, diags) ? replay_plan_memory (plan, 0) : memory);
+  read_peaks (self,
+              logs_rank_0 (scenario, profiles, diags) ? replay_plan_memory (plan, 0) : memory);
   if (self->profiles == NULL)
     self->profiles = profiles_used (profiles, replay_plan_resolved (plan)->cluster, NULL);
   return TRUE;

@@ -34,7 +34,7 @@ typedef struct
                             of the fp32 scores is fp32 too; else one kernel makes fp32
                             probabilities of 16-bit scores */
   gint     loss;         /* FrameworkLoss */
-  gboolean loss_copies;  /* that on divided logits takes the maximum off a copy of the fp32 logits */
+  gboolean loss_copies; /* that on divided logits takes the maximum off a copy of the fp32 logits */
   gint64
       held_outputs; /* micro-steps whose last output, the 16-bit logits, its pipeline holds on to:
                           0 none */
@@ -43,7 +43,11 @@ typedef struct
                               checkpoints); else it stops when the last kept tensor has been made */
   gboolean keeps_rotary; /* the sines and cosines of the positions are looked up, and kept, in every
                             layer */
-  gboolean keeps_gathered; /* sequence parallelism: the norm gathers its output, which the products
+  gboolean copies_qkv;   /* queries, keys and values are copied into another order, the latter two
+                            twice more, before attention; as much backwards */
+  gint64   attention_prologue; /* small kernels before an attention kernel that takes sequences of
+                                  different lengths */
+  gboolean keeps_gathered;  /* sequence parallelism: the norm gathers its output, which the products
                               after it keep whole and wait for */
   gboolean holds_scattered; /* sequence parallelism: memory that a reduce-scatter read is not used
                                again before the layer's backward pass */
