@@ -8,6 +8,8 @@
 
 static const char *const losses[] = { "auto", "parallel", "gathered", NULL };
 
+static const char *const logged[] = { "fullest", "first", NULL };
+
 static const OptionSpec scalars[] = {
   { .key = "title", .type = OPTION_STRING, .offset = FRAMEWORK (title), .help = "what it is" },
   { .key = "names",
@@ -35,14 +37,19 @@ static const FactSpec facts[] = {
   TRAIT (softmax_keys, .type = OPTION_INT, .max = 1 << 20),
   SWITCH (casts_scores),
   TRAIT (loss, .type = OPTION_ENUM, .choices = losses),
+  SWITCH (loss_copies),
   TRAIT (held_outputs, .type = OPTION_INT, .max = 64),
   SWITCH (gpt_dropout),
   SWITCH (recomputes_all),
   SWITCH (keeps_rotary),
+  SWITCH (copies_qkv),
+  TRAIT (attention_prologue, .type = OPTION_INT, .max = 64),
   SWITCH (keeps_gathered),
+  SWITCH (holds_scattered),
   SWITCH (keeps_fp8),
   SWITCH (fused_gate),
   SWITCH (fused_rotary),
+  TRAIT (logs_memory, .type = OPTION_ENUM, .choices = logged),
   { 0 },
 };
 
@@ -69,6 +76,11 @@ static const OptionSpec implied_keys[] = {
     .offset = IMPLIED (strategy),
     .optional = TRUE,
     .help = "under this one only" },
+  { .key = "below",
+    .type = OPTION_STRING,
+    .offset = IMPLIED (below),
+    .optional = TRUE,
+    .help = "where a setting is a number below another only: 'model.d_ff 10000'" },
   { .key = "called",
     .type = OPTION_STRING,
     .offset = IMPLIED (called),

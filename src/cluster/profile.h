@@ -252,6 +252,7 @@ typedef struct
       *instead_of; /* where this word was set, which the framework uses in a sense of its own; NULL:
                        where nothing was */
   char      *strategy; /* under this one only; NULL: any */
+  char      *below;    /* "model.d_ff 10000": where that setting is a number below; NULL: always */
   char      *called;   /* where the table calls it by this one of its names only; NULL: by any */
   char      *source;
   SourceMark mark;
@@ -271,7 +272,8 @@ typedef struct
   {
     Fact newest_flash, fused_loss, fused_adam, loss_scaling, softmax_keys, casts_scores, loss,
         held_outputs, gpt_dropout, recomputes_all, keeps_rotary, keeps_gathered, keeps_fp8,
-        fused_gate, fused_rotary;
+        fused_gate, fused_rotary, loss_copies, holds_scattered, logs_memory, copies_qkv,
+        attention_prologue;
   } said;
   GArray *implies; /* FrameworkImplied, in the file's order; may be NULL */
   Figure issue_eager, issue_compiled, issue_collective, issue_hook; /* as a node's; 0: the node's */

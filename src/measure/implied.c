@@ -83,6 +83,34 @@ check_setting (const FrameworkImplied *setting, DiagList *diags)
               "'%s' is no setting of a run", setting->set);
 }
 
+/* "model.d_ff 10000": the setting, newly allocated, and *BOUND; NULL: something else. */
+static char *
+read_below (const char *below, double *bound)
+{
+  const char *space = strchr (below, ' ');
+  char       *end = NULL;
+
+  if (space == NULL)
+    return NULL;
+  *bound = g_ascii_strtod (space, &end);
+  return end > space + 1 && *end == '\0' ? g_strndup (below, (gsize) (space - below)) : NULL;
+}
+
+static void
+check_below (const FrameworkImplied *setting, DiagList *diags)
+{
+  double           bound;
+  g_autofree char *key = setting->below != NULL ? read_below (setting->below, &bound) : NULL;
+  const char      *dot = key != NULL ? strchr (key, '.') : NULL;
+  guint            section;
+
+  if (setting->below != NULL
+      && (dot == NULL || training_find_setting (dot + 1, &section) == NULL
+          || !g_str_has_prefix (key, training_sections[section].name)))
+    diag_error (diags, &setting->mark, "write a setting and a number, as 'model.d_ff 10000'",
+                "'below' cannot be '%s'", setting->below);
+}
+
 /* ---- look-up --------------------------------------------------------------------------------- */
 
 const GArray *
@@ -101,8 +129,17 @@ implied_find (Implied *self, const char *text, DiagList *diags)
     return NULL;
   if (g_hash_table_add (self->checked, known))
     for (guint i = 0; i < framework->implies->len; i++)
-      check_setting (&g_array_index (framework->implies, FrameworkImplied, i), diags);
+      {
+        check_setting (&g_array_index (framework->implies, FrameworkImplied, i), diags);
+        check_below (&g_array_index (framework->implies, FrameworkImplied, i), diags);
+      }
   return framework->implies;
+}
+
+char *
+implied_bound (const FrameworkImplied *setting, double *bound)
+{
+  return setting->below != NULL ? read_below (setting->below, bound) : NULL;
 }
 
 gboolean

@@ -308,13 +308,28 @@ find_override (const Draft *self, const char *key)
   return NULL;
 }
 
+/* A setting that is no number, or that nothing is said of, is not below. */
+static gboolean
+is_below (Draft *self, const FrameworkImplied *setting)
+{
+  double                  bound = 0, number;
+  g_autofree char        *key = implied_bound (setting, &bound);
+  const ScenarioOverride *set = key != NULL ? find_override (self, key) : NULL;
+  char                   *end = NULL;
+
+  if (key == NULL)
+    return TRUE;
+  number = set != NULL ? g_ascii_strtod (set->value, &end) : 0;
+  return set != NULL && end != set->value && *end == '\0' && number < bound;
+}
+
 /* A cell or a word of `options` goes before what the framework implies. */
 static void
 imply (Draft *self, const FrameworkImplied *setting)
 {
   ScenarioOverride *set = find_override (self, setting->set);
 
-  if (!implied_holds (setting, self->framework, self->strategy->name))
+  if (!implied_holds (setting, self->framework, self->strategy->name) || !is_below (self, setting))
     return;
   if (set == NULL && setting->instead_of == NULL)
     add_setting (self, setting->set, setting->to);

@@ -58,26 +58,59 @@ plan_is_enough (const Scenario *scenario)
          && (strcmp (name, "ddp") == 0 || strcmp (name, "zero1") == 0);
 }
 
+/* Tables have the memory of rank 0 of that scenario's framework. */
+static gboolean
+logs_rank_0 (const Scenario *scenario, ProfileSet *profiles, DiagList *diags)
+{
+  const char             *name = scenario->training.framework;
+  const FrameworkProfile *framework =
+      name != NULL ? profile_set_find_framework (profiles, name, diags) : NULL;
+
+  return framework != NULL && framework->traits.logs_memory == FRAMEWORK_LOGS_FIRST;
+}
+
+static void
+read_peaks (Outcome *self, PlanMemory memory)
+{
+  self->values[METRIC_PEAK_ALLOCATED_GIB] = (double) memory.hbm.allocated.bytes / GIB;
+  self->values[METRIC_PEAK_RESERVED_GIB] = (double) memory.hbm.reserved.bytes / GIB;
+  self->values[METRIC_PEAK_DEVICE_GB] = (double) memory.hbm.device.bytes / GB_OF_NVIDIA_SMI;
+  self->values[METRIC_PEAK_GIB] = (double) memory.hbm.allocated.bytes / GIB;
+}
+
 /* Memory without time. FALSE after diagnostics. */
 static gboolean
 plan_run (Outcome *self, const PredictOptions *options, Scenario *scenario, DiagList *diags)
 {
   g_autoptr (ProfileSet) profiles = predict_profiles (options);
-  g_autoptr (ReplayPlan) plan = NULL;
+  g_autoptr (ReplayPlan) plan = replay_plan_for_memory (scenario, profiles, diags);
   PlanMemory             memory;
 
-  plan = replay_plan_for_memory (scenario, profiles, diags);
   if (plan == NULL)
     return FALSE;
   memory = replay_plan_fullest (plan);
   self->values[METRIC_FITS] = !memory.hbm.overflowed;
-  self->values[METRIC_PEAK_ALLOCATED_GIB] = (double) memory.hbm.allocated.bytes / GIB;
-  self->values[METRIC_PEAK_RESERVED_GIB] = (double) memory.hbm.reserved.bytes / GIB;
-  self->values[METRIC_PEAK_DEVICE_GB] = (double) memory.hbm.device.bytes / GB_OF_NVIDIA_SMI;
-  self->values[METRIC_PEAK_GIB] = (double) memory.hbm.allocated.bytes / GIB;
   self->memory_share = (double) memory.hbm.device.bytes / (double) memory.hbm.capacity;
-  self->profiles = profiles_used (profiles, replay_plan_resolved (plan)->cluster, NULL);
+  read_peaks (self,
+              logs_rank_0 (scenario, profiles, diags) ? replay_plan_memory (plan, 0) : memory);
+  if (self->profiles == NULL)
+    self->profiles = profiles_used (profiles, replay_plan_resolved (plan)->cluster, NULL);
   return TRUE;
+}
+
+/* Of rank 0, where its framework says so, and as its plan has it: a replay finds the same. */
+static gboolean
+plan_first (Outcome *self, const PredictOptions *options, Scenario *scenario, DiagList *diags)
+{
+  g_autoptr (ProfileSet) profiles = predict_profiles (options);
+  g_autoptr (ReplayPlan) plan = NULL;
+
+  if (!plan_is_enough (scenario) || !logs_rank_0 (scenario, profiles, diags))
+    return TRUE;
+  plan = replay_plan_for_memory (scenario, profiles, diags);
+  if (plan != NULL)
+    read_peaks (self, replay_plan_memory (plan, 0));
+  return plan != NULL;
 }
 
 static gboolean
@@ -91,7 +124,7 @@ predict_run (Outcome *self, const PredictOptions *options, Scenario *scenario, D
   prediction = predict (scenario, options, diags, error);
   if (prediction != NULL)
     read_prediction (self, prediction);
-  return prediction != NULL;
+  return prediction != NULL && plan_first (self, options, scenario, diags);
 }
 
 static void

@@ -15,6 +15,13 @@ typedef enum
   FRAMEWORK_LOSS_GATHERED, /* the logits are gathered first, the loss is PyTorch's on all of them */
 } FrameworkLoss;
 
+/* Whose memory a framework logs. */
+typedef enum
+{
+  FRAMEWORK_LOGS_FULLEST, /* the rank with the least room, or nothing is known */
+  FRAMEWORK_LOGS_FIRST,   /* rank 0 */
+} FrameworkLogs;
+
 typedef struct
 {
   gint64 newest_flash; /* version of FlashAttention that it comes with; 0: whatever is asked for */
@@ -27,6 +34,7 @@ typedef struct
                             of the fp32 scores is fp32 too; else one kernel makes fp32
                             probabilities of 16-bit scores */
   gint     loss;         /* FrameworkLoss */
+  gboolean loss_copies; /* that on divided logits takes the maximum off a copy of the fp32 logits */
   gint64
       held_outputs; /* micro-steps whose last output, the 16-bit logits, its pipeline holds on to:
                           0 none */
@@ -35,11 +43,18 @@ typedef struct
                               checkpoints); else it stops when the last kept tensor has been made */
   gboolean keeps_rotary; /* the sines and cosines of the positions are looked up, and kept, in every
                             layer */
-  gboolean keeps_gathered; /* sequence parallelism: the norm gathers its output, which the products
+  gboolean copies_qkv;   /* queries, keys and values are copied into another order, the latter two
+                            twice more, before attention; as much backwards */
+  gint64   attention_prologue; /* small kernels before an attention kernel that takes sequences of
+                                  different lengths */
+  gboolean keeps_gathered;  /* sequence parallelism: the norm gathers its output, which the products
                               after it keep whole and wait for */
+  gboolean holds_scattered; /* sequence parallelism: memory that a reduce-scatter read is not used
+                               again before the layer's backward pass */
   gboolean keeps_fp8;  /* fp8: a linear layer keeps its input as fp8 for the backward pass, whatever
                          the recipe (Transformer Engine); else a recipe of torchao's keeps it as it
                          came and casts it again */
   gboolean fused_gate; /* a gate's activation and product are one kernel, compiled or not */
   gboolean fused_rotary; /* so is the rotary embedding of queries and keys */
+  gint     logs_memory;  /* FrameworkLogs: of peaks that a table has */
 } FrameworkTraits;

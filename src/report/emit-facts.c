@@ -185,12 +185,13 @@ add_chunks (GArray *facts, const ResolvedScenario *resolved, const MeshOptions *
     [PIPELINE_ZBV] = "zbv",
     [PIPELINE_DUALPIPE] = "dualpipe",
   };
-  const gint64 n_layers = workload_shape (resolved->workload)->n_layers;
-  const guint  n = mesh_model_chunks (mesh);
+  const gint64   n_layers = workload_shape (resolved->workload)->n_layers;
+  const guint    n = mesh_model_chunks (mesh);
+  const gboolean even = n_layers % n == 0 && (n == 1 || mesh->cut == MESH_CUT_EVEN);
 
   add_text (facts, "pipeline", mesh->pp > 1 ? names[mesh_pipeline (mesh)] : "none");
-  add_switch (facts, "even_chunks", n_layers % n == 0);
-  if (n_layers % n == 0)
+  add_switch (facts, "even_chunks", even);
+  if (even)
     add_count (facts, "chunk_layers", n_layers / n);
 }
 

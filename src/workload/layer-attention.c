@@ -34,6 +34,36 @@ add_rotary (LayerBuilder *b, TapeValue *qkv)
                   4 * b->tokens * (double) b->shape->head_dim * b->tape->e, FALSE);
 }
 
+/*
+ * What a framework does to queries, keys and values before the rotary embedding: all three are
+ * copied into another order, keys and values are concatenated, and copied into a third; as much
+ * backwards. And small kernels that count the tokens of sequences of different lengths.
+ */
+static void
+add_rearranging (LayerBuilder *b, TapeValue *qkv)
+{
+  double elements[3], moved;
+
+  for (guint i = 0; i < 3; i++)
+    elements[i] = tape_tensor (b->tape, qkv[i])->elements;
+  moved = 2 * b->tape->e * (elements[1] + elements[2]);
+  if (b->training->traits.copies_qkv)
+    tape_map (b->tape, "attn.rearrange", qkv, 3, elements, 3,
+              (MapSpec){ .kind = KERNEL_COPY,
+                         .forward_launches = 3,
+                         .backward_launches = 3,
+                         .forward_read = moved,
+                         .forward_write = moved,
+                         .backward_read = moved,
+                         .backward_write = moved },
+              qkv);
+  if (b->training->traits.attention_prologue > 0)
+    tape_push (b->tape, b->tape->forward,
+               tape_stream (b->tape, KERNEL_ELEMENTWISE, "attn.lengths", b->tokens, 8,
+                            b->training->traits.attention_prologue),
+               FALSE);
+}
+
 static void
 add_qkv (LayerBuilder *b, TapeValue x, TapeValue *qkv)
 {
@@ -65,6 +95,7 @@ add_qkv (LayerBuilder *b, TapeValue x, TapeValue *qkv)
       qkv[1] = layer_add_norm (b, "self_attn.k_norm", "attn.k_norm", qkv[1],
                                b->tokens * (double) layer_local_kv_heads (b), s->head_dim);
     }
+  add_rearranging (b, qkv);
   if (s->position == MODEL_POSITION_ROTARY)
     add_rotary (b, qkv);
 }

@@ -10,6 +10,8 @@
     .max = 1 << 24, .help = text                                                          \
   }
 
+static const char *const tied_choices[] = { "auto", "yes", "no", NULL };
+
 const OptionSpec model_options[] = {
   { .key = "config",
     .type = OPTION_STRING,
@@ -40,6 +42,12 @@ const OptionSpec model_options[] = {
   COUNT (n_experts, "routed experts a layer; dense when not given"),
   COUNT (n_experts_per_token, "experts that a token visits"),
   COUNT (d_expert, "width of an expert; d_ff when not given"),
+  { .key = "tied_embeddings",
+    .type = OPTION_ENUM,
+    .choices = tied_choices,
+    .offset = FIELD (tied_embeddings),
+    .fallback = "auto",
+    .help = "the head shares the token embedding; auto: as the file or the architecture has it" },
   { 0 },
 };
 
@@ -311,6 +319,8 @@ model_resolve (const ModelOptions *options, const char *base_dir, InputFiles *fi
                                : resolve_arch (options, shape, marks, diags);
   if (!ok)
     model_shape_clear (shape);
+  else if (options->tied_embeddings != MODEL_TIED_AUTO)
+    shape->tied_embeddings = options->tied_embeddings == MODEL_TIED_YES;
   return ok;
 }
 

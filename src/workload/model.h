@@ -61,6 +61,13 @@ typedef struct
 void model_shape_clear (ModelShape *self);
 void model_shape_copy (const ModelShape *source, ModelShape *target);
 
+typedef enum
+{
+  MODEL_TIED_AUTO, /* as the file or the architecture has it */
+  MODEL_TIED_YES,
+  MODEL_TIED_NO,
+} ModelTied;
+
 /*
  * The `model` section of a scenario and of tables: `config` (path of a config.json, or the name of
  * a shipped model) or `arch` (gpt, llama, mpt, bloom: docs/models.md) with n_layers d_model n_heads
@@ -71,6 +78,7 @@ typedef struct
   char  *config, *arch, *name;
   gint64 n_layers, d_model, n_heads, n_kv_heads, head_dim, d_ff, vocab, max_positions;
   gint64 n_experts, n_experts_per_token, d_expert;
+  gint   tied_embeddings; /* ModelTied */
 } ModelOptions;
 
 extern const OptionSpec model_options[];

@@ -13,6 +13,7 @@ static const char *const pipeline_choices[] = { "auto",        "gpipe",    "1f1b
                                                 "zbv",         "dualpipe", NULL };
 static const char *const p2p_choices[] = { "batched-sync", "batched", "direct", NULL };
 static const char *const order_choices[] = { "tp-cp-dp-pp", "tp-pp-dp", NULL };
+static const char *const cut_choices[] = { "even", "cost", NULL };
 static const char *const context_choices[] = { "ring", "all-gather", NULL };
 
 const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
@@ -86,6 +87,14 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .fallback = "tp-cp-dp-pp",
     .help = "how ranks count the axes, the first fastest: stages far apart, or next to each other",
     .source = "Megatron-LM, --use-tp-pp-dp-mapping" },
+  { .key = "cut",
+    .type = OPTION_ENUM,
+    .choices = cut_choices,
+    .offset = FIELD (cut),
+    .fallback = "even",
+    .help = "what chunks of a pipeline have equal shares of: blocks, or the cost of the products "
+            "of blocks and head",
+    .source = "nanotron, models/base.py (build_model)" },
   { .key = "async_tp",
     .type = OPTION_BOOL,
     .offset = FIELD (async_tp),

@@ -45,6 +45,13 @@ typedef enum
   MESH_P2P_DIRECT,       /* each on a stream of its own, while kernels run */
 } MeshP2p;
 
+/* Where the model is cut into chunks: workload/stage-cut.h. */
+typedef enum
+{
+  MESH_CUT_EVEN, /* as many blocks each, embedding and head counted as one where that is even */
+  MESH_CUT_COST, /* at equal shares of the products of blocks and head (nanotron) */
+} MeshCut;
+
 typedef struct
 {
   char    *shard; /* all, node, or a number of ranks: the group that parameters are sharded over
@@ -59,10 +66,11 @@ typedef struct
   gboolean scatter_gather;  /* each tensor rank sends its part of an activation to the next stage,
                                which gathers it; not with sp */
   gint     order;           /* MeshOrder */
+  gint     cut;             /* MeshCut */
   gboolean async_tp; /* the tensor group's collectives overlap concurrent products, in slices */
 } MeshOptions;
 
-#define MESH_N_OPTIONS 15
+#define MESH_N_OPTIONS 16
 extern const OptionSpec mesh_options[MESH_N_OPTIONS + 1];
 
 /*

@@ -396,6 +396,8 @@ tape_comm_scatter (Tape *tape, const char *name, TapeValue in, CommGroup group)
   tape_kernel_reads (kernel, in);
   tape_kernel_writes (kernel, out);
   tape_list (tape, out);
+  if (tape->training->traits.holds_scattered)
+    tape_save (tape, in);
   return out;
 }
 

@@ -1,6 +1,7 @@
 #include "workload/workload.h"
 
 #include "workload/layer-build-private.h"
+#include "workload/stage-cut.h"
 
 #define MAX_CLASSES \
   10 /* embedding, blocks (experts or not, window or not, recomputed or not), head */
@@ -262,21 +263,6 @@ sum_layers (Workload *self)
 
 /* ---- layers of a stage ---- */
 
-/* Place in the model of the first layer of model chunk CHUNK of N: see workload.h. */
-static guint
-chunk_begin (guint n_blocks, guint chunk, guint n)
-{
-  guint even = n_blocks / n, extra = n_blocks % n;
-
-  if (chunk == 0)
-    return 0;
-  if (chunk == n)
-    return n_blocks + 2;
-  if (extra != 0 && (n_blocks + 2) % n == 0)
-    return (n_blocks + 2) / n * chunk;
-  return 1 + even * chunk + MIN (chunk, extra);
-}
-
 static guint
 model_chunk (const MeshOptions *mesh, guint stage, guint chunk)
 {
@@ -312,8 +298,8 @@ class_of_layer (const Workload *self, guint model_layer)
 static void
 add_layers (Workload *self)
 {
-  guint blocks = (guint) self->shape.n_layers, n = mesh_model_chunks (&self->mesh);
-  guint filled = 0;
+  g_autofree guint *begins = stage_cut (&self->shape, &self->mesh);
+  guint             filled = 0;
 
   self->n_chunks = mesh_chunks (&self->mesh);
   self->chunk_end = g_new (guint, self->n_chunks);
@@ -321,14 +307,14 @@ add_layers (Workload *self)
     {
       guint chunk = model_chunk (&self->mesh, self->stage, i);
 
-      self->n_layers += chunk_begin (blocks, chunk + 1, n) - chunk_begin (blocks, chunk, n);
+      self->n_layers += begins[chunk + 1] - begins[chunk];
       self->chunk_end[i] = self->n_layers;
     }
   self->class_of = g_new (guint8, self->n_layers);
   self->model_layer = g_new (guint, self->n_layers);
   for (guint i = 0; i < self->n_chunks; i++)
     {
-      guint layer = chunk_begin (blocks, model_chunk (&self->mesh, self->stage, i), n);
+      guint layer = begins[model_chunk (&self->mesh, self->stage, i)];
 
       for (; filled < self->chunk_end[i]; filled++)
         self->model_layer[filled] = layer++;

@@ -141,9 +141,9 @@ gboolean mesh_check_batch (const TrainingOptions *training, const MeshOptions *m
  * ZBV: s for c = 0, 2 * pp - 1 - s for c = 1 (a V: the first stage has both ends); DualPipe: s for
  * c = 0 and pp - 1 - s for c = 1, so each model chunk lives on two stages (arXiv:2412.19437):
  * micro-batches of the one direction pass all chunks 0 in stage order, those of the other all
- * chunks 1 in reverse order. Blocks that do not divide evenly: where embedding and head, counted as
- * one block each, make them even, the ends have one block less (BLOOM: 70 over 12; Llama 3: 126
- * over 16); else the first model chunks have one more. Megatron-LM refuses both unless told.
+ * chunks 1 in reverse order. Where the blocks are cut: workload/stage-cut.h (even: BLOOM, 70 over
+ * 12, and Llama 3, 126 over 16, have a block less at the ends; else the first model chunks have one
+ * more; Megatron-LM refuses both unless told).
  */
 
 /*

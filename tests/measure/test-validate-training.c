@@ -519,12 +519,17 @@ START_TEST (test_own_framework)
   g_autofree char  *folder = g_dir_make_tmp ("shardsim-framework-XXXXXX", NULL);
   g_autofree char  *good =
       g_strconcat (title, "- { set: mesh.tp, to: \"4\", strategy: ddp, source: x }\n",
-                   "- { set: mesh.pp, to: \"2\", called: elder own, source: x }\n", NULL);
+                   "- { set: mesh.pp, to: \"2\", called: elder own, source: x }\n",
+                   "- { set: mesh.cp, to: \"2\", below: model.n_heads 5, source: x }\n",
+                   "- { set: mesh.ep, to: \"2\", below: model.n_heads 4, source: x }\n",
+                   "- { set: mesh.vp, to: \"2\", below: model.d_ff 9, source: x }\n", NULL);
   g_autofree char *bad = g_strconcat (
       title, "- { set: mesh.tpp, to: \"4\", source: x }\n",
       "- { set: mesh.tp, to: four, source: x }\n", "- { set: nowhere.tp, to: \"4\", source: x }\n",
       "- { set: strategy.x, to: \"4\", source: x, strategy: y }\n",
-      "- { set: strategy.x, to: a, source: x, strategy: ddp }\n", NULL);
+      "- { set: strategy.x, to: a, source: x, strategy: ddp }\n",
+      "- { set: mesh.tp, to: \"4\", source: x, below: model.d_ff }\n",
+      "- { set: mesh.tp, to: \"4\", source: x, below: mesh.d_ff 4 }\n", NULL);
   g_autofree char     *file = write_table (rows);
   g_autoptr (DiagList) diags = diag_list_new ();
 
@@ -539,13 +544,17 @@ START_TEST (test_own_framework)
     ck_assert_ptr_null (setting_of (table, 1, "mesh.tp"));
     ck_assert_str_eq (setting_of (table, 2, "mesh.tp"), "4");
     ck_assert_str_eq (setting_of (table, 2, "mesh.pp"), "2");
+    /* 4 heads: below 5, not below 4; of d_ff nothing is said */
+    ck_assert_str_eq (setting_of (table, 0, "mesh.cp"), "2");
+    ck_assert_ptr_null (setting_of (table, 0, "mesh.ep"));
+    ck_assert_ptr_null (setting_of (table, 0, "mesh.vp"));
   }
   write_profile (folder, bad);
   {
     g_autoptr (ProfileSet) profiles = profile_set_new (folder);
 
     ck_assert_ptr_null (training_table_load (file, profiles, diags));
-    ck_assert_uint_eq (diag_list_n_errors (diags), 5); /* once, whatever the number of rows */
+    ck_assert_uint_eq (diag_list_n_errors (diags), 7); /* once, whatever the number of rows */
   }
   remove_profile (folder);
   g_unlink (file);
@@ -594,6 +603,37 @@ START_TEST (test_plan)
       ck_assert_double_eq_tol (training_row_at (plan, i)->predicted,
                                training_row_at (run, i)->predicted, 1e-9);
     }
+}
+END_TEST
+
+/*
+ * A framework that logs rank 0: the peak of the first stage, where the last one's logits, 256 x
+ * 65536 in fp32 and more, fill most memory. Both planned and beside a row of speed.
+ */
+START_TEST (test_logged_rank)
+{
+#define LOGGED(framework, metric)                                                        \
+  "a-1,1,4,a100-sxm-40,nvlink3-switch,0,none,gpt,4,256,4,65536,256,4,2,zero1," framework \
+  "," metric ",1\n"
+  static const char columns[] =
+      "id,nodes,gpus_per_node,gpu,intra,nics,nic,arch,n_layers,d_model,n_heads,vocab,seq_len,"
+      "grad_accum,pp,strategy,framework,metric,value\n";
+  g_autofree char *planned =
+      g_strconcat (columns, LOGGED ("nanotron 2024-25", "peak_allocated_gib"), NULL);
+  g_autofree char *replayed =
+      g_strconcat (planned, LOGGED ("nanotron 2024-25", "step_time_s"), NULL);
+  g_autofree char     *fullest = g_strconcat (columns, LOGGED ("", "peak_allocated_gib"), NULL);
+  const PredictOptions options = { 0 };
+  g_autoptr (TrainingValidation) plan = validate_training (load_text (planned), &options, 1);
+  g_autoptr (TrainingValidation) run = validate_training (load_text (replayed), &options, 1);
+  g_autoptr (TrainingValidation) other = validate_training (load_text (fullest), &options, 1);
+  const double                   logits = 256.0 * 65536 * 4 / (1 << 30);
+
+  ck_assert_uint_eq (plan->n_failed + run->n_failed + other->n_failed, 0);
+  ck_assert_double_gt (training_row_at (other, 0)->predicted,
+                       training_row_at (plan, 0)->predicted + logits);
+  ck_assert_double_eq_tol (training_row_at (plan, 0)->predicted,
+                           training_row_at (run, 0)->predicted, 1e-9);
 }
 END_TEST
 
@@ -690,6 +730,7 @@ main (void)
   tcase_add_test (tests, test_own_framework);
   tcase_add_test (tests, test_tokens);
   tcase_add_test (tests, test_plan);
+  tcase_add_test (tests, test_logged_rank);
   tcase_add_test (tests, test_prediction);
   tcase_add_test (tests, test_measured_networks);
   suite_add_tcase (suite, tests);

@@ -93,6 +93,12 @@ START_TEST (test_programs_add_up)
                                                 .recomputes_all = TRUE,
                                                 .keeps_rotary = TRUE,
                                                 .keeps_gathered = TRUE };
+          else if (kind & 4)
+            options.traits = (FrameworkTraits){ .loss = FRAMEWORK_LOSS_PARALLEL,
+                                                .loss_copies = TRUE,
+                                                .holds_scattered = TRUE,
+                                                .copies_qkv = TRUE,
+                                                .attention_prologue = 6 };
           workload = workload_new_stage (&shape, &options, &mesh, 0);
           for (guint l = 0; l < workload_n_layers (workload); l++)
             check_layer (workload_layer (workload, l), what);
@@ -123,6 +129,63 @@ START_TEST (test_aleph_alpha_keeps)
                      2 * 393216 + 262144);
   ck_assert_uint_eq (workload_layer (a, 3)->held_bytes, 0);
   ck_assert_uint_eq (workload_layer (b, 3)->held_bytes, 1048576);
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/*
+ * nanotron's, the same tokens and ranks. What both reduce-scatters of a block read is held: 2 x
+ * 512 x 512 x 2 = 1048576 B. 1000 columns of logits are padded to 4 x 256: 512 x
+ * 256 x 4 = 524288 B of a rank as fp32:
+ * while the loss is made they are there twice, behind it once, as ever.
+ */
+START_TEST (test_nanotron_keeps)
+{
+  ModelShape      shape = arch ("llama", 2, 512, 8, 1536, 1000);
+  TrainingOptions plain = training (256, 2), framework = plain;
+  MeshOptions mesh = { .tp = 4, .sp = 1, .pp = 1, .cp = 1, .vp = 1, .ep = 1, .routing_skew = 1 };
+  g_autoptr (Workload) a = NULL, b = NULL;
+  const LayerDesc     *head;
+
+  framework.traits = (FrameworkTraits){ .loss = FRAMEWORK_LOSS_PARALLEL,
+                                        .loss_copies = TRUE,
+                                        .holds_scattered = TRUE };
+  a = workload_new_stage (&shape, &plain, &mesh, 0);
+  b = workload_new_stage (&shape, &framework, &mesh, 0);
+  head = workload_layer (b, 3);
+  ck_assert_uint_eq (workload_layer (b, 1)->saved_bytes - workload_layer (a, 1)->saved_bytes,
+                     1048576);
+  ck_assert_uint_eq (head->saved_bytes, workload_layer (a, 3)->saved_bytes);
+  ck_assert_uint_eq (head->working_bytes - workload_layer (a, 3)->working_bytes, 512 * 256 * 4);
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/*
+ * Queries, keys and values of 512 tokens and width 512 on one rank: 3 x 524288 B are copied once,
+ * keys and values twice more: 3 + 2 x 2 = 7 x 524288 B read and as many written, each way. Nothing
+ * is kept for it.
+ */
+START_TEST (test_rearranging)
+{
+  ModelShape           shape = arch ("llama", 2, 512, 8, 1536, 1000);
+  TrainingOptions      plain = training (256, 2), framework = plain;
+  g_autoptr (Workload) a = NULL, b = NULL;
+  const LayerDesc     *layer;
+  const KernelDesc    *there, *back;
+
+  framework.traits = (FrameworkTraits){ .copies_qkv = TRUE, .attention_prologue = 6 };
+  a = workload_new (&shape, &plain);
+  b = workload_new (&shape, &framework);
+  layer = workload_layer (b, 1);
+  there = find_kernel (layer->forward, layer->n_forward, "attn.rearrange");
+  back = find_kernel (layer->backward, layer->n_backward, "attn.rearrange.backward");
+  ck_assert_double_eq (there->read_bytes, 7 * 524288);
+  ck_assert_double_eq (there->write_bytes, 7 * 524288);
+  ck_assert_double_eq (back->read_bytes + back->write_bytes, 14 * 524288);
+  ck_assert_uint_eq (there->launches, 3);
+  ck_assert_uint_eq (find_kernel (layer->forward, layer->n_forward, "attn.lengths")->launches, 6);
+  ck_assert_uint_eq (layer->saved_bytes, workload_layer (a, 1)->saved_bytes);
   model_shape_clear (&shape);
 }
 END_TEST
@@ -164,6 +227,8 @@ main (void)
 
   tcase_add_test (tcase, test_programs_add_up);
   tcase_add_test (tcase, test_aleph_alpha_keeps);
+  tcase_add_test (tcase, test_nanotron_keeps);
+  tcase_add_test (tcase, test_rearranging);
   tcase_add_test (tcase, test_unfused_softmax);
   return run_case ("memory", tcase);
 }

@@ -4,6 +4,8 @@
  */
 #include "fixture.h"
 
+#include "workload/stage-cut.h"
+
 static MeshOptions
 mesh_of (gint64 tp, gint64 pp, gint64 vp, PipelineKind pipeline)
 {
@@ -60,6 +62,57 @@ START_TEST (test_chunks)
 END_TEST
 
 /* Random cuts: every layer lives once (DualPipe twice), and so do the parameters and the FLOPs. */
+/* Blocks of each stage, as text: "6 5 5 0". */
+static char *
+blocks_of_stages (const ModelShape *shape, gint64 pp)
+{
+  const MeshOptions mesh = { .pp = pp, .vp = 1, .cut = MESH_CUT_COST };
+  g_autofree guint *begins = stage_cut (shape, &mesh);
+  GString          *text = g_string_new (NULL);
+
+  ck_assert_uint_eq (begins[0], 0);
+  ck_assert_uint_eq (begins[pp], shape->n_layers + 2);
+  for (gint64 i = 0; i < pp; i++)
+    g_string_append_printf (text, i > 0 ? " %u" : "%u",
+                            begins[i + 1] - begins[i] - (i == 0) - (i + 1 == pp));
+  return g_string_free (text, FALSE);
+}
+
+static void
+assert_cut (const ModelShape *shape, gint64 pp, const char *expected)
+{
+  g_autofree char *blocks = blocks_of_stages (shape, pp);
+
+  ck_assert_str_eq (blocks, expected);
+}
+
+/*
+ * 16 blocks of 2048 x (4 x 2048 + 3 x 8192) = 2^26, a head of 131072 x 2048 = 2^28: 4 blocks' worth,
+ * 20 in all. On 2 stages each has 10, on 4 each has 5: the last one block and the head. On 8, ends
+ * come at 2.5, 5, 7.5, ...: behind 3, 5, 8, 10, 13, 15 blocks; the seventh share, 17.5, is inside
+ * the head. It goes to the last stage with the block before it, and the two stages before give one
+ * up each. 32 blocks of 4096 with d_ff 14336 and the same vocabulary: a head of 2.207 blocks,
+ * 34.207 in all, on 4 stages ends at 8.55, 17.1, 25.66. A head of 512 blocks leaves one each.
+ */
+START_TEST (test_cut_by_cost)
+{
+  ModelShape small = arch ("llama", 16, 2048, 32, 8192, 131072);
+  ModelShape large = arch ("llama", 32, 4096, 32, 14336, 131072);
+  ModelShape vast = arch ("llama", 16, 2048, 32, 8192, 1 << 24);
+
+  assert_cut (&small, 1, "16");
+  assert_cut (&small, 2, "10 6");
+  assert_cut (&small, 4, "5 5 5 1");
+  assert_cut (&small, 8, "3 2 3 2 3 1 1 1");
+  assert_cut (&small, 16, "1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1");
+  assert_cut (&large, 4, "9 9 8 6");
+  assert_cut (&vast, 4, "1 1 1 13");
+  model_shape_clear (&small);
+  model_shape_clear (&large);
+  model_shape_clear (&vast);
+}
+END_TEST
+
 START_TEST (test_stages_make_the_model)
 {
   static const char *const archs[] = { "gpt", "llama", "mpt", "bloom" };
@@ -246,6 +299,7 @@ main (void)
   TCase *tcase = tcase_create ("mesh");
 
   tcase_add_test (tcase, test_chunks);
+  tcase_add_test (tcase, test_cut_by_cost);
   tcase_add_test (tcase, test_stages_make_the_model);
   tcase_add_test (tcase, test_refused_degrees);
   tcase_add_test (tcase, test_refused_experts);

@@ -1,0 +1,23 @@
+/*
+ * Where a model is cut into the chunks of a pipeline. Layers are counted as in workload.h: 0 the
+ * embedding, then the blocks, last the head.
+ *
+ * even: as many blocks each. Blocks that do not divide evenly: where embedding and head, counted as
+ * one block each, make them even, the ends have one block less; else the first chunks have one
+ * more.
+ *
+ * cost: a block costs 4 d_model n_heads head_dim + 3 d_model d_ff (its products, with whole keys
+ * and values, gated or not), the head vocab d_model, the embedding nothing. Chunk c of n ends with
+ * the first layer that brings the sum of costs to (c + 1) / n of the whole. Where that leaves later
+ * chunks without a layer because the head alone is several shares, the last one begins where the
+ * head's would, and those before give up a block each: every chunk has one. nanotron
+ * (models/base.py, build_model; models/llama.py, get_block_compute_costs), whose empty chunks pass
+ * logits on to the loss.
+ */
+#pragma once
+
+#include "workload/model.h"
+#include "workload/parallel.h"
+
+/* The first layer of each model chunk, and behind the last one n_layers + 2: to be freed. */
+guint *stage_cut (const ModelShape *shape, const MeshOptions *mesh);
