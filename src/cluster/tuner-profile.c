@@ -11,7 +11,7 @@
 #define REGION(member) G_STRUCT_OFFSET (TunerRegion, member)
 #define LEAST_CORNERS  3
 #define ON_BORDER      1e-9 /* doublings */
-#define MOST_BYTES (G_GUINT64_CONSTANT (1) << 50)
+#define MOST_BYTES     (G_GUINT64_CONSTANT (1) << 50)
 #define MOST_RANKS     (1 << 24)
 #define CORNERS_HINT   "bytes:ranks of each corner in turn: \"0:16 196608:16 196608:1024\""
 

@@ -20,7 +20,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (Implied, implied_free)
  */
 const GArray *implied_find (Implied *self, const char *text, DiagList *diags);
 
-/* The setting that has to be a number below *BOUND for SETTING to hold, newly allocated, or NULL. */
+/* The setting that has to be below *BOUND for SETTING to hold, newly allocated; NULL: none. */
 char *implied_bound (const FrameworkImplied *setting, double *bound);
 
 /* SETTING holds for a row of that STRATEGY whose framework is called TEXT. */

@@ -534,8 +534,8 @@ backward_parallel_loss (Tape *tape, const TapeOp *op)
 /*
  * Forward: to fp32 | maximum, all-reduced | - maximum, in place | the targets' logits (8 small
  * kernels), all-reduced | exp, in place | sum, all-reduced | logarithm and difference | softmax, in
- * place. fp32 has no cast: the logits are copied. With loss_copies the cast logits live on while the
- * loss is made: what follows is not in place. Kept: the softmax, a mask and a column number a
+ * place. fp32 has no cast: the logits are copied. With loss_copies the cast logits live on while
+ * the loss is made: what follows is not in place. Kept: the softmax, a mask and a column number a
  * token. Compiled: passes for maximum and for sum; the logits are kept.
  */
 TapeValue

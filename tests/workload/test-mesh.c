@@ -87,12 +87,13 @@ assert_cut (const ModelShape *shape, gint64 pp, const char *expected)
 }
 
 /*
- * 16 blocks of 2048 x (4 x 2048 + 3 x 8192) = 2^26, a head of 131072 x 2048 = 2^28: 4 blocks' worth,
- * 20 in all. On 2 stages each has 10, on 4 each has 5: the last one block and the head. On 8, ends
- * come at 2.5, 5, 7.5, ...: behind 3, 5, 8, 10, 13, 15 blocks; the seventh share, 17.5, is inside
- * the head. It goes to the last stage with the block before it, and the two stages before give one
- * up each. 32 blocks of 4096 with d_ff 14336 and the same vocabulary: a head of 2.207 blocks,
- * 34.207 in all, on 4 stages ends at 8.55, 17.1, 25.66. A head of 512 blocks leaves one each.
+ * 16 blocks of 2048 x (4 x 2048 + 3 x 8192) = 2^26, a head of 131072 x 2048 = 2^28, 4 blocks'
+ * worth: 20 in all. On 2 stages each has 10, on 4 each has 5: the last one block and the head. On
+ * 8, ends come at 2.5, 5, 7.5, ...: behind 3, 5, 8, 10, 13, 15 blocks; the seventh share, 17.5, is
+ * inside the head. It goes to the last stage with the block before it, and the two stages before
+ * give one up each. 32 blocks of 4096 with d_ff 14336 and the same vocabulary: a head of 2.207
+ * blocks, 34.207 in all, on 4 stages ends at 8.55, 17.1, 25.66. A head of 512 blocks leaves one
+ * each.
  */
 START_TEST (test_cut_by_cost)
 {
