@@ -58,6 +58,9 @@ assert_chosen (Chosen found, CollectiveAlgorithm algorithm, CollectiveProtocol p
  * of three doublings on, up to 786 432 x 6^(2/3) = 2 596 750. LL128 from there to 956 301 312.
  * p5, all-reduce: under a tree and LL128 up to 117 440 512 on 64 ranks and 301 989 888 on 128,
  * then LL128 rings up to 2 GiB on both. p5en, one rank a node: PAT up to 8 388 608 on 8 ranks.
+ * RCCL on MI350: LL128 up to 17 660 227 of an all-reduce on two nodes and 3 145 728 more a
+ * doubling, 4 194 304 a rank of a reduce-scatter; on MI300 no LL128, LL up to 98 304 a rank of an
+ * all-gather.
  */
 static const struct
 {
@@ -83,6 +86,14 @@ static const struct
   { "p5", 16, 8, COLLECTIVE_ALL_REDUCE, 8e9, ALGORITHM_RING, PROTOCOL_SIMPLE },
   { "p5en", 8, 1, COLLECTIVE_ALL_GATHER, 8388608, ALGORITHM_PAT, PROTOCOL_SIMPLE },
   { "p5en", 8, 1, COLLECTIVE_ALL_GATHER, 8400000, ALGORITHM_RING, PROTOCOL_LL128 },
+  { "mi355x-8", 2, 8, COLLECTIVE_ALL_REDUCE, 131071, ALGORITHM_TREE, PROTOCOL_LL },
+  { "mi355x-8", 2, 8, COLLECTIVE_ALL_REDUCE, 17660227, ALGORITHM_TREE, PROTOCOL_LL128 },
+  { "mi355x-8", 2, 8, COLLECTIVE_ALL_REDUCE, 17670000, ALGORITHM_TREE, PROTOCOL_SIMPLE },
+  { "mi355x-8", 2, 8, COLLECTIVE_ALL_REDUCE, 268435456, ALGORITHM_RING, PROTOCOL_SIMPLE },
+  { "mi355x-8", 4, 8, COLLECTIVE_ALL_REDUCE, 20805000, ALGORITHM_TREE, PROTOCOL_LL128 },
+  { "mi300x-8", 4, 8, COLLECTIVE_ALL_GATHER, 98304 * 32, ALGORITHM_RING, PROTOCOL_LL },
+  { "mi300x-8", 4, 8, COLLECTIVE_ALL_GATHER, 98400 * 32, ALGORITHM_RING, PROTOCOL_SIMPLE },
+  { "mi355x-8", 4, 8, COLLECTIVE_REDUCE_SCATTER, 4194304.0 * 32, ALGORITHM_RING, PROTOCOL_LL128 },
 };
 
 START_TEST (test_regions)
