@@ -228,9 +228,13 @@ give_roles (Scenario *scenario, guint pattern)
 static void
 force_library (Scenario *scenario, GRand *rand)
 {
+  const char *nic = scenario->cluster.nic;
+
   scenario->collective.algorithm = g_rand_int_range (rand, 0, ALGORITHM_N + 1);
   scenario->collective.protocol = g_rand_int_range (rand, 0, PROTOCOL_N + 1);
-  scenario->collective.collnet = g_rand_boolean (rand);
+  /* only where switches can reduce: anything else is refused */
+  scenario->collective.collnet =
+      g_rand_boolean (rand) && nic != NULL && g_str_has_prefix (nic, "ib-");
 }
 
 /* Returns whether the periods came to repeat. */
