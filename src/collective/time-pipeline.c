@@ -67,7 +67,7 @@ line_message (const Timed *self, guint channels)
   const double           each = self->bytes / channels;
   const double           per_node = (double) graph->n_ranks / graph->n_nodes;
   const double           steps = 1 + (g_bit_storage (graph->n_nodes) - 1) + 0.1 * per_node;
-  double                 message = 512 * 8 * 16 / 2;
+  double                 message = 512 * 8 * 16 / 2.0;
 
   if (self->protocol == PROTOCOL_LL128)
     {
