@@ -1,4 +1,6 @@
 /* One group of like nodes: from what was asked for to profiles that fit each other. */
+#include <string.h>
+
 #include "cluster/cluster-reader-private.h"
 #include "cluster/intra-fit.h"
 
@@ -105,6 +107,33 @@ load_parts (ClusterReader *reader, NodeGroup *group, const GroupRequest *request
   return diag_list_n_errors (reader->diags) == errors && group->gpu != NULL && group->intra != NULL;
 }
 
+/* FALSE after a diagnostic: the cards of GROUP are those of the profile ID from now on. */
+static gboolean
+replace_cards (ClusterReader *reader, NodeGroup *group, const char *id, const SourceMark *mark)
+{
+  g_free (group->nic_id);
+  group->nic_id = g_strdup (id);
+  group->profile.nic = group->nic_id;
+  group->nic = profile_set_link (reader->profiles, group->nic_id, mark, reader->diags);
+  return group->nic != NULL;
+}
+
+/* Cards that nodes of older GPUs have in an older make. FALSE after a diagnostic. */
+static gboolean
+settle_make (ClusterReader *reader, NodeGroup *group)
+{
+  const LinkProfile *nic = group->nic;
+  g_auto (GStrv)     older = NULL;
+
+  if (nic == NULL || nic->older_gpus == NULL || nic->beside_older == NULL
+      || strcmp (nic->beside_older, nic->id) == 0)
+    return TRUE;
+  older = g_strsplit (nic->older_gpus, " ", -1);
+  return !g_strv_contains ((const char *const *) older, group->gpu->architecture)
+         || replace_cards (reader, group, nic->beside_older,
+                           READER_MARK (reader, "nic", "node", "name"));
+}
+
 /* FALSE after a diagnostic: the cards have no profile that says what they do under sockets. */
 static gboolean
 drive_through_sockets (ClusterReader *reader, NodeGroup *group)
@@ -118,11 +147,7 @@ drive_through_sockets (ClusterReader *reader, NodeGroup *group)
                   "nic '%s' does not say what it is over sockets", group->nic->id);
       return FALSE;
     }
-  g_free (group->nic_id);
-  group->nic_id = g_strdup (group->nic->over_sockets);
-  group->profile.nic = group->nic_id;
-  group->nic = profile_set_link (reader->profiles, group->nic_id, mark, reader->diags);
-  return group->nic != NULL;
+  return replace_cards (reader, group, group->nic->over_sockets, mark);
 }
 
 /*
@@ -160,7 +185,7 @@ fill_group (ClusterReader *reader, NodeGroup *group, const GroupRequest *request
   group->gpus =
       request->gpus_per_node > 0 ? (guint) request->gpus_per_node : (guint) profile->gpus.value;
   if (!load_parts (reader, group, request) || !check_shape (reader, group, node, generic)
-      || !drive_through_sockets (reader, group))
+      || !settle_make (reader, group) || !drive_through_sockets (reader, group))
     return FALSE;
   if (generic)
     assume_switches (reader, group);

@@ -197,6 +197,8 @@ typedef struct
   gboolean  gpu_direct; /* networks: card reads GPU memory; otherwise staged through host memory */
   char     *over_sockets; /* networks: id of the profile that stands for this card where the library
                          drives it through sockets; NULL: none */
+  char     *older_gpus, *beside_older; /* networks: beside GPUs of these architectures (separated by
+                                      spaces) the card is as the profile of that id says */
   gboolean  serial_exchange; /* networks of sockets: two hosts that send each other announced
                                 messages do so one after the other */
 } LinkProfile;
