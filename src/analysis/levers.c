@@ -89,16 +89,19 @@ add_algorithms (LeverMoves *self, const Lever *lever)
       add_move (self, "collective.algorithm", words[i], 1);
 }
 
-/* Fused attention, of which version 2 runs on every GPU; faster may be version 3. */
+/* Fused attention, of which version 2 runs on every GPU; faster may be version 3 and cuDNN's. */
 static void
 add_attention (LeverMoves *self, const Lever *lever)
 {
   const gint64 version = training_flash_version (&self->scenario->training);
 
   (void) lever;
-  if (self->use == LEVER_ADVICE && version != 3)
-    add_move (self, "training.attention", "flash3", 1);
-  if (version == 0)
+  if (self->use == LEVER_ADVICE && version < FLASH_3)
+    {
+      add_move (self, "training.attention", "flash3", 1);
+      add_move (self, "training.attention", "cudnn", 1);
+    }
+  if (version == FLASH_NONE)
     add_move (self, "training.attention", "flash2", 1);
 }
 

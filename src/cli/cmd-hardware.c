@@ -106,6 +106,8 @@ add_implied (Listing *listing, const FrameworkImplied *setting)
     g_string_append_printf (value, ", with %s", setting->strategy);
   if (setting->instead_of != NULL)
     g_string_append_printf (value, ", for %s", setting->instead_of);
+  if (setting->gpus != NULL)
+    g_string_append_printf (value, ", on %s", setting->gpus);
   if (setting->called != NULL)
     g_string_append_printf (value, ", as %s", setting->called);
   listing_add (listing, setting->set, value->str, NULL, NULL, NULL, setting->source);

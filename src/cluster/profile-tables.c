@@ -69,6 +69,8 @@ static const FigureSpec gpu_figures[] = {
   { "flash1_backward_efficiency", QUANTITY_RATIO, GPU (flash1_backward_efficiency), 0, 0.02, 1.2 },
   { "flash3_efficiency", QUANTITY_RATIO, GPU (flash3_efficiency), 0, 0.02, 1.2 },
   { "flash3_backward_efficiency", QUANTITY_RATIO, GPU (flash3_backward_efficiency), 0, 0.02, 1.2 },
+  { "cudnn_efficiency", QUANTITY_RATIO, GPU (cudnn_efficiency), 0, 0.02, 1.2 },
+  { "cudnn_backward_efficiency", QUANTITY_RATIO, GPU (cudnn_backward_efficiency), 0, 0.02, 1.2 },
   { "attention_softmax_dims", QUANTITY_COUNT, GPU (attention_softmax_dims), 0, 0, 256 },
   { "tile_m", QUANTITY_COUNT, GPU (tile_m), REQUIRED, 8, 1024 },
   { "tile_n", QUANTITY_COUNT, GPU (tile_n), REQUIRED, 8, 1024 },

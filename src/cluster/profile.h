@@ -89,11 +89,12 @@ struct _GpuProfile
       attention_backward_efficiency; /* FlashAttention-2, head size 128, masked; of matmul_16bit */
   Figure flash1_efficiency,
       flash1_backward_efficiency; /* of version 1 and Triton's of its time; 0: as version 2 */
-  Figure flash3_efficiency, flash3_backward_efficiency; /* the same of version 3; 0: as version 2 */
-  Figure attention_softmax_dims; /* an exponential's cost, in dimensions of a head */
-  Figure tile_m, tile_n;         /* output tile of a matrix product's thread block */
-  Figure small_tile_power; /* of a smaller tile's operand reuse against the full one's: its rate */
-  Figure kernel_latency;   /* start-up and tail of one kernel on the device, s */
+  Figure  flash3_efficiency, flash3_backward_efficiency; /* the same of version 3; 0: as cuDNN's */
+  Figure  cudnn_efficiency, cudnn_backward_efficiency;   /* of cuDNN's; 0: as version 2 */
+  Figure  attention_softmax_dims; /* an exponential's cost, in dimensions of a head */
+  Figure  tile_m, tile_n;         /* output tile of a matrix product's thread block */
+  Figure  small_tile_power; /* of a smaller tile's operand reuse against the full one's: its rate */
+  Figure  kernel_latency;   /* start-up and tail of one kernel on the device, s */
   GArray *matmul_curve; /* MatmulPoint: products measured beside the profile of this id; or NULL */
   const GpuProfile *measured_on; /* this one before figures were changed (FigureChange): what the
                                     curve is of; NULL: nothing was changed */
@@ -255,6 +256,7 @@ typedef struct
                        where nothing was */
   char      *strategy; /* under this one only; NULL: any */
   char      *below;    /* "model.d_ff 10000": where that setting is a number below; NULL: always */
+  char      *gpus;     /* "hopper blackwell": on GPUs of these architectures only; NULL: on any */
   char      *called;   /* where the table calls it by this one of its names only; NULL: by any */
   char      *source;
   SourceMark mark;

@@ -154,11 +154,41 @@ compiled_head_dim (const KernelDesc *kernel)
 {
   double size = 32;
 
-  if (kernel->flash != 1)
+  if (kernel->flash != FLASH_1)
     return ceil ((double) kernel->k / 32) * 32;
   while (size < kernel->k)
     size *= 2;
   return size;
+}
+
+/* Where a GPU has no figure of a kernel the library falls back: version 2 runs everywhere. */
+static const struct
+{
+  gsize forward, backward; /* of GpuProfile */
+  guint fallback;          /* FlashKernel */
+} flash_kernels[] = {
+  [FLASH_1] = { G_STRUCT_OFFSET (GpuProfile, flash1_efficiency),
+                G_STRUCT_OFFSET (GpuProfile, flash1_backward_efficiency), FLASH_2 },
+  [FLASH_2] = { G_STRUCT_OFFSET (GpuProfile, attention_efficiency),
+                G_STRUCT_OFFSET (GpuProfile, attention_backward_efficiency), FLASH_NONE },
+  [FLASH_3] = { G_STRUCT_OFFSET (GpuProfile, flash3_efficiency),
+                G_STRUCT_OFFSET (GpuProfile, flash3_backward_efficiency), FLASH_CUDNN },
+  [FLASH_CUDNN] = { G_STRUCT_OFFSET (GpuProfile, cudnn_efficiency),
+                    G_STRUCT_OFFSET (GpuProfile, cudnn_backward_efficiency), FLASH_2 },
+};
+
+static double
+flash_figure (const GpuProfile *gpu, guint flash, gboolean forward)
+{
+  double value = 0;
+
+  for (; flash != FLASH_NONE && value == 0; flash = flash_kernels[flash].fallback)
+    {
+      gsize offset = forward ? flash_kernels[flash].forward : flash_kernels[flash].backward;
+
+      value = ((const Figure *) ((const guint8 *) gpu + offset))->value;
+    }
+  return value;
 }
 
 /*
@@ -169,19 +199,10 @@ compiled_head_dim (const KernelDesc *kernel)
 static double
 flash_efficiency (const GpuProfile *gpu, const KernelDesc *kernel)
 {
-  gboolean      forward = kernel->kind == KERNEL_ATTENTION;
-  const Figure *version2 =
-      forward ? &gpu->attention_efficiency : &gpu->attention_backward_efficiency;
-  const Figure *figure = version2;
-  double        d = compiled_head_dim (kernel), softmax = gpu->attention_softmax_dims.value;
+  double d = compiled_head_dim (kernel), softmax = gpu->attention_softmax_dims.value;
+  double at_128 = flash_figure (gpu, kernel->flash, kernel->kind == KERNEL_ATTENTION);
 
-  if (kernel->flash == 1)
-    figure = forward ? &gpu->flash1_efficiency : &gpu->flash1_backward_efficiency;
-  else if (kernel->flash == 3)
-    figure = forward ? &gpu->flash3_efficiency : &gpu->flash3_backward_efficiency;
-  if (figure->value == 0) /* no such kernel on this GPU: the library falls back */
-    figure = version2;
-  return figure->value * d / (d + softmax) * (128 + softmax) / 128 * ((double) kernel->k / d);
+  return at_128 * d / (d + softmax) * (128 + softmax) / 128 * ((double) kernel->k / d);
 }
 
 /*

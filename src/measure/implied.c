@@ -32,6 +32,12 @@ implied_free (Implied *self)
   g_free (self);
 }
 
+ProfileSet *
+implied_profiles (const Implied *self)
+{
+  return self->profiles;
+}
+
 /* ---- mistakes in a profile ------------------------------------------------------------------- */
 
 /* A strategy that is not named is the row's: it takes the option, or says that it has none. */
@@ -142,9 +148,19 @@ implied_bound (const FrameworkImplied *setting, double *bound)
   return setting->below != NULL ? read_below (setting->below, bound) : NULL;
 }
 
+static gboolean
+has_word (const char *words, const char *word)
+{
+  g_auto (GStrv) split = g_strsplit (words, " ", -1);
+
+  return word != NULL && g_strv_contains ((const char *const *) split, word);
+}
+
 gboolean
-implied_holds (const FrameworkImplied *setting, const char *text, const char *strategy)
+implied_holds (const FrameworkImplied *setting, const char *text, const char *strategy,
+               const char *architecture)
 {
   return (setting->strategy == NULL || strcmp (setting->strategy, strategy) == 0)
-         && (setting->called == NULL || g_ascii_strcasecmp (setting->called, text) == 0);
+         && (setting->called == NULL || g_ascii_strcasecmp (setting->called, text) == 0)
+         && (setting->gpus == NULL || has_word (setting->gpus, architecture));
 }

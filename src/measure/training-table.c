@@ -323,13 +323,56 @@ is_below (Draft *self, const FrameworkImplied *setting)
   return set != NULL && end != set->value && *end == '\0' && number < bound;
 }
 
+/*
+ * As the settings say it, by parts or as "4 x dgx-a100". The strings are to be freed with
+ * option_table_clear.
+ */
+static ClusterOptions
+read_cluster (const Draft *self)
+{
+  static const char *const keys[] = { "nodes", "name", "gpu" };
+  g_autoptr (DiagList)     diags = diag_list_new ();
+  ClusterOptions           cluster = { 0 };
+
+  for (guint i = 0; i < G_N_ELEMENTS (keys); i++)
+    {
+      g_autofree char        *key = g_strdup_printf ("cluster.%s", keys[i]);
+      const ScenarioOverride *set = find_override (self, key);
+
+      if (set != NULL)
+        option_set_key (cluster_options, &cluster, keys[i], set->value, NULL, diags);
+    }
+  cluster_options_split_name (&cluster);
+  return cluster;
+}
+
+/* Of the row's GPUs; NULL where no profile has them, which the row is told elsewhere. */
+static const char *
+find_architecture (const Draft *self)
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+  ClusterOptions       cluster = read_cluster (self);
+  const NodeProfile   *node = NULL;
+  const GpuProfile    *gpu = NULL;
+
+  if (cluster.gpu == NULL && cluster.name != NULL)
+    node = profile_set_node (implied_profiles (self->implied), cluster.name, NULL, diags);
+  if (cluster.gpu != NULL || node != NULL)
+    gpu = profile_set_gpu (implied_profiles (self->implied),
+                           cluster.gpu != NULL ? cluster.gpu : node->gpu, NULL, diags);
+  option_table_clear (cluster_options, &cluster);
+  return gpu != NULL ? gpu->architecture : NULL;
+}
+
 /* A cell or a word of `options` goes before what the framework implies. */
 static void
 imply (Draft *self, const FrameworkImplied *setting)
 {
   ScenarioOverride *set = find_override (self, setting->set);
+  const char       *gpus = setting->gpus != NULL ? find_architecture (self) : NULL;
 
-  if (!implied_holds (setting, self->framework, self->strategy->name) || !is_below (self, setting))
+  if (!implied_holds (setting, self->framework, self->strategy->name, gpus)
+      || !is_below (self, setting))
     return;
   if (set == NULL && setting->instead_of == NULL)
     add_setting (self, setting->set, setting->to);
@@ -444,25 +487,12 @@ check_value (Draft *self, const SourceMark *mark)
                 self->row.metric == METRIC_FITS ? "0 or 1" : "a number above 0", value);
 }
 
-/* As the settings say it: by number, or "4 x dgx-a100". */
 static guint
 count_nodes (const Draft *self)
 {
-  static const char *const keys[] = { "nodes", "name" };
-  g_autoptr (DiagList)     diags = diag_list_new ();
-  ClusterOptions           cluster = { 0 };
-  guint                    n;
+  ClusterOptions cluster = read_cluster (self);
+  const guint    n = (guint) cluster.nodes;
 
-  for (guint i = 0; i < G_N_ELEMENTS (keys); i++)
-    {
-      g_autofree char        *key = g_strdup_printf ("cluster.%s", keys[i]);
-      const ScenarioOverride *set = find_override (self, key);
-
-      if (set != NULL)
-        option_set_key (cluster_options, &cluster, keys[i], set->value, NULL, diags);
-    }
-  cluster_options_split_name (&cluster);
-  n = (guint) cluster.nodes;
   option_table_clear (cluster_options, &cluster);
   return n;
 }

@@ -54,7 +54,7 @@ load_lengths (Resolution *self, const ModelShape *shape, DiagList *diags)
 
   if (training->lengths == NULL)
     return TRUE;
-  if (training_flash_version (training) == 0)
+  if (training_flash_version (training) == FLASH_NONE)
     {
       diag_error (
           diags, option_mark (marks, "attention", "lengths", NULL), "set 'attention' to flash2",

@@ -43,7 +43,7 @@ typedef struct
   double         flops;   /* nominal: multiply-add = 2 */
   double         read_bytes, write_bytes; /* nominal HBM traffic */
   guint          launches; /* kernels that the host issues for it (eager chains count each) */
-  guint          flash;    /* of KERNEL_ATTENTION*: version of FlashAttention, 1 to 3 */
+  guint          flash;    /* of KERNEL_ATTENTION*: FlashKernel */
   gint           module;   /* module of the layer whose parameters it reads, or -1 */
   gboolean       weight_gradient; /* of the backward pass: makes gradients of parameters only, so a
                                   pipeline may put it off */

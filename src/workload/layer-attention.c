@@ -4,7 +4,7 @@
 static gboolean
 is_flash (const LayerBuilder *b)
 {
-  return training_flash_version (b->training) > 0;
+  return training_flash_version (b->training) != FLASH_NONE;
 }
 
 /*
@@ -290,7 +290,7 @@ static TapeValue
 add_flash (LayerBuilder *b, TapeValue *qkv)
 {
   const ModelShape *s = b->shape;
-  gboolean          expanded = training_flash_version (b->training) == 1;
+  gboolean          expanded = training_flash_version (b->training) == FLASH_1;
   double            pairs = mean_pairs (b, masked_pairs);
   AttentionSpec     spec = { .sequences = training_sequences (b->training),
                              .seq_len = layer_sequence (b),
@@ -336,7 +336,7 @@ layer_add_attention (LayerBuilder *b, TapeValue x)
   else
     add_qkv (b, x, qkv);
   gather_context (b, qkv);
-  if (training_flash_version (b->training) < 2)
+  if (training_flash_version (b->training) < FLASH_2)
     repeat_kv (b, qkv);
   if (s->attention_sinks)
     {

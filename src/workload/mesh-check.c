@@ -144,7 +144,7 @@ check_sequence (const Check *c)
 {
   const MeshOptions *m = &c->mesh;
   gint64             seq = c->training->seq_len;
-  gboolean           flash = training_flash_version (c->training) > 0;
+  gboolean           flash = training_flash_version (c->training) != FLASH_NONE;
 
   if (m->sp != 0 && m->sp != 1)
     diag_error (c->diags, mark_of (c, "sp"), "0: no, 1: yes", "'sp' is a switch, got " D, m->sp);

@@ -104,7 +104,7 @@ backward_flash (Tape *tape, const TapeOp *op)
       FALSE, 0, NULL);
   tape_kernel_reads (kernel, op->out[0]);
   main.kind = KERNEL_ATTENTION_BACKWARD;
-  main.name = training_flash_version (tape->training) == 1 ? "flash1_bwd" : "flash_bwd";
+  main.name = training_flash_version (tape->training) == FLASH_1 ? "flash1_bwd" : "flash_bwd";
   main.flops = op->fixed[1];
   main.read_bytes = 2 * row_bytes + 4 * q_elements;
   main.write_bytes = 4 * q_elements + expanded;
@@ -141,7 +141,7 @@ tape_flash_attention (Tape *tape, TapeValue q, TapeValue k, TapeValue v, Attenti
 {
   TapeValue in[] = { q, k, v };
   TapeOp   *op = tape_add_op (
-        tape, training_flash_version (tape->training) == 1 ? "flash1_fwd" : "flash_fwd", in, 3);
+        tape, training_flash_version (tape->training) == FLASH_1 ? "flash1_fwd" : "flash_fwd", in, 3);
   double rows = spec.sequences * spec.seq_len, heads = (double) spec.heads;
   double qk = (double) spec.qk_dim, vd = (double) spec.v_dim,
          per_dim = 2 * spec.pairs * spec.sequences * heads;

@@ -9,7 +9,8 @@ static const char *const checkpoint_choices[] = {
 };
 static const char *const dropout_choices[] = { "auto", "true", "false", NULL };
 static const char *const attention_choices[] = { "flash2", "flash1", "fused-softmax",
-                                                 "eager",  "flash3", NULL };
+                                                 "eager",  "flash3", "cudnn",
+                                                 NULL };
 static const char *const precision_choices[] = { "bf16-mixed", "fp16-mixed", "fp32",
                                                  "bf16",       "fp16",       NULL };
 static const char *const reduce_choices[] = { "fp32", "bf16", "fp16", "auto", NULL }; /* as Dtype */
@@ -93,7 +94,8 @@ const OptionSpec training_options[] = {
     .choices = attention_choices,
     .offset = FIELD (attention),
     .fallback = "flash2",
-    .help = "how attention is computed",
+    .help = "how attention is computed; a GPU without such a kernel falls back: flash3 to cudnn, "
+            "cudnn and flash1 to flash2",
     .source = "arXiv:2307.08691" },
   { .key = "causal",
     .type = OPTION_BOOL,
@@ -286,16 +288,18 @@ training_flash_version (const TrainingOptions *training)
   switch ((AttentionKind) training->attention)
     {
     case ATTENTION_FLASH1:
-      asked = 1;
+      asked = FLASH_1;
       break;
     case ATTENTION_FLASH2:
-      asked = 2;
+      asked = FLASH_2;
       break;
     case ATTENTION_FLASH3:
-      asked = 3;
+      asked = FLASH_3;
       break;
+    case ATTENTION_CUDNN:
+      return FLASH_CUDNN;
     default:
-      return 0;
+      return FLASH_NONE;
     }
   return training->traits.newest_flash > 0 ? MIN (asked, (guint) training->traits.newest_flash)
                                            : asked;

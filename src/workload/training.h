@@ -26,7 +26,18 @@ typedef enum
   ATTENTION_FUSED_SOFTMAX, /* scores materialised, softmax in one kernel */
   ATTENTION_EAGER,
   ATTENTION_FLASH3,
+  ATTENTION_CUDNN, /* cuDNN's own fused kernels: Hopper's and Blackwell's */
 } AttentionKind;
+
+/* Fused kernels of attention: the three versions of FlashAttention, cuDNN's. */
+typedef enum
+{
+  FLASH_NONE, /* attention is not fused */
+  FLASH_1,
+  FLASH_2,
+  FLASH_3,
+  FLASH_CUDNN,
+} FlashKernel;
 
 typedef enum
 {
@@ -148,8 +159,8 @@ guint training_held_outputs (const TrainingOptions *training);
 gboolean training_has_dropout (const TrainingOptions *training, const char *family);
 
 /*
- * Version of FlashAttention that runs, 1 to 3: what is asked for, as far as the framework has it; 0
- * when attention is not fused.
+ * The fused kernel (FlashKernel) that runs: what is asked for, as far as the framework has it;
+ * FLASH_NONE when attention is not fused.
  */
 guint training_flash_version (const TrainingOptions *training);
 

@@ -266,7 +266,7 @@ attention (KernelKind kind, guint64 rows, guint64 dim, guint64 heads, gboolean m
                        .n = rows,
                        .k = dim,
                        .batch = heads,
-                       .flash = 2,
+                       .flash = FLASH_2,
                        .flops = products * rows * rows / (masked ? 2.0 : 1.0) * dim * heads,
                        .read_bytes = 6e6,
                        .write_bytes = 2e6,
@@ -345,20 +345,40 @@ START_TEST (test_attention_heads)
   kernel_cost (&gpu, &wide, &cost);
   kernel_cost (&gpu, &narrow, &other); /* 96 + 32 against 128 + 32 */
   assert_near (other.wave_seconds, cost.wave_seconds * 128 / 160);
-  narrow.flash = wide.flash = 1; /* 80 runs as 128; version 1 at half of version 2 */
+  narrow.flash = wide.flash = FLASH_1; /* 80 runs as 128; version 1 at half of version 2 */
   kernel_cost (&gpu, &narrow, &other);
   assert_near (other.wave_seconds, cost.wave_seconds * 2);
   kernel_cost (&gpu, &wide, &other);
   assert_near (other.wave_seconds, cost.wave_seconds * 2);
-  wide.flash = 3;
+  wide.flash = FLASH_3;
   kernel_cost (&gpu, &wide, &other);
   assert_near (other.wave_seconds, cost.wave_seconds * 0.5 / 0.75);
-  wide.kind = KERNEL_ATTENTION_BACKWARD; /* no figure: as version 2 */
-  wide.flops *= 2.5;
-  kernel_cost (&gpu, &wide, &cost);
-  wide.flash = 2;
-  kernel_cost (&gpu, &wide, &other);
-  ck_assert_double_eq (cost.alone, other.alone);
+}
+END_TEST
+
+/* A kernel that the GPU has no figure of: version 3 falls back to cuDNN's, that to version 2. */
+START_TEST (test_attention_falls_back)
+{
+  GpuProfile gpu = test_gpu ();
+  KernelDesc kernel = attention (KERNEL_ATTENTION_BACKWARD, 1024, 128, 27, FALSE);
+  KernelCost asked, run;
+
+  kernel_cost (&gpu, &kernel, &run); /* version 2: 0.4 of the peak */
+  kernel.flash = FLASH_3;
+  kernel_cost (&gpu, &kernel, &asked);
+  ck_assert_double_eq (asked.alone, run.alone);
+  gpu.cudnn_efficiency.value = 0.9; /* of the forward kernel alone */
+  kernel_cost (&gpu, &kernel, &asked);
+  ck_assert_double_eq (asked.alone, run.alone);
+  gpu.cudnn_backward_efficiency.value = 0.6;
+  kernel_cost (&gpu, &kernel, &asked);
+  assert_near (asked.wave_seconds, run.wave_seconds * 0.4 / 0.6);
+  kernel.flash = FLASH_CUDNN;
+  kernel_cost (&gpu, &kernel, &run);
+  ck_assert_double_eq (asked.alone, run.alone);
+  gpu.flash3_backward_efficiency.value = 0.5;
+  kernel_cost (&gpu, &kernel, &asked); /* cuDNN's stays its own */
+  ck_assert_double_eq (asked.alone, run.alone);
 }
 END_TEST
 
@@ -577,6 +597,7 @@ kernel_suite (void)
   tcase_add_test (hand, test_attention);
   tcase_add_test (hand, test_attention_masked);
   tcase_add_test (hand, test_attention_heads);
+  tcase_add_test (hand, test_attention_falls_back);
   tcase_add_test (hand, test_stream);
   tcase_add_test (hand, test_small_is_latency);
   tcase_add_loop_test (property, test_property_roofline, 0, 500);

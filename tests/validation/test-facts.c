@@ -109,7 +109,7 @@ copy_gb (const GpuProfile *gpu)
 
 /* Two sequences of 16 heads. */
 static double
-attention_tflops (const GpuProfile *gpu, guint version, gboolean forward)
+attention_tflops (const GpuProfile *gpu, guint flash, gboolean forward)
 {
   const double     rows = 8192, dim = 128, heads = 32, elements = rows * dim * heads;
   const KernelDesc kernel = { .kind = forward ? KERNEL_ATTENTION : KERNEL_ATTENTION_BACKWARD,
@@ -118,7 +118,7 @@ attention_tflops (const GpuProfile *gpu, guint version, gboolean forward)
                               .n = (guint64) rows,
                               .k = (guint64) dim,
                               .batch = (guint64) heads,
-                              .flash = version,
+                              .flash = flash,
                               .flops = (forward ? 4 : 10) * rows / 2 * elements,
                               .read_bytes = (forward ? 3 : 5) * 2 * elements,
                               .write_bytes = (forward ? 1 : 3) * 2 * elements,
@@ -131,25 +131,37 @@ attention_tflops (const GpuProfile *gpu, guint version, gboolean forward)
 static double
 flash2_forward (const GpuProfile *gpu)
 {
-  return attention_tflops (gpu, 2, TRUE);
+  return attention_tflops (gpu, FLASH_2, TRUE);
 }
 
 static double
 flash2_backward (const GpuProfile *gpu)
 {
-  return attention_tflops (gpu, 2, FALSE);
+  return attention_tflops (gpu, FLASH_2, FALSE);
 }
 
 static double
 flash3_forward (const GpuProfile *gpu)
 {
-  return attention_tflops (gpu, 3, TRUE);
+  return attention_tflops (gpu, FLASH_3, TRUE);
 }
 
 static double
 flash3_backward (const GpuProfile *gpu)
 {
-  return attention_tflops (gpu, 3, FALSE);
+  return attention_tflops (gpu, FLASH_3, FALSE);
+}
+
+static double
+cudnn_forward (const GpuProfile *gpu)
+{
+  return attention_tflops (gpu, FLASH_CUDNN, TRUE);
+}
+
+static double
+cudnn_backward (const GpuProfile *gpu)
+{
+  return attention_tflops (gpu, FLASH_CUDNN, FALSE);
 }
 
 static const struct
@@ -169,6 +181,8 @@ static const struct
   { "flash2 backward TFLOP/s", flash2_backward },
   { "flash3 forward TFLOP/s", flash3_forward },
   { "flash3 backward TFLOP/s", flash3_backward },
+  { "cudnn forward TFLOP/s", cudnn_forward },
+  { "cudnn backward TFLOP/s", cudnn_backward },
 };
 
 static double
