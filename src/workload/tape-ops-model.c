@@ -139,11 +139,11 @@ backward_flash (Tape *tape, const TapeOp *op)
 TapeValue
 tape_flash_attention (Tape *tape, TapeValue q, TapeValue k, TapeValue v, AttentionSpec spec)
 {
-  TapeValue in[] = { q, k, v };
-  TapeOp   *op = tape_add_op (
-        tape, training_flash_version (tape->training) == FLASH_1 ? "flash1_fwd" : "flash_fwd", in, 3);
-  double rows = spec.sequences * spec.seq_len, heads = (double) spec.heads;
-  double qk = (double) spec.qk_dim, vd = (double) spec.v_dim,
+  TapeValue   in[] = { q, k, v };
+  const guint flash = training_flash_version (tape->training);
+  TapeOp     *op = tape_add_op (tape, flash == FLASH_1 ? "flash1_fwd" : "flash_fwd", in, 3);
+  double      rows = spec.sequences * spec.seq_len, heads = (double) spec.heads;
+  double      qk = (double) spec.qk_dim, vd = (double) spec.v_dim,
          per_dim = 2 * spec.pairs * spec.sequences * heads;
   double     key_rows = tape_tensor (tape, k)->elements / ((double) spec.kv_heads * qk);
   double     expanded = tape->e * key_rows * heads * (qk + vd);
@@ -157,7 +157,7 @@ tape_flash_attention (Tape *tape, TapeValue q, TapeValue k, TapeValue v, Attenti
                       .batch = (guint64) fmax (round (spec.sequences), 1) * spec.heads,
                       .flops = per_dim * (qk + vd),
                       .launches = 1,
-                      .flash = training_flash_version (tape->training),
+                      .flash = flash,
                       .module = spec.sinks_module };
 
   op->backward = backward_flash;
