@@ -151,6 +151,12 @@ cut_padded (const Policy *policy, const PlanUnit *unit, guint m)
   return sum;
 }
 
+static guint64
+strided (const ShardFormat *format, const TensorDesc *tensors, guint n, guint m)
+{
+  return format->strided != NULL ? format->strided (tensors, n, m) : 0;
+}
+
 static UnitShare
 share_of (DriverStage *stage, const PlanUnit *unit)
 {
@@ -163,19 +169,21 @@ share_of (DriverStage *stage, const PlanUnit *unit)
   guint64           trainable = kind->format->padded (unit->trainable, unit->n_trainable, g);
   guint64           updated = kind->format->padded (unit->trainable, unit->n_trainable, o);
 
-  return (UnitShare){ .policy = kind,
-                      .padded = padded,
-                      .elements = padded / m,
-                      .cut = cut_padded (policy, unit, 1),
-                      .cut_padded = cut_padded (policy, unit, m),
-                      .copy_padded = kind->copy.group.size > 0
-                                         ? cut_padded (policy, unit, kind->copy.group.size)
-                                         : 0,
-                      .trainable_padded = trainable,
-                      .trainable = trainable / g,
-                      .updated_padded = updated,
-                      .updated = updated / o,
-                      .comms = stage->comms[unit->expert] };
+  return (UnitShare){
+    .policy = kind,
+    .padded = padded,
+    .elements = padded / m,
+    .cut = cut_padded (policy, unit, 1),
+    .cut_padded = cut_padded (policy, unit, m),
+    .copy_padded = kind->copy.group.size > 0 ? cut_padded (policy, unit, kind->copy.group.size) : 0,
+    .strided = strided (kind->format, unit->tensors, unit->n_tensors, m),
+    .trainable_strided = strided (kind->format, unit->trainable, unit->n_trainable, g),
+    .trainable_padded = trainable,
+    .trainable = trainable / g,
+    .updated_padded = updated,
+    .updated = updated / o,
+    .comms = stage->comms[unit->expert]
+  };
 }
 
 /* Units in forward order keep their copies in GPU memory until one has no room there. */

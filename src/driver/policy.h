@@ -24,6 +24,11 @@ typedef struct
   double (*formula) (const TensorDesc *tensors, guint n, guint m);
   /* Fills ELEMENTS with what each of the M ranks has; NULL: all have as many. */
   void (*owned) (const TensorDesc *tensors, guint n, guint m, guint64 *elements);
+  /*
+   * Elements of TENSORS whose shards are no stretch of the tensor: a copy into or out of a
+   * collective's buffer passes over them once more. NULL: none.
+   */
+  guint64 (*strided) (const TensorDesc *tensors, guint n, guint m);
 } ShardFormat;
 
 typedef enum

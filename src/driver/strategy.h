@@ -180,11 +180,12 @@ typedef struct
   guint64           padded;   /* elements of its parameters, padded for the ranks that share them */
   guint64           elements; /* of them on a rank */
   guint64           cut;      /* elements of the tensors that are cut: above `whole_below` */
-  guint64           cut_padded;  /* the same, padded */
-  guint64           copy_padded; /* and padded for the ranks that share the second copy, */
-  gboolean          keeps_copy;  /* which stays in GPU memory (ROUTE_KEEP, ROUTE_KEPT) */
-  guint64 trainable_padded;      /* elements of its gradient, padded for the ranks that share it */
-  guint64 trainable;             /* of them on a rank */
+  guint64           cut_padded;       /* the same, padded */
+  guint64           copy_padded;      /* and padded for the ranks that share the second copy, */
+  gboolean          keeps_copy;       /* which stays in GPU memory (ROUTE_KEEP, ROUTE_KEPT) */
+  guint64 strided, trainable_strided; /* elements that copies pass over twice, see ShardFormat */
+  guint64 trainable_padded; /* elements of its gradient, padded for the ranks that share it */
+  guint64 trainable;        /* of them on a rank */
   guint64 updated_padded; /* elements that the optimizer updates, padded for those that share it */
   guint64 updated;        /* of them on a rank */
   CommRef (*comms)[POLICY_MAX_HOPS]; /* [PolicyRouteKind]: of each hop */

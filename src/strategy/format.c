@@ -61,6 +61,56 @@ formula_rows (const TensorDesc *tensors, guint n, guint m)
   return sum;
 }
 
+/*
+ * Stacked experts, fewer than the M ranks, are cut along their second dimension: along the first
+ * one most ranks would hold padding.
+ */
+static gboolean
+cut_inside (const TensorDesc *tensor, guint m)
+{
+  return tensor->n_dims == TENSOR_MAX_DIMS && tensor->shape[0] < m;
+}
+
+static guint64
+padded_rows_inside (const TensorDesc *tensors, guint n, guint m)
+{
+  guint64 sum = 0;
+
+  for (guint i = 0; i < n; i++)
+    {
+      guint64 rows = tensors[i].shape[cut_inside (&tensors[i], m) ? 1 : 0];
+
+      sum += rounded_up (rows, m) * (tensors[i].elements / rows);
+    }
+  return sum;
+}
+
+static double
+formula_rows_inside (const TensorDesc *tensors, guint n, guint m)
+{
+  double sum = 0;
+
+  while (n > 0)
+    {
+      const TensorDesc *tensor = &tensors[--n];
+      double            experts = tensor->n_dims == 3 ? (double) tensor->shape[0] : m;
+      double            rows = (double) (experts < m ? tensor->shape[1] : tensor->shape[0]);
+
+      sum += ceiling (rows, m) * ((double) tensor->elements / rows);
+    }
+  return sum;
+}
+
+static guint64
+strided_rows_inside (const TensorDesc *tensors, guint n, guint m)
+{
+  guint64 sum = 0;
+
+  for (guint i = 0; i < n; i++)
+    sum += cut_inside (&tensors[i], m) ? tensors[i].elements : 0;
+  return sum;
+}
+
 static guint64
 padded_each (const TensorDesc *tensors, guint n, guint m)
 {
@@ -420,6 +470,15 @@ const ShardFormat format_rows = {
   .formula = formula_rows,
 };
 
+const ShardFormat format_rows_inside = {
+  .name = "rows-inside",
+  .title = "as rows; stacked experts, where ranks outnumber them, on their second dimension",
+  .source = "torchtitan, distributed/fsdp.py: Shard(1) where the ranks outnumber the experts",
+  .padded = padded_rows_inside,
+  .formula = formula_rows_inside,
+  .strided = strided_rows_inside,
+};
+
 const ShardFormat format_each = {
   .name = "each",
   .title = "every tensor on its own: m ceil (n / m) elements",
@@ -448,8 +507,8 @@ const ShardFormat format_whole = {
 const ShardFormat *const *
 shard_format_list (void)
 {
-  static const ShardFormat *const list[] = { &format_flat, &format_rows, &format_each,
-                                             &format_lcm_rows, NULL };
+  static const ShardFormat *const list[] = { &format_flat,        &format_rows,     &format_each,
+                                             &format_rows_inside, &format_lcm_rows, NULL };
 
   return list;
 }

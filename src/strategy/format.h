@@ -7,11 +7,12 @@
 
 #include "driver/policy.h"
 
-extern const ShardFormat format_flat;     /* one buffer, padded at its tail */
-extern const ShardFormat format_rows;     /* every tensor on its leading dimension */
-extern const ShardFormat format_each;     /* every tensor on its own */
-extern const ShardFormat format_lcm_rows; /* one buffer in which no row is cut */
-extern const ShardFormat format_whole;    /* nothing is cut: every tensor has one owner */
+extern const ShardFormat format_flat;        /* one buffer, padded at its tail */
+extern const ShardFormat format_rows;        /* every tensor on its leading dimension */
+extern const ShardFormat format_rows_inside; /* but stacked experts inside, where they are few */
+extern const ShardFormat format_each;        /* every tensor on its own */
+extern const ShardFormat format_lcm_rows;    /* one buffer in which no row is cut */
+extern const ShardFormat format_whole;       /* nothing is cut: every tensor has one owner */
 
 /* Those that cut tensors, NULL-terminated. */
 const ShardFormat *const *shard_format_list (void);

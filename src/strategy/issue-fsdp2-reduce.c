@@ -143,6 +143,7 @@ fsdp2_reduce_unit (StrategyRun *run, guint unit, BufferRef *grads, guint element
   Fsdp2State *s = run->state;
   guint       reduce = reduced_bytes (run);
   guint64     shard_elements = run->shares[unit].trainable;
+  double      again = (double) run->shares[unit].trainable_strided * element_bytes;
   BufferRef   input, output;
 
   if (s->reducing != SCHEDULE_NONE)
@@ -153,8 +154,8 @@ fsdp2_reduce_unit (StrategyRun *run, guint unit, BufferRef *grads, guint element
   input = schedule_alloc (run->b, PLACE_HBM, POOL_COMMUNICATION,
                           run->shares[unit].trainable_padded * reduce, "reduce-scatter input");
   emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "reduce_copy_in", DTYPE_BF16,
-                      (double) run->units[unit].trainable_elements * element_bytes,
-                      (double) run->shares[unit].trainable_padded * reduce);
+                      (double) run->units[unit].trainable_elements * element_bytes + again,
+                      (double) run->shares[unit].trainable_padded * reduce + again);
   schedule_uses (run->b, *grads, SCHEDULE_WHOLE, ACCESS_READ);
   schedule_uses (run->b, input, SCHEDULE_WHOLE, ACCESS_WRITE);
   schedule_free (run->b, *grads);

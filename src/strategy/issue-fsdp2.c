@@ -255,12 +255,14 @@ copy_out (StrategyRun *run, const UnitSlot *slot)
   Fsdp2Unit  *u = &s->units[slot->unit];
   guint       compute = compute_bytes (run->policy);
   double      elements = (double) slot->plan->own_elements;
+  double      again = (double) run->shares[slot->unit].strided * compute;
 
   schedule_wait (run->b, SCHEDULE_COMPUTE, u->gathered);
   u->full = schedule_alloc (run->b, PLACE_HBM, POOL_GATHERED, slot->plan->own_elements * compute,
                             "parameters");
   emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "copy_out", DTYPE_BF16,
-                      (double) run->shares[slot->unit].padded * compute, elements * compute);
+                      (double) run->shares[slot->unit].padded * compute + again,
+                      elements * compute + again);
   schedule_uses (run->b, u->gather, SCHEDULE_WHOLE, ACCESS_READ);
   schedule_uses (run->b, u->full, SCHEDULE_WHOLE, ACCESS_WRITE);
   strategy_data (run, slot->unit, UNIT_PARAMETERS, u->full, SCHEDULE_NONE);

@@ -5,6 +5,8 @@
 #include "strategy/group.h"
 #include "strategy/workers.h"
 
+#define N_FORMATS 5 /* of shard_format_list */
+
 /* Qwen3-4B: d_model 2560, 32 heads of 128, 8 KV heads, MLP 9728, per-head norms. */
 static const TensorDesc layer[] = {
   { .name = "norm1", .shape = { 2560 }, .n_dims = 1, .elements = 2560 },
@@ -102,10 +104,27 @@ START_TEST (test_lcm_rows_never_cut)
 }
 END_TEST
 
+/* Eight stacked experts: over 16 ranks half of every shard on the first dimension is padding. */
+START_TEST (test_stacked_experts)
+{
+  const TensorDesc experts[] = {
+    { .shape = { 8, 64, 32 }, .n_dims = 3, .elements = 16384 },
+    { .shape = { 64, 32 }, .n_dims = 2, .elements = 2048 },
+  };
+
+  ck_assert_uint_eq (format_rows.padded (experts, 2, 16), 2 * 16384 + 2048);
+  ck_assert_uint_eq (format_rows_inside.padded (experts, 2, 16), 16384 + 2048);
+  ck_assert_uint_eq (format_rows_inside.strided (experts, 2, 16), 16384);
+  ck_assert_uint_eq (format_rows_inside.padded (experts, 1, 60), 120 * 256); /* 64 to 120 */
+  ck_assert_uint_eq (format_rows_inside.padded (experts, 2, 8), 16384 + 2048);
+  ck_assert_uint_eq (format_rows_inside.strided (experts, 2, 8), 0);
+}
+END_TEST
+
 /* Each format's two statements of its padding agree, over random tensors. */
 START_TEST (test_formulas)
 {
-  const ShardFormat *format = _i < 4 ? shard_format_list ()[_i] : &format_whole;
+  const ShardFormat *format = _i < N_FORMATS ? shard_format_list ()[_i] : &format_whole;
   g_autoptr (GRand)  rand = g_rand_new_with_seed (11);
 
   for (guint i = 0; i < 1000; i++)
@@ -119,6 +138,12 @@ START_TEST (test_formulas)
           guint64 row = (guint64) g_rand_int_range (rand, 1, 5000);
 
           t[k] = (TensorDesc){ .shape = { rows, row }, .n_dims = 2, .elements = rows * row };
+          if (g_rand_boolean (rand))
+            {
+              t[k].shape[2] = (guint64) g_rand_int_range (rand, 1, 50);
+              t[k].n_dims = 3;
+              t[k].elements *= t[k].shape[2];
+            }
         }
       ck_assert_double_eq (format->formula (t, n, m), (double) format->padded (t, n, m));
       ck_assert_uint_eq (format->padded (t, n, m) % m, 0);
@@ -183,7 +208,9 @@ main (void)
   tcase_add_test (tcase, test_small);
   tcase_add_test (tcase, test_lcm_rows);
   tcase_add_test (tcase, test_lcm_rows_never_cut);
-  tcase_add_loop_test (tcase, test_formulas, 0, 5);
+  tcase_add_test (tcase, test_stacked_experts);
+  g_assert (shard_format_list ()[N_FORMATS] == NULL);
+  tcase_add_loop_test (tcase, test_formulas, 0, N_FORMATS + 1);
   tcase_add_test (tcase, test_groups);
   tcase_add_loop_test (tcase, test_workers, 0, 3);
   suite_add_tcase (suite, tcase);
