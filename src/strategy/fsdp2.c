@@ -5,7 +5,6 @@
 #include "strategy/fsdp2.h"
 
 const char *const fsdp2_reshard_choices[] = { "auto", "true", "false", "K", NULL };
-const char *const fsdp2_experts_choices[] = { "auto", "0", NULL };
 
 static const OptionSpec fsdp2_options[] = { FSDP2_OPTIONS ("all"), { 0 } };
 
@@ -93,8 +92,7 @@ fsdp2_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
   const Fsdp2Options *o = opt;
   gboolean            pipelined = in->mesh.stages > 1;
 
-  shard_policy (in, o->shard, o->experts_dim == EXPERTS_DIM_0 ? &format_rows : &format_rows_inside,
-                policy);
+  shard_policy (in, o->shard, &format_rows_inside, policy);
   for (guint kind = 0; kind < policy->n_kinds; kind++)
     {
       MeshGroup group = policy->kinds[kind].states[STATE_PARAMETERS].group;

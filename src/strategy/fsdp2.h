@@ -12,13 +12,7 @@ typedef enum
   RESHARD_TO, /* RESHARD_TO + K: to groups of K ranks */
 } Fsdp2Reshard;
 
-extern const char *const fsdp2_reshard_choices[], *const fsdp2_experts_choices[];
-
-typedef enum
-{
-  EXPERTS_DIM_AUTO, /* the second one where the ranks outnumber the experts */
-  EXPERTS_DIM_0,
-} Fsdp2ExpertsDim;
+extern const char *const fsdp2_reshard_choices[];
 
 #define FSDP2_MOST_MODULES 1000
 
@@ -29,7 +23,6 @@ typedef struct
   Fsdp2Issue issue;
   gboolean   cpu_offload, pin_memory;
   gboolean   requires_gradient_sync;
-  gint       experts_dim; /* Fsdp2ExpertsDim */
 } Fsdp2Options;
 
 /* The option table, with the default of `shard`. */
@@ -52,16 +45,6 @@ typedef struct
         .help = "free a unit's gathered parameters after its forward (false: SHARD_GRAD_OP; a "    \
                 "number: keep 1/K, shared by K ranks); auto: unless there are pipeline stages",    \
         .source = "torch.distributed.fsdp.fully_shard; torchtitan, fsdp_reshard_after_forward",    \
-      },                                                                                           \
-      {                                                                                            \
-        .key = "experts_dim",                                                                      \
-        .type = OPTION_ENUM,                                                                       \
-        .choices = fsdp2_experts_choices,                                                          \
-        .offset = G_STRUCT_OFFSET (Fsdp2Options, experts_dim),                                     \
-        .fallback = "auto",                                                                        \
-        .help = "dimension on which stacked experts are cut; auto: their second one where ranks "  \
-                "outnumber them (0 would pad), which costs copies a second pass",                  \
-        .source = "torchtitan/distributed/fsdp.py; fully_shard, shard_placement_fn",               \
       },                                                                                           \
       {                                                                                            \
         .key = "backward_prefetch",                                                                \
