@@ -52,7 +52,7 @@ validate (const Common *common, const ValidationArguments *arguments)
   stream_report_diags (diags);
   if (table == NULL)
     return EXIT_USAGE;
-  if (arguments->measured_network)
+  if (!arguments->own_network)
     training_table_use_networks (table);
   progress = progress_start ("predicting", "runs");
   options.count = progress_count (progress);
@@ -76,10 +76,10 @@ cmd_validate_training (int argc, char **argv)
 
   const GOptionEntry entries[] = {
     { "rows", 0, 0, G_OPTION_ARG_NONE, &arguments.rows, "text: print every row as well", NULL },
-    { "measured-network", 0, 0, G_OPTION_ARG_NONE, &arguments.measured_network,
-      "scale the network of each row to what the run measured of it (columns "
+    { "own-network", 0, 0, G_OPTION_ARG_NONE, &arguments.own_network,
+      "keep the profile's network where a run measured its own (columns "
       "all_reduce_bus_gbs, all_gather_bus_gbs, reduce_scatter_bus_gbs: bus "
-      "bandwidth of 1 GiB over all GPUs); such predictions are not blind",
+      "bandwidth of 1 GiB over all GPUs), to which it is scaled else",
       NULL },
     { "max-error", 0, 0, G_OPTION_ARG_STRING, &arguments.max_error,
       "exit with 3 when the median |error| of the rows of speed is above X: '0.1' or '10 %'", "X" },

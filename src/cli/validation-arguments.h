@@ -6,7 +6,7 @@
 typedef struct
 {
   char    *plot, *max_error;
-  gboolean rows, measured_network;
+  gboolean rows, own_network;
   double   limit; /* of the median; negative: none */
 } ValidationArguments;
 

@@ -72,6 +72,7 @@ static const FigureSpec gpu_figures[] = {
   { "cudnn_efficiency", QUANTITY_RATIO, GPU (cudnn_efficiency), 0, 0.02, 1.2 },
   { "cudnn_backward_efficiency", QUANTITY_RATIO, GPU (cudnn_backward_efficiency), 0, 0.02, 1.2 },
   { "attention_softmax_dims", QUANTITY_COUNT, GPU (attention_softmax_dims), 0, 0, 256 },
+  { "cudnn_softmax_dims", QUANTITY_COUNT, GPU (cudnn_softmax_dims), 0, 0, 256 },
   { "tile_m", QUANTITY_COUNT, GPU (tile_m), REQUIRED, 8, 1024 },
   { "tile_n", QUANTITY_COUNT, GPU (tile_n), REQUIRED, 8, 1024 },
   { "small_tile_power", QUANTITY_RATIO, GPU (small_tile_power), 1, 0, 1 },

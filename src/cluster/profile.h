@@ -92,6 +92,7 @@ struct _GpuProfile
   Figure  flash3_efficiency, flash3_backward_efficiency; /* the same of version 3; 0: as cuDNN's */
   Figure  cudnn_efficiency, cudnn_backward_efficiency;   /* of cuDNN's; 0: as version 2 */
   Figure  attention_softmax_dims; /* an exponential's cost, in dimensions of a head */
+  Figure  cudnn_softmax_dims;     /* of cuDNN's kernels and version 3; 0: the same */
   Figure  tile_m, tile_n;         /* output tile of a matrix product's thread block */
   Figure  small_tile_power; /* of a smaller tile's operand reuse against the full one's: its rate */
   Figure  kernel_latency;   /* start-up and tail of one kernel on the device, s */

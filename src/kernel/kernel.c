@@ -164,43 +164,55 @@ compiled_head_dim (const KernelDesc *kernel)
 /* Where a GPU has no figure of a kernel the library falls back: version 2 runs everywhere. */
 static const struct
 {
-  gsize forward, backward; /* of GpuProfile */
+  gsize forward, backward; /* of GpuProfile: at a head size of 128, */
+  gsize softmax;           /* and the exponentials' cost */
   guint fallback;          /* FlashKernel */
 } flash_kernels[] = {
-  [FLASH_1] = { G_STRUCT_OFFSET (GpuProfile, flash1_efficiency),
-                G_STRUCT_OFFSET (GpuProfile, flash1_backward_efficiency), FLASH_2 },
-  [FLASH_2] = { G_STRUCT_OFFSET (GpuProfile, attention_efficiency),
-                G_STRUCT_OFFSET (GpuProfile, attention_backward_efficiency), FLASH_NONE },
-  [FLASH_3] = { G_STRUCT_OFFSET (GpuProfile, flash3_efficiency),
-                G_STRUCT_OFFSET (GpuProfile, flash3_backward_efficiency), FLASH_CUDNN },
-  [FLASH_CUDNN] = { G_STRUCT_OFFSET (GpuProfile, cudnn_efficiency),
-                    G_STRUCT_OFFSET (GpuProfile, cudnn_backward_efficiency), FLASH_2 },
+#define FIGURE(member) G_STRUCT_OFFSET (GpuProfile, member)
+  [FLASH_1] = { FIGURE (flash1_efficiency), FIGURE (flash1_backward_efficiency),
+                FIGURE (attention_softmax_dims), FLASH_2 },
+  [FLASH_2] = { FIGURE (attention_efficiency), FIGURE (attention_backward_efficiency),
+                FIGURE (attention_softmax_dims), FLASH_NONE },
+  [FLASH_3] = { FIGURE (flash3_efficiency), FIGURE (flash3_backward_efficiency),
+                FIGURE (cudnn_softmax_dims), FLASH_CUDNN },
+  [FLASH_CUDNN] = { FIGURE (cudnn_efficiency), FIGURE (cudnn_backward_efficiency),
+                    FIGURE (cudnn_softmax_dims), FLASH_2 },
+#undef FIGURE
 };
 
 static double
-flash_figure (const GpuProfile *gpu, guint flash, gboolean forward)
+figure_at (const GpuProfile *gpu, gsize offset)
+{
+  return ((const Figure *) (const void *) ((const guint8 *) gpu + offset))->value;
+}
+
+/* Share of the peak at a head size of 128, and in *SOFTMAX what an exponential costs. */
+static double
+flash_figure (const GpuProfile *gpu, guint flash, gboolean forward, double *softmax)
 {
   double value = 0;
 
   for (; flash != FLASH_NONE && value == 0; flash = flash_kernels[flash].fallback)
     {
-      gsize offset = forward ? flash_kernels[flash].forward : flash_kernels[flash].backward;
-
-      value = ((const Figure *) ((const guint8 *) gpu + offset))->value;
+      value =
+          figure_at (gpu, forward ? flash_kernels[flash].forward : flash_kernels[flash].backward);
+      *softmax = figure_at (gpu, flash_kernels[flash].softmax);
     }
+  if (*softmax == 0)
+    *softmax = gpu->attention_softmax_dims.value;
   return value;
 }
 
 /*
  * Share of the matrix peak at the kernel's head size. A pair of query and key costs 4 d FLOPs and
- * an exponential that is worth `attention_softmax_dims` more of d; the profile's figures are for d
- * = 128.
+ * an exponential that is worth the profile's softmax dimensions more of d; its figures are for d =
+ * 128.
  */
 static double
 flash_efficiency (const GpuProfile *gpu, const KernelDesc *kernel)
 {
-  double d = compiled_head_dim (kernel), softmax = gpu->attention_softmax_dims.value;
-  double at_128 = flash_figure (gpu, kernel->flash, kernel->kind == KERNEL_ATTENTION);
+  double d = compiled_head_dim (kernel), softmax = 0;
+  double at_128 = flash_figure (gpu, kernel->flash, kernel->kind == KERNEL_ATTENTION, &softmax);
 
   return at_128 * d / (d + softmax) * (128 + softmax) / 128 * ((double) kernel->k / d);
 }

@@ -10,10 +10,11 @@
 /* A goal as its map says it. */
 typedef struct
 {
-  char  *rows;
-  gint   of;
-  double bounds[5]; /* of the keys from `median` on */
-  gint64 nodes;
+  char    *rows;
+  gint     of;
+  double   bounds[5]; /* of the keys from `median` on */
+  gint64   nodes;
+  gboolean healthy, tensor_over_nodes;
 } Draft;
 
 static const char *const kinds[] = { "time", "memory", "fits", "ranking", "trend", NULL };
@@ -58,6 +59,16 @@ static const OptionSpec keys[] = {
     .min = 1,
     .max = 1e6,
     .help = "time, trend: rows on that many nodes and more" },
+  { .key = "healthy",
+    .type = OPTION_BOOL,
+    .offset = G_STRUCT_OFFSET (Draft, healthy),
+    .fallback = "false",
+    .help = "time: without runs that are slow among their neighbours" },
+  { .key = "tensor_over_nodes",
+    .type = OPTION_BOOL,
+    .offset = G_STRUCT_OFFSET (Draft, tensor_over_nodes),
+    .fallback = "false",
+    .help = "time: runs alone whose tensor groups span nodes" },
   { 0 },
 };
 
@@ -93,6 +104,30 @@ check_bounds (const ConfigNode *node, gint kind, DiagList *diags)
     }
 }
 
+/* What narrows the rows down says something of some kinds alone. */
+static void
+check_filters (const ConfigNode *node, gint kind, DiagList *diags)
+{
+  static const struct
+  {
+    const char *key;
+    guint       kinds;
+  } filters[] = {
+    { "nodes", 1u << GOAL_TIME | 1u << GOAL_TREND },
+    { "healthy", 1u << GOAL_TIME },
+    { "tensor_over_nodes", 1u << GOAL_TIME },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (filters); i++)
+    {
+      const ConfigNode *given = config_node_get (node, filters[i].key);
+
+      if (given != NULL && (filters[i].kinds & 1u << kind) == 0)
+        diag_error (diags, config_node_mark (given), NULL, "'%s' says nothing of '%s'",
+                    filters[i].key, kinds[kind]);
+    }
+}
+
 static char **
 read_sources (const ConfigNode *node, DiagList *diags)
 {
@@ -124,9 +159,7 @@ read_goal (GArray *goals, const ConfigNode *node, DiagList *diags)
   option_load_map (keys, &draft, node, others, diags);
   option_check_required (keys, &draft, config_node_mark (node), diags);
   check_bounds (node, draft.of, diags);
-  if (draft.nodes > 0 && draft.of != GOAL_TIME && draft.of != GOAL_TREND)
-    diag_error (diags, config_node_mark (config_node_get (node, "nodes")), NULL,
-                "'nodes' says nothing of '%s'", kinds[draft.of]);
+  check_filters (node, draft.of, diags);
   goal.sources = read_sources (node, diags);
   if (diag_list_n_errors (diags) > errors)
     {
@@ -142,6 +175,8 @@ read_goal (GArray *goals, const ConfigNode *node, DiagList *diags)
   if (bounds_of[goal.kind][1] == P90 && config_node_get (node, "p90") == NULL)
     goal.second = INFINITY;
   goal.nodes = (guint) draft.nodes;
+  goal.healthy = draft.healthy;
+  goal.tensor_over_nodes = draft.tensor_over_nodes;
   g_array_append_val (goals, goal);
 }
 

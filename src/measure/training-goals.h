@@ -10,6 +10,9 @@
  *             ranking: Kendall's tau-b, the mean over groups of layouts
  *             trend: how the error as speed grows with each doubling of the nodes
  *   nodes     time, trend: rows on that many nodes and more; all where absent
+ *   healthy   time: true leaves out runs that are slow among their neighbours
+ *             (measure/training-slow.h)
+ *   tensor_over_nodes   time: true takes runs alone whose tensor groups span nodes
  *   sources   whose rows (the ids without their numbers)
  *   median, p90   time, memory: at most (p90 may be absent); right, tau   fits, ranking: at least;
  *   slope     trend: at most, up or down
@@ -33,8 +36,9 @@ typedef struct
   GoalKind kind;
   char   **sources;
   /* median and 90th percentile (infinite: any); share and offenders; tau or slope and nothing */
-  double first, second;
-  guint  nodes; /* least, of rows that it is about */
+  double   first, second;
+  guint    nodes; /* least, of rows that it is about */
+  gboolean healthy, tensor_over_nodes;
 } TrainingGoal;
 
 /*

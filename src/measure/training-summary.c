@@ -233,7 +233,8 @@ is_of_goal (const ValidatedTraining *row, gconstpointer user)
     {
     case GOAL_TIME:
       return named && training_metric_is_speed (row->measured->metric)
-             && row->measured->n_nodes >= goal->nodes;
+             && row->measured->n_nodes >= goal->nodes && !(goal->healthy && row->measured->slow)
+             && (!goal->tensor_over_nodes || row->measured->tensor_over_nodes);
     case GOAL_RANKING:
     case GOAL_TREND:
       return named && training_metric_is_speed (row->measured->metric);

@@ -5,6 +5,7 @@
 
 #include "measure/implied.h"
 #include "measure/training-columns.h"
+#include "measure/training-slow.h"
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
@@ -330,7 +331,7 @@ is_below (Draft *self, const FrameworkImplied *setting)
 static ClusterOptions
 read_cluster (const Draft *self)
 {
-  static const char *const keys[] = { "nodes", "name", "gpu" };
+  static const char *const keys[] = { "nodes", "name", "gpu", "gpus_per_node" };
   g_autoptr (DiagList)     diags = diag_list_new ();
   ClusterOptions           cluster = { 0 };
 
@@ -487,14 +488,17 @@ check_value (Draft *self, const SourceMark *mark)
                 self->row.metric == METRIC_FITS ? "0 or 1" : "a number above 0", value);
 }
 
-static guint
-count_nodes (const Draft *self)
+static void
+finish_cluster (Draft *self)
 {
-  ClusterOptions cluster = read_cluster (self);
-  const guint    n = (guint) cluster.nodes;
+  ClusterOptions          cluster = read_cluster (self);
+  const ScenarioOverride *tp = find_override (self, "mesh.tp");
 
+  self->row.n_nodes = (guint) cluster.nodes;
+  if (tp != NULL && cluster.gpus_per_node > 0)
+    self->row.tensor_over_nodes =
+        g_ascii_strtoll (tp->value, NULL, 10) > (gint64) cluster.gpus_per_node;
   option_table_clear (cluster_options, &cluster);
-  return n;
 }
 
 static void
@@ -563,7 +567,7 @@ read_row (Draft *common, const CsvReader *reader, const GArray *columns)
   self.row.configuration = keep (&self, run->str);
   append_cell (group, source);
   self.row.layout_group = keep (&self, group->str);
-  self.row.n_nodes = count_nodes (&self);
+  finish_cluster (&self);
   g_array_append_val (self.table->rows, self.row);
 }
 
@@ -638,6 +642,7 @@ training_table_load (const char *file, ProfileSet *profiles, DiagList *diags)
   columns = training_columns_read (reader, diags);
   while (csv_reader_next (reader, diags))
     read_row (&draft, reader, columns);
+  training_find_slow (self->rows);
   for (guint s = 0; s < TRAINING_N_SECTIONS; s++)
     option_table_clear (scenario_section_table (training_sections[s].name),
                         (guint8 *) scratch + training_sections[s].offset);

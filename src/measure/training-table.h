@@ -72,7 +72,9 @@ typedef struct
   const char    *configuration; /* interned: rows with the same run the same scenario */
   const char    *layout_group;  /* interned: rows with the same differ in the model's layout only */
   guint          n_nodes;       /* 0: its cluster goes by a name that does not say */
-  const char    *gpu;           /* NULL: its cluster goes by a name */
+  gboolean       slow;          /* among its neighbours, see measure/training-slow.h */
+  gboolean       tensor_over_nodes; /* a tensor group has more ranks than a node GPUs */
+  const char    *gpu;               /* NULL: its cluster goes by a name */
   /*
    * What was measured of the network beforehand, as text of `cluster.measured`: "all_reduce 1GiB
    * 188.9 GB/s, all_gather 1GiB 114.8 GB/s"; NULL: nothing.

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "measure/training-slow.h"
 #include "report/report.h"
 #include "report/terminal-private.h"
 #include "report/validation-private.h"
@@ -62,6 +63,32 @@ add_goal_line (struct libscols_table *table, const GoalResult *result)
   terminal_table_take (table, cells);
 }
 
+/* Runs that a goal about healthy ones leaves out. */
+static void
+append_slow (const TrainingValidation *self, GString *out)
+{
+  for (guint i = 0; i < self->goals->len; i++)
+    {
+      const TrainingGoal *goal = g_array_index (self->goals, GoalResult, i).goal;
+      guint               n = 0;
+
+      for (guint r = 0; goal->healthy && r < self->rows->len; r++)
+        {
+          const TrainingRow *row = row_at (self, r)->measured;
+
+          if (!row->slow || !g_strv_contains ((const char *const *) goal->sources, row->source)
+              || (goal->tensor_over_nodes && !row->tensor_over_nodes))
+            continue;
+          if (n++ == 0)
+            g_string_append_printf (out, "Left out of '%s', %d times as slow as their neighbours: ",
+                                    goal->title, TRAINING_SLOW_FACTOR);
+          g_string_append_printf (out, "%s%s", n > 1 ? ", " : "", row->id);
+        }
+      if (n > 0)
+        g_string_append_c (out, '\n');
+    }
+}
+
 static void
 append_goals (const TrainingValidation *self, GString *out)
 {
@@ -82,6 +109,7 @@ append_goals (const TrainingValidation *self, GString *out)
   for (guint i = 0; i < self->goals->len; i++)
     add_goal_line (table, &g_array_index (self->goals, GoalResult, i));
   terminal_table_finish (table, out);
+  append_slow (self, out);
   g_string_append_c (out, '\n');
 }
 

@@ -374,9 +374,10 @@ check training-json 0 validate training --hwprofiles hwprofiles training.csv --f
 check training-words 0 validate training --hwprofiles hwprofiles training-words.csv --rows
 check training-unknown 1 validate training --hwprofiles hwprofiles training-unknown.csv --format csv
 check training-network 1 validate training --hwprofiles hwprofiles training-network.csv
-check training-measured 0 validate training --hwprofiles hwprofiles training-measured.csv --rows
+check training-measured 0 validate training --hwprofiles hwprofiles training-measured.csv \
+  --own-network --rows
 check training-on-measured 0 validate training --hwprofiles hwprofiles training-measured.csv \
-  --measured-network --format csv
+  --format csv
 check runs-words 0 validate collectives --hwprofiles hwprofiles runs-words.csv --rows
 check runs-unknown 1 validate collectives --hwprofiles hwprofiles runs-unknown.csv --format csv
 check calibrate-words 2 calibrate collectives --hwprofiles hwprofiles runs-words.csv -o fitted

@@ -379,6 +379,11 @@ START_TEST (test_attention_falls_back)
   gpu.flash3_backward_efficiency.value = 0.5;
   kernel_cost (&gpu, &kernel, &asked); /* cuDNN's stays its own */
   ck_assert_double_eq (asked.alone, run.alone);
+  kernel.k = 64; /* of half the FLOPs: exponentials cost 128 dimensions, 64 + 128 for 128 + 128 */
+  kernel.flops /= 2;
+  gpu.cudnn_softmax_dims.value = 128;
+  kernel_cost (&gpu, &kernel, &asked);
+  assert_near (asked.wave_seconds, run.wave_seconds * 192 / 256);
 }
 END_TEST
 

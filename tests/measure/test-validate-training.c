@@ -366,6 +366,43 @@ START_TEST (test_networks)
 }
 END_TEST
 
+/*
+ * Slow among their neighbours is what takes more than twice as long for a pass of a micro-step over
+ * all stages. A run of one node, and one of more tokens than all others, is none.
+ */
+START_TEST (test_slow_runs)
+{
+#define SLOW_RUN(id, nodes, mb, accum, pp, tp, value)                                            \
+  id "," nodes ",8,a100-sxm-80,nvlink3-switch,8,ib-hdr-200,gpt,2,2048,16,1000,128," mb "," accum \
+     "," pp "," tp ",zero1,step_time_s," value "\n"
+  static const char text[] =
+      "id,nodes,gpus_per_node,gpu,intra,nics,nic,arch,n_layers,d_model,n_heads,vocab,seq_len,"
+      "micro_batch,grad_accum,pp,tp,strategy,metric,value\n" SLOW_RUN (
+          "a-1", "2", "2", "4", "1", "8", "4")         /* 4 / 4 * 1 = 1 s a pass */
+      SLOW_RUN ("a-2", "2", "1", "4", "2", "8", "5")   /* 5 / 5 * 2 = 2 s: twice is not more */
+      SLOW_RUN ("a-3", "2", "1", "4", "2", "8", "5.5") /* 2.2 s: slow */
+      SLOW_RUN ("a-4", "2", "4", "4", "1", "8", "12")  /* 3 s, but of more tokens than all */
+      SLOW_RUN ("a-5", "1", "1", "4", "1", "8", "12")  /* 3 s on one node */
+      SLOW_RUN ("a-6", "2", "1", "4", "1", "16", "40") /* alone with 16 tensor ranks, over nodes */
+      SLOW_RUN ("b-1", "2", "1", "4", "1", "8", "40"); /* of another source */
+  static const char wanted[] =
+      "- { rows: all, of: time, sources: [a, b], median: 0.1 }\n"
+      "- { rows: healthy, of: time, sources: [a, b], healthy: true, median: 0.1 }\n"
+      "- { rows: over nodes, of: time, sources: [a], tensor_over_nodes: true, median: 0.1 }\n";
+  const double                   predicted[] = { 4, 5, 1, 12, 12, 20, 40 };
+  g_autoptr (TrainingValidation) v = summary_of_goals (text, wanted, predicted, NULL);
+  const GoalResult              *goal = (const GoalResult *) (void *) v->goals->data;
+
+  for (guint i = 0; i < v->rows->len; i++)
+    ck_assert_int_eq (training_row_at (v, i)->measured->slow, i == 2);
+  ck_assert_uint_eq (goal[0].n, 7);
+  ck_assert_uint_eq (goal[1].n, 6);
+  ck_assert_double_eq (goal[1].first, 0);
+  ck_assert_uint_eq (goal[2].n, 1);
+  ck_assert_double_eq (goal[2].first, 0.5);
+}
+END_TEST
+
 /* Mistakes in the goals are the table's: a bound that is missing, or of another kind. */
 START_TEST (test_bad_goals)
 {
@@ -376,6 +413,7 @@ START_TEST (test_bad_goals)
     "- { rows: speed, of: time, sources: [a], median: 0.06, nodes: 0 }\n",
     "- { rows: tau, of: ranking, sources: [a], tau: 0.8, nodes: 16 }\n",
     "- { rows: tau, of: ranking, sources: [a], tau: 0.8, p90: 0.1 }\n",
+    "- { rows: fits, of: fits, sources: [a], right: 0.9, healthy: true }\n",
     "- { rows: fits, of: fits, right: 0.9 }\n",
     "- { rows: fits, of: fitting, sources: [a], median: 0.1, p90: 0.9 }\n",
     "- { of: fits, sources: [a], right: 0.9 }\n",
@@ -723,6 +761,7 @@ main (void)
   tcase_add_test (tests, test_fits);
   tcase_add_test (tests, test_by_nodes);
   tcase_add_test (tests, test_networks);
+  tcase_add_test (tests, test_slow_runs);
   tcase_add_test (tests, test_bad_goals);
   tcase_add_test (tests, test_mapping);
   tcase_add_test (tests, test_framework);

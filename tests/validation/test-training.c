@@ -29,6 +29,7 @@ validate_file (const char *file)
   TrainingValidation *self;
 
   ck_assert_msg (table != NULL, "%s", diag_list_first_message (diags));
+  training_table_use_networks (table);
   self = validate_training (table, &options, g_get_num_processors ());
   fprintf (stderr, "%u rows in %.1f s, %.1f s of CPU on %u cores (goal: 30 s on two)\n\n",
            self->rows->len, (double) (g_get_monotonic_time () - start) / 1e6,
