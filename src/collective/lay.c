@@ -58,7 +58,9 @@ plan_inside (const LayContext *context, const Members *members, CollectiveKind k
   for (guint slot = 0; slot < members->n_nodes; slot++)
     {
       MemberNode node = members->nodes[slot];
-      Members    inside = { members->gpus + node.first, node.n, &node, 1 };
+      Members    inside = {
+           .gpus = members->gpus + node.first, .n_gpus = node.n, .nodes = &node, .n_nodes = 1
+      };
 
       node.first = 0;
       begin_section (context, phase);
@@ -73,7 +75,7 @@ plan_across (const LayContext *context, const Members *members, CollectiveKind k
   guint                  n = members->n_nodes, each = members->nodes[0].n;
   g_autofree guint32    *gpus = g_new (guint32, n);
   g_autofree MemberNode *nodes = g_new (MemberNode, n);
-  Members                across = { gpus, n, nodes, n };
+  Members                across = { .gpus = gpus, .n_gpus = n, .nodes = nodes, .n_nodes = n };
 
   for (guint i = 0; i < each; i++)
     {
@@ -183,7 +185,7 @@ LAY (all_to_all)
 
 LAY (send_recv)
 {
-  pairwise_lay_send_recv (context, ranks, members->n_gpus, 1);
+  pairwise_lay_send_recv (context, members, ranks, 1);
   add_hbm (context->sum, members, kind, members->n_gpus, 1);
 }
 
@@ -197,7 +199,7 @@ LAY (rounds)
 void
 lay_one_message (const LayContext *context, const Members *members, const guint32 *ranks)
 {
-  pairwise_lay_message (context, ranks[0], ranks[1], 1);
+  pairwise_lay_message (context, members, ranks[0], ranks[1], 1);
   /* read at one end, written at the other */
   add_hbm (context->sum, members, COLLECTIVE_SEND_RECV, 2, 0.5);
 }

@@ -10,6 +10,14 @@ typedef struct
   guint   first, n; /* range in Members.gpus */
 } MemberNode;
 
+/* How messages between nodes are relayed (exits-private.h); 0: not at all. */
+typedef enum
+{
+  PXN_USED = 1 << 0,
+  PXN_OVER_C2C = 1 << 1,  /* also by cards that are reached through a CPU on the GPU's module */
+  PXN_OF_MESHES = 1 << 2, /* boards of clusters by parts joined all to all have PCIe switches */
+} PxnUse;
+
 /* Nodes in the order in which the group first names them; inside a node GPUs in ascending order. */
 typedef struct
 {
@@ -17,8 +25,10 @@ typedef struct
   guint       n_gpus;
   MemberNode *nodes;
   guint       n_nodes;
+  guint       pxn; /* PxnUse, by bits: what the library does for this group */
 } Members;
 
+/* Without PXN. */
 void members_init (Members *self, const Cluster *cluster, const guint32 *ranks, guint n_ranks);
 void members_clear (Members *self);
 

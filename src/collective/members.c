@@ -19,6 +19,7 @@ members_init (Members *self, const Cluster *cluster, const guint32 *ranks, guint
 
   numbering_init (&slots);
   self->n_gpus = n_ranks;
+  self->pxn = 0;
   self->gpus = g_new (guint32, n_ranks);
   self->nodes = g_new0 (MemberNode, n_ranks);
   for (guint i = 0; i < n_ranks; i++)

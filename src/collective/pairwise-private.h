@@ -1,23 +1,25 @@
 /*
- * Transfers between pairs: send/receive around a group, and all-to-all. Each GPU uses the cards
- * that serve it, evenly.
+ * Transfers between pairs: send/receive around a group, and all-to-all. Each GPU receives by the
+ * cards that serve it, evenly, and sends as exits-private.h says.
  */
 #pragma once
 
 #include "collective/ring-private.h"
 
-/* FROM sends BYTES to TO. */
-void pairwise_lay_message (const LayContext *context, guint32 from, guint32 to, double bytes);
+/* FROM sends BYTES to TO; both are members. */
+void pairwise_lay_message (const LayContext *context, const Members *members, guint32 from,
+                           guint32 to, double bytes);
 
-/* Every rank sends BYTES to the next of RANKS. */
-void pairwise_lay_send_recv (const LayContext *context, const guint32 *ranks, guint n_ranks,
-                             double bytes);
+/* Every rank sends BYTES to the next of RANKS, all MEMBERS. */
+void pairwise_lay_send_recv (const LayContext *context, const Members *members,
+                             const guint32 *ranks, double bytes);
 
 /*
  * Every member sends BYTES to every other. Inside a node pair by pair. Between nodes a member's way
- * to its card and a card's way to its GPU do not depend on the other end, and sprayed leaves and
- * groups are crossed by the pairs whose ends hang under different ones: counting both costs
- * O(members). Where each pair of cards has uplinks of its own, O(members^2).
+ * to a card depends on the receiver's rail at most and a card's way to its GPU on nothing, and
+ * sprayed leaves and groups are crossed by the pairs whose ends hang under different ones: counting
+ * both costs O(members x members of a node). Where each pair of cards has uplinks of its own,
+ * O(members^2).
  */
 void pairwise_lay_all_to_all (const LayContext *context, const Members *members, double bytes);
 

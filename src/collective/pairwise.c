@@ -1,67 +1,157 @@
 #include "collective/pairwise-private.h"
 
-/*
- * Cards of GPU, written to CARDS; without a choice one entry, -1. At most as many as its node has;
- * at least one.
- */
-static guint
-gpu_cards (const LayContext *context, guint32 gpu, GArray *cards)
+#include "collective/exits-private.h"
+#include "collective/pairwise-fabric-private.h"
+
+/* ---- one message ----------------------------------------------------------------------------- */
+
+/* The edge noted last moves SHARE of its bytes to or from GPU's memory. */
+static void
+note_memory (const LayContext *context, guint32 gpu, double share)
 {
-  const Cluster   *cluster = context->sum->cluster;
-  guint            node = cluster_node_of_gpu (cluster, gpu);
-  const Proximity *near = proximity_cache_get (context->proximity, node);
-
-  if (near == NULL)
-    {
-      gint none = -1;
-
-      g_array_set_size (cards, 0);
-      g_array_append_val (cards, none);
-      return 1;
-    }
-  g_array_set_size (cards, near->n_cards);
-  g_array_set_size (cards, proximity_cards (near, gpu - cluster_first_gpu (cluster, node),
-                                            (guint *) cards->data));
-  return cards->len;
+  if (context->edges->names_memory)
+    lay_edges_add_resource (context->edges,
+                            cluster_gpu_resource (context->sum->cluster, gpu, RESOURCE_HBM), share);
 }
 
 static void
-add_transfer (const LayContext *context, guint32 from, guint32 to, gint a, gint b, double bytes)
+note_transfer (const LayContext *context, guint32 from, guint32 to, const Route *before,
+               const Route *route, double bytes)
+{
+  lay_edges_add (context->edges, from, to, 0, before, route, bytes);
+  note_memory (context, from, 1);
+  note_memory (context, to, 1);
+}
+
+/* Inside a node. */
+static void
+add_transfer (const LayContext *context, guint32 from, guint32 to, double bytes)
 {
   Route route;
 
-  ring_route (context->sum->cluster, from, to, a, b, &route);
+  ring_route (context->sum->cluster, from, to, -1, -1, &route);
   load_sum_add_route (context->sum, &route, bytes);
   if (context->edges != NULL)
-    lay_edges_add (context->edges, from, to, 0, NULL, &route, bytes);
+    note_transfer (context, from, to, NULL, &route, bytes);
 }
 
-void
-pairwise_lay_message (const LayContext *context, guint32 from, guint32 to, double bytes)
+/* To a relay, whose memory is written over NVLink and read by the card. */
+static void
+add_to_relay (const LayContext *context, guint32 from, guint32 relay, double bytes)
 {
-  const Cluster     *cluster = context->sum->cluster;
-  g_autoptr (GArray) out = g_array_new (FALSE, FALSE, sizeof (gint)),
-                     in = g_array_new (FALSE, FALSE, sizeof (gint));
-  guint lanes;
+  const Cluster *cluster = context->sum->cluster;
+  Route          route;
 
-  if (cluster_node_of_gpu (cluster, from) == cluster_node_of_gpu (cluster, to))
+  ring_route (cluster, from, relay, -1, -1, &route);
+  load_sum_add_route (context->sum, &route, bytes);
+  load_sum_add (context->sum, cluster_gpu_resource (cluster, relay, RESOURCE_HBM), 2 * bytes);
+}
+
+static Exit
+route_between (const Exits *self, guint from, guint to, guint lane, Route *route)
+{
+  const Exit exit = exits_get (self, from, exits_class (self, to), lane);
+
+  ring_route (self->context->sum->cluster, exit.sender, self->members->gpus[to], exit.card,
+              exits_entry (self, to, lane), route);
+  return exit;
+}
+
+static void
+note_between (const Exits *self, guint from, guint to, guint lane, double bytes)
+{
+  const LayContext *context = self->context;
+  const guint32    *gpus = self->members->gpus;
+  Route             before, route;
+  const Exit        exit = route_between (self, from, to, lane, &route);
+
+  if (exit.sender == gpus[from])
     {
-      add_transfer (context, from, to, -1, -1, bytes);
+      note_transfer (context, gpus[from], gpus[to], NULL, &route, bytes);
       return;
     }
-  lanes = MAX (gpu_cards (context, from, out), gpu_cards (context, to, in));
-  for (guint lane = 0; lane < lanes; lane++)
-    add_transfer (context, from, to, g_array_index (out, gint, lane % out->len),
-                  g_array_index (in, gint, lane % in->len), bytes / lanes);
+  ring_route (context->sum->cluster, gpus[from], exit.sender, -1, -1, &before);
+  note_transfer (context, gpus[from], gpus[to], &before, &route, bytes);
+  note_memory (context, exit.sender, 2);
+}
+
+static void
+add_between (const Exits *self, guint from, guint to, guint lane, double bytes)
+{
+  const LayContext *context = self->context;
+  Route             route;
+  const Exit        exit = route_between (self, from, to, lane, &route);
+
+  if (exit.sender != self->members->gpus[from])
+    add_to_relay (context, self->members->gpus[from], exit.sender, bytes);
+  load_sum_add_route (context->sum, &route, bytes);
+  if (context->edges != NULL)
+    note_between (self, from, to, lane, bytes);
+}
+
+static void
+add_message (const Exits *self, guint from, guint to, double bytes)
+{
+  const guint lanes = exits_lanes (self, from, to);
+
+  if (self->slots[from] == self->slots[to])
+    add_transfer (self->context, self->members->gpus[from], self->members->gpus[to], bytes);
+  else
+    for (guint lane = 0; lane < lanes; lane++)
+      add_between (self, from, to, lane, bytes / lanes);
+}
+
+/* Of the N RANKS the first N_SENDERS send to the next. */
+static void
+add_messages (const LayContext *context, const Members *members, const guint32 *ranks, guint n,
+              guint n_senders, double bytes)
+{
+  Exits exits;
+
+  exits_init (&exits, context, members);
+  if (context->edges != NULL)
+    context->edges->names_memory = TRUE;
+  for (guint i = 0; i < n_senders; i++)
+    add_message (&exits, numbering_find (&exits.numbers, ranks[i]),
+                 numbering_find (&exits.numbers, ranks[(i + 1) % n]), bytes);
+  exits_clear (&exits);
 }
 
 void
-pairwise_lay_send_recv (const LayContext *context, const guint32 *ranks, guint n_ranks,
+pairwise_lay_message (const LayContext *context, const Members *members, guint32 from, guint32 to,
+                      double bytes)
+{
+  const guint32 ranks[] = { from, to };
+
+  add_messages (context, members, ranks, 2, 1, bytes);
+}
+
+void
+pairwise_lay_send_recv (const LayContext *context, const Members *members, const guint32 *ranks,
                         double bytes)
 {
-  for (guint i = 0; i < n_ranks; i++)
-    pairwise_lay_message (context, ranks[i], ranks[(i + 1) % n_ranks], bytes);
+  add_messages (context, members, ranks, members->n_gpus, members->n_gpus, bytes);
 }
+
+/* ---- inside nodes ---------------------------------------------------------------------------- */
+
+static void
+add_inside (const LayContext *context, const guint32 *gpus, guint n, double bytes)
+{
+  for (guint i = 0; i < n; i++)
+    for (guint j = 0; j < n; j++)
+      if (i != j)
+        add_transfer (context, gpus[i], gpus[j], bytes);
+}
+
+void
+pairwise_lay_inside (const LayContext *context, const Members *members, double bytes)
+{
+  for (guint slot = 0; slot < members->n_nodes; slot++)
+    add_inside (context, members->gpus + members->nodes[slot].first, members->nodes[slot].n, bytes);
+}
+
+/* ---- all to all ------------------------------------------------------------------------------ */
 
 /* Adds what ROUTE crosses on NODE. */
 static void
@@ -72,218 +162,99 @@ add_part (LoadSum *sum, const Route *route, guint node, double bytes)
       load_sum_add (sum, route->resources[i], bytes);
 }
 
-/* To and from the members on other nodes: PEER is any of them. */
+/* What FROM sends to receivers of CLASS_ on other nodes, on its own: PEER is any of them. */
 static void
-add_remote (const LayContext *context, guint32 gpu, guint32 peer, double bytes, GArray *cards)
+add_way_out (const Exits *self, guint from, guint class_, guint32 peer, double bytes)
 {
-  const Cluster *cluster = context->sum->cluster;
-  guint          node = cluster_node_of_gpu (cluster, gpu), n = gpu_cards (context, gpu, cards);
+  const LayContext *context = self->context;
+  const Cluster    *cluster = context->sum->cluster;
+  const guint32     gpu = self->members->gpus[from];
 
-  for (guint i = 0; i < n; i++)
+  for (guint lane = 0; lane < self->lanes; lane++)
+    {
+      const Exit exit = exits_get (self, from, class_, lane);
+      Route      route;
+
+      if (exit.sender != gpu)
+        add_to_relay (context, gpu, exit.sender, bytes / self->lanes);
+      cluster_route_gpus (cluster, exit.sender, peer, exit.card, &route);
+      add_part (context->sum, &route, cluster_node_of_gpu (cluster, gpu), bytes / self->lanes);
+    }
+}
+
+/* What TO gets from other nodes, on its own: PEER is any of them. */
+static void
+add_way_in (const Exits *self, guint to, guint32 peer, double bytes)
+{
+  const Cluster *cluster = self->context->sum->cluster;
+  const guint32  gpu = self->members->gpus[to];
+
+  for (guint lane = 0; lane < self->lanes; lane++)
     {
       Route route;
 
-      cluster_route_gpus (cluster, gpu, peer, g_array_index (cards, gint, i), &route);
-      add_part (context->sum, &route, node, bytes / n);
-      cluster_route_gpus (cluster, peer, gpu, g_array_index (cards, gint, i), &route);
-      add_part (context->sum, &route, node, bytes / n);
+      cluster_route_gpus (cluster, peer, gpu, exits_entry (self, to, lane), &route);
+      add_part (self->context->sum, &route, cluster_node_of_gpu (cluster, gpu),
+                bytes / self->lanes);
     }
 }
 
+/* Between the members of node SLOT and those of all others. N_ALL: members of each class. */
 static void
-add_inside (const LayContext *context, const guint32 *gpus, guint n, double bytes)
+add_remote (const Exits *self, guint slot, const guint *n_all, double bytes)
 {
-  for (guint i = 0; i < n; i++)
-    for (guint j = 0; j < n; j++)
-      if (i != j)
-        add_transfer (context, gpus[i], gpus[j], -1, -1, bytes);
-}
+  const Members    *members = self->members;
+  const MemberNode *node = &members->nodes[slot];
+  const guint32     peer = members->gpus[members->nodes[(slot + 1) % members->n_nodes].first];
+  g_autofree guint *n = g_memdup2 (n_all, self->n_classes * sizeof *n_all);
 
-void
-pairwise_lay_inside (const LayContext *context, const Members *members, double bytes)
-{
-  for (guint slot = 0; slot < members->n_nodes; slot++)
-    add_inside (context, members->gpus + members->nodes[slot].first, members->nodes[slot].n, bytes);
-}
-
-/* ---- between cards --------------------------------------------------------------------------- */
-
-/*
- * The cards of all members: member i takes card [i * lanes + l] on lane l, where each pair's bytes
- * are spread evenly over as many lanes as the member with most has cards.
- */
-typedef struct
-{
-  const Members *members;
-  guint32       *nodes; /* [member] */
-  gint          *cards;
-  guint          lanes;
-} Lanes;
-
-static void
-lanes_init (Lanes *self, const LayContext *context, const Members *members)
-{
-  const Cluster     *cluster = context->sum->cluster;
-  g_autoptr (GArray) cards = g_array_new (FALSE, FALSE, sizeof (gint));
-
-  *self = (Lanes){ .members = members, .lanes = 1 };
-  self->nodes = g_new (guint32, members->n_gpus);
-  for (guint i = 0; i < members->n_gpus; i++)
+  for (guint i = node->first; i < node->first + node->n; i++)
+    n[exits_class (self, i)]--;
+  for (guint i = node->first; i < node->first + node->n; i++)
     {
-      self->nodes[i] = cluster_node_of_gpu (cluster, members->gpus[i]);
-      self->lanes = MAX (self->lanes, gpu_cards (context, members->gpus[i], cards));
+      for (guint class_ = 0; class_ < self->n_classes; class_++)
+        if (n[class_] > 0)
+          add_way_out (self, i, class_, peer, bytes * n[class_]);
+      add_way_in (self, i, peer, bytes * (members->n_gpus - node->n));
     }
-  self->cards = g_new (gint, (gsize) members->n_gpus * self->lanes);
-  for (guint i = 0; i < members->n_gpus; i++)
-    {
-      guint n = gpu_cards (context, members->gpus[i], cards);
-
-      for (guint l = 0; l < self->lanes; l++)
-        self->cards[(gsize) i * self->lanes + l] = g_array_index (cards, gint, l % n);
-    }
-}
-
-static void
-lanes_clear (Lanes *self)
-{
-  g_free (self->nodes);
-  g_free (self->cards);
-}
-
-/*
- * Members of other nodes than NODE that member I, behind uplinks UP, reaches without them. UNDER
- * members are behind the same uplink.
- */
-static guint
-count_near (const guint32 *up, guint under, const MemberNode *node, guint i)
-{
-  guint n = under;
-
-  for (guint j = node->first; j < node->first + node->n; j++)
-    n -= up[j] == up[i];
-  return n;
-}
-
-/* One level: each member loads its uplinks with what it sends beyond, and receives as much. */
-static void
-add_level (LoadSum *sum, const Members *members, const guint32 *up, const guint32 *down,
-           double bytes)
-{
-  g_autofree guint *under = g_new0 (guint, members->n_gpus);
-  Numbering         uplinks;
-
-  numbering_init (&uplinks);
-  for (guint i = 0; i < members->n_gpus; i++)
-    if (up[i] != G_MAXUINT32)
-      under[numbering_get (&uplinks, up[i])]++;
-  for (guint slot = 0; slot < members->n_nodes; slot++)
-    {
-      const MemberNode *node = &members->nodes[slot];
-
-      for (guint i = node->first; i < node->first + node->n; i++)
-        if (up[i] != G_MAXUINT32)
-          {
-            guint  same = under[numbering_find (&uplinks, up[i])];
-            double peers = members->n_gpus - node->n - count_near (up, same, node, i);
-
-            load_sum_add (sum, up[i], bytes * peers);
-            load_sum_add (sum, down[i], bytes * peers);
-          }
-    }
-  numbering_clear (&uplinks);
-}
-
-static void
-add_sprayed (LoadSum *sum, const Lanes *lanes, double bytes)
-{
-  guint               n = lanes->members->n_gpus;
-  g_autofree guint32 *up = g_new (guint32, n), *down = g_new (guint32, n);
-
-  for (guint l = 0; l < lanes->lanes; l++)
-    for (guint level = 0; level < FABRIC_LEVELS; level++)
-      {
-        for (guint i = 0; i < n; i++)
-          {
-            guint      card = (guint) lanes->cards[(gsize) i * lanes->lanes + l];
-            FabricPort port = cluster_fabric_port (sum->cluster, lanes->nodes[i], card);
-
-            up[i] = port.up[level];
-            down[i] = port.down[level];
-          }
-        add_level (sum, lanes->members, up, down, bytes / lanes->lanes);
-      }
-}
-
-static void
-add_chosen (LoadSum *sum, const Lanes *lanes, double bytes)
-{
-  guint n = lanes->members->n_gpus;
-
-  for (guint i = 0; i < n; i++)
-    for (guint j = 0; j < n; j++)
-      for (guint l = 0; lanes->nodes[i] != lanes->nodes[j] && l < lanes->lanes; l++)
-        {
-          guint      out = (guint) lanes->cards[(gsize) i * lanes->lanes + l];
-          guint      in = (guint) lanes->cards[(gsize) j * lanes->lanes + l];
-          FabricLink links[FABRIC_MAX];
-          guint      n_links =
-              cluster_route_fabric (sum->cluster, lanes->nodes[i], out, lanes->nodes[j], in, links);
-
-          for (guint k = 0; k < n_links; k++)
-            load_sum_add (sum, links[k].resource, links[k].share * bytes / lanes->lanes);
-        }
 }
 
 /* The pairs between nodes, one by one. */
 static void
-note_pairs (const LayContext *context, const Lanes *lanes, double bytes)
+note_pairs (const Exits *self, double bytes)
 {
-  const Members *members = lanes->members;
+  const guint n = self->members->n_gpus;
 
-  for (guint i = 0; i < members->n_gpus; i++)
-    for (guint j = 0; j < members->n_gpus; j++)
-      for (guint l = 0; lanes->nodes[i] != lanes->nodes[j] && l < lanes->lanes; l++)
-        {
-          Route route;
-
-          ring_route (context->sum->cluster, members->gpus[i], members->gpus[j],
-                      lanes->cards[(gsize) i * lanes->lanes + l],
-                      lanes->cards[(gsize) j * lanes->lanes + l], &route);
-          lay_edges_add (context->edges, members->gpus[i], members->gpus[j], 0, NULL, &route,
-                         bytes / lanes->lanes);
-        }
+  for (guint i = 0; i < n; i++)
+    for (guint j = 0; j < n; j++)
+      for (guint lane = 0; self->slots[i] != self->slots[j] && lane < self->lanes; lane++)
+        note_between (self, i, j, lane, bytes / self->lanes);
 }
 
 static void
-add_fabric (const LayContext *context, const Members *members, double bytes)
+add_nodes (const LayContext *context, const Members *members, double bytes)
 {
-  Lanes lanes;
+  g_autofree guint *n = NULL;
+  Exits             exits;
 
-  lanes_init (&lanes, context, members);
-  if (cluster_routing_is_symmetric (context->sum->cluster))
-    add_sprayed (context->sum, &lanes, bytes);
-  else
-    add_chosen (context->sum, &lanes, bytes);
+  exits_init (&exits, context, members);
+  n = g_new0 (guint, exits.n_classes);
+  for (guint i = 0; i < members->n_gpus; i++)
+    n[exits_class (&exits, i)]++;
+  for (guint slot = 0; slot < members->n_nodes; slot++)
+    add_remote (&exits, slot, n, bytes);
+  pairwise_add_fabric (&exits, bytes);
   if (context->edges != NULL)
-    note_pairs (context, &lanes, bytes);
-  lanes_clear (&lanes);
+    note_pairs (&exits, bytes);
+  exits_clear (&exits);
 }
 
 void
 pairwise_lay_all_to_all (const LayContext *context, const Members *members, double bytes)
 {
-  g_autoptr (GArray) cards = g_array_new (FALSE, FALSE, sizeof (gint));
-
-  for (guint slot = 0; slot < members->n_nodes; slot++)
-    {
-      const MemberNode *node = &members->nodes[slot];
-      guint32           peer = members->gpus[members->nodes[(slot + 1) % members->n_nodes].first];
-
-      add_inside (context, members->gpus + node->first, node->n, bytes);
-      for (guint i = 0; members->n_nodes > 1 && i < node->n; i++)
-        add_remote (context, members->gpus[node->first + i], peer,
-                    bytes * (members->n_gpus - node->n), cards);
-    }
+  if (context->edges != NULL)
+    context->edges->names_memory = TRUE;
+  pairwise_lay_inside (context, members, bytes);
   if (members->n_nodes > 1)
-    add_fabric (context, members, bytes);
+    add_nodes (context, members, bytes);
 }
