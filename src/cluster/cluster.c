@@ -200,6 +200,12 @@ is_behind_bridge (const NodeGroup *group, guint card)
   return cluster_attach_card (group, card).pcie_switch < 0;
 }
 
+gboolean
+cluster_card_is_behind_bridge (const Cluster *self, guint node, guint card)
+{
+  return is_behind_bridge (cluster_group_of_node (self, node), card);
+}
+
 /* How much faster than those of PCIe 4 the host's links are. */
 static double
 host_generation (const NodeGroup *group)

@@ -321,6 +321,9 @@ gboolean cluster_gpu_card_is_direct (const Cluster *self, guint gpu, guint card)
 /* Whether NODE is given by parts: nothing says which cards its GPUs are near to. */
 gboolean cluster_node_is_unplaced (const Cluster *self, guint node);
 
+/* Whether CARD hangs under a root complex, so that its traffic with GPUs crosses a host bridge. */
+gboolean cluster_card_is_behind_bridge (const Cluster *self, guint node, guint card);
+
 /*
  * GPU memory to its node's host memory (the nearest socket's) and back; NVMe through host memory.
  */

@@ -55,6 +55,8 @@ typedef struct
   gboolean   ll128_net;                    /* between nodes, too */
   gboolean   ll128_over_pxn;               /* also where a card is reached over another GPU */
   gboolean   all_pairs;                    /* all-reduce as two hops of every pair of a mesh */
+  gint64     pxn_from; /* ranks of a communicator from which messages between nodes leave by the
+                          card of the receiver's rail (PXN); 0: never */
   char      *source;
   gint       confidence; /* Confidence */
   SourceMark mark;
@@ -93,6 +95,8 @@ typedef struct
   Figure  process_channel;       /* s a channel by which its kernels start later */
   GArray *generations;           /* LibraryGeneration, newest first */
   GArray *latencies, *protocols; /* as written; base, hop, post, ... are made of them */
+
+  gboolean pxn_over_c2c; /* PXN also by cards behind the CPU of a GPU's module */
 } LibraryProfile;
 
 /* B/s of LL between N_NODES (2 or more). */

@@ -20,6 +20,7 @@ static const char *const link_kinds[] = { "none", "switch", "mesh",    "pairs", 
 
 static const char *const link_routings[] = { "adaptive", "ecmp", NULL };
 static const char *const link_protocols[] = { "all", "no_ll", "simple", NULL };
+static const char *const link_pxns[] = { "on", "off", NULL };
 static const char *const gpu_direct_levels[] = { "pxb", "phb", "sys", NULL };
 
 static const OptionSpec gpu_scalars[] = {
@@ -138,9 +139,15 @@ static const OptionSpec link_protocol = { .key = "protocols",
                                           .choices = link_protocols,
                                           .offset = LINK (protocols) };
 
+static const OptionSpec link_pxn = { .key = "pxn",
+                                     .type = OPTION_ENUM,
+                                     .choices = link_pxns,
+                                     .offset = LINK (pxn) };
+
 static const FactSpec link_facts[] = {
   { "routing", LINK (routing_fact), &link_routing },
   { "protocols", LINK (protocols_fact), &link_protocol },
+  { "pxn", LINK (pxn_fact), &link_pxn },
   { 0 },
 };
 

@@ -141,6 +141,13 @@ typedef enum
   LINK_PROTOCOLS_SIMPLE, /* where data may arrive in any order */
 } LinkProtocols;
 
+/* Whether the library may relay messages over NVLink to another card (PXN). */
+typedef enum
+{
+  LINK_PXN_ON,
+  LINK_PXN_OFF, /* the provider's settings turn it off */
+} LinkPxn;
+
 typedef struct
 {
   char    *id, *title;
@@ -195,7 +202,9 @@ typedef struct
   Fact      routing_fact;
   gint      routing; /* networks: LinkRouting, as routing_fact says */
   Fact      protocols_fact;
-  gint      protocols;  /* networks: LinkProtocols, as protocols_fact says */
+  gint      protocols; /* networks: LinkProtocols, as protocols_fact says */
+  Fact      pxn_fact;
+  gint      pxn;        /* networks: LinkPxn, as pxn_fact says */
   gboolean  gpu_direct; /* networks: card reads GPU memory; otherwise staged through host memory */
   char     *over_sockets; /* networks: id of the profile that stands for this card where the library
                          drives it through sockets; NULL: none */

@@ -60,6 +60,7 @@ collective_plan_new (const Cluster *cluster, CollectiveKind kind, const guint32 
   self->even = members_are_even (&self->members);
   collective_graph_init (&self->graph, cluster, &self->members,
                          cluster_library (cluster, self->options.library), &self->options);
+  self->members.pxn = self->graph.pxn;
   return self;
 }
 

@@ -22,6 +22,14 @@ typedef enum
   NVLS_ON, /* the same, and it is an error where they do not */
 } NvlsUse;
 
+/* Whether messages between nodes leave by the card of the receiver's rail (NCCL's PXN). */
+typedef enum
+{
+  PXN_AUTO, /* where the library's release does so, and the network's settings let it */
+  PXN_OFF,
+  PXN_ON, /* wherever GPUs are joined by NVLink or its like */
+} PxnWish;
+
 /* Channels that the library makes at most. */
 #define COLLECTIVE_MAX_CHANNELS 64
 
@@ -37,6 +45,7 @@ typedef struct
   gboolean
         collnet_refused; /* it was asked to, but they do not: it prepares channels as if they did */
   gint  nvls;            /* NvlsUse */
+  gint  pxn;             /* PxnWish */
   guint channels;        /* thread blocks of a ring or tree; 0: by the library's search */
   guint net_peer_channels;   /* of a send/receive pair over the network; 0: by the library's rule */
   gboolean  library_chooses; /* whatever the network's plug-in says */

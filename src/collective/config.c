@@ -3,6 +3,7 @@
 #define OPTION(member) G_STRUCT_OFFSET (CollectiveConfig, member)
 
 static const char *const nvls_uses[] = { "auto", "off", "on", NULL };
+static const char *const pxn_wishes[] = { "auto", "off", "on", NULL };
 
 const OptionSpec collective_options[] = {
   { .key = "algorithm",
@@ -54,6 +55,14 @@ const OptionSpec collective_options[] = {
     .fallback = "auto",
     .help = "multicast in NVLink switches; on: an error where there is none",
     .source = "NCCL_NVLS_ENABLE" },
+  { .key = "pxn",
+    .type = OPTION_ENUM,
+    .choices = pxn_wishes,
+    .offset = OPTION (pxn),
+    .fallback = "auto",
+    .help = "messages between nodes leave by the card of the receiver's rail, over NVLink to the "
+            "GPU next to it; auto = as the library's release does",
+    .source = "NCCL_PXN_DISABLE, NCCL_P2P_PXN_LEVEL" },
   { .key = "nchannels",
     .type = OPTION_INT,
     .offset = OPTION (nchannels),
@@ -132,6 +141,7 @@ collective_config_options (const CollectiveConfig *self)
   options.collnet_refused = self->collnet_refused;
   options.single_process = self->single_process;
   options.nvls = self->nvls;
+  options.pxn = self->pxn;
   options.channels = (guint) self->nchannels;
   options.net_peer_channels = (guint) self->nchannels_per_net_peer;
   options.library_chooses = !self->tuner;

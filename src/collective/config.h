@@ -15,6 +15,7 @@ typedef struct
   gboolean collnet_refused;
   gboolean single_process;
   gint     nvls;                              /* NvlsUse */
+  gint     pxn;                               /* PxnWish */
   gint64   nchannels, nchannels_per_net_peer; /* 0 = the library's own */
   gboolean tuner;
   gboolean split_data;

@@ -68,8 +68,8 @@ number_in_node (const Exits *self, guint member)
 
 /*
  * Whether NCCL takes the member to be next to the card: within PCIe switches (PXB), newer releases
- * also behind its CPU (C2C). Of clusters by parts, which do not say where cards are, all are but
- * those of older GPUs that are joined all to all (graph.c).
+ * also behind its CPU (C2C). Clusters by parts do not say where cards are: all are next to their
+ * GPUs but on small boards of older ones, which have no PCIe switches.
  */
 static gboolean
 is_next_to (const Exits *self, guint member, gint card)
@@ -77,13 +77,16 @@ is_next_to (const Exits *self, guint member, gint card)
   const Cluster *cluster = self->context->sum->cluster;
   guint32        gpu = self->members->gpus[member];
   guint          node = cluster_node_of_gpu (cluster, gpu);
+  const gboolean over_c2c = (self->members->pxn & PXN_OVER_C2C) != 0;
   PathClass      path;
 
   if (cluster_node_is_unplaced (cluster, node))
-    return cluster_intra_profile (cluster, node)->kind != LINK_MESH
-           || (self->members->pxn & PXN_OF_MESHES) != 0;
+    return cluster_gpu_profile (cluster, gpu)->c2c
+               ? over_c2c
+               : (self->members->pxn & PXN_OF_MESHES) != 0
+                     || !cluster_card_is_behind_bridge (cluster, node, (guint) card);
   path = cluster_gpu_card_pcie (cluster, gpu, (guint) card);
-  return path == PATH_C2C ? (self->members->pxn & PXN_OVER_C2C) != 0 : path <= PATH_PXB;
+  return path == PATH_C2C ? over_c2c : path <= PATH_PXB;
 }
 
 /* The member that CARD serves on the earliest of its lanes; the first of several. */
@@ -159,7 +162,7 @@ exits_init (Exits *self, const LayContext *context, const Members *members)
         self->slots[member] = slot;
       }
   find_cards (self);
-  if (members->pxn != 0 && members->n_nodes > 1)
+  if ((members->pxn & PXN_USED) != 0 && members->n_nodes > 1)
     find_relays (self);
 }
 

@@ -246,6 +246,24 @@ is_near (const CollectiveGraph *self, const Cluster *cluster, const Members *mem
   return TRUE;
 }
 
+/*
+ * How messages of a node leave it. NCCL does so from 2.12 on; AMD's library in large communicators
+ * alone, since an XGMI mesh gains less by it (pxn_from of the library's profile).
+ */
+static guint
+pxn_use (const CollectiveGraph *self)
+{
+  const LibraryGeneration *generation = self->generation;
+  const gboolean           usual = generation->pxn_from > 0 && self->nic != NULL
+                         && self->n_ranks >= generation->pxn_from && self->nic->pxn != LINK_PXN_OFF;
+
+  if (self->nic == NULL || self->hosts || self->pxn_wish == PXN_OFF
+      || (self->pxn_wish == PXN_AUTO && !usual))
+    return 0;
+  return PXN_USED | (self->library->pxn_over_c2c ? PXN_OVER_C2C : 0)
+         | (generation->ll128_over_pxn ? PXN_OF_MESHES : 0);
+}
+
 /* What the search finds on NODE alone; SELF has what is the same on all. */
 static void
 search_one (CollectiveGraph *self, const Cluster *cluster, const Members *members,
@@ -266,6 +284,7 @@ search_one (CollectiveGraph *self, const Cluster *cluster, const Members *member
                 && (self->nic == NULL
                     || ((self->generation->ll128_net || self->tuner != NULL)
                         && is_near (self, cluster, members, node)));
+  self->pxn = pxn_use (self);
   if (self->timed_calls)
     self->issue = cluster_node_profile (cluster, node->node)->issue_collective.value;
   if (self->nic == NULL)
@@ -333,6 +352,7 @@ take_worst (CollectiveGraph *self, const CollectiveGraph *other)
   self->nvls &= other->nvls;
   self->issue = MAX (self->issue, other->issue);
   self->staged |= other->staged;
+  self->pxn &= other->pxn;
   self->ll128 &= other->ll128;
   self->protocols = MAX (self->protocols, other->protocols); /* each leaves less than the last */
   self->searched = MIN (self->searched, other->searched);
@@ -370,6 +390,7 @@ collective_graph_init (CollectiveGraph *self, const Cluster *cluster, const Memb
              .net_peer_channels = asked->net_peer_channels,
              .split_data = asked->split_data,
              .nvls_off = asked->nvls == NVLS_OFF,
+             .pxn_wish = asked->pxn,
              .collnet = asked->sharp || asked->collnet_refused,
              .timed_calls = asked->timed_calls,
   };

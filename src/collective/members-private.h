@@ -15,7 +15,8 @@ typedef enum
 {
   PXN_USED = 1 << 0,
   PXN_OVER_C2C = 1 << 1,  /* also by cards that are reached through a CPU on the GPU's module */
-  PXN_OF_MESHES = 1 << 2, /* boards of clusters by parts joined all to all have PCIe switches */
+  PXN_OF_MESHES = 1 << 2, /* small boards joined all to all, of clusters by parts, have PCIe
+                             switches */
 } PxnUse;
 
 /* Nodes in the order in which the group first names them; inside a node GPUs in ascending order. */

@@ -313,6 +313,8 @@ static const struct
   { "single-process", collective_options, "single_process", "true" },
   { "nvls=0", collective_options, "nvls", "off" },
   { "nvls=1", collective_options, "nvls", "on" },
+  { "pxn=0", collective_options, "pxn", "off" },
+  { "pxn=1", collective_options, "pxn", "on" },
   { "sharp", collective_options, "sharp", "true" },
   { "collnet=1", collective_options, "collnet_refused", "true" },
   { "split-data", collective_options, "split_data", "true" },

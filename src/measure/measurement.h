@@ -69,6 +69,7 @@ GPtrArray *measurement_table_load (const char *file, BadRows bad_rows, DiagList 
  *   single-process           one process drives all GPUs of a node
  *   no-gpudirect             cards do not read GPU memory
  *   nvls=0, nvls=1           multicast in NVLink switches is off; on
+ *   pxn=0, pxn=1             messages leave by the sender's own card; by the receiver's rail
  *   sharp                    the network's switches reduce
  *   collnet=1                that was asked for in vain
  *   nchannels=16             channels of rings and trees

@@ -139,6 +139,10 @@ log_run_set_variable (LogRun *self, const char *name, const char *value, const S
     log_run_add_word (self, "no-p2p");
   else if (strcmp (name, "NCCL_IB_SPLIT_DATA_ON_QPS") == 0 && *word != '0')
     log_run_add_word (self, "split-data");
+  else if (strcmp (name, "NCCL_PXN_DISABLE") == 0)
+    log_run_add_word (self, *word != '0' ? "pxn=0" : "pxn=1");
+  else if (strcmp (name, "NCCL_P2P_PXN_LEVEL") == 0 && *word == '0')
+    log_run_add_word (self, "pxn=0");
   else if (add_numbered (self, name, word))
     return;
   else if (strcmp (name, "NCCL_MAX_NCHANNELS") == 0 || strcmp (name, "NCCL_MAX_CTAS") == 0)

@@ -89,12 +89,20 @@ Laid *
 laid_new (const Cluster *cluster, CollectiveKind kind, const guint32 *ranks, guint n_ranks,
           CollectiveAlgorithm algorithm)
 {
+  return laid_new_with (cluster, kind, ranks, n_ranks, algorithm, PXN_AUTO);
+}
+
+Laid *
+laid_new_with (const Cluster *cluster, CollectiveKind kind, const guint32 *ranks, guint n_ranks,
+               CollectiveAlgorithm algorithm, PxnWish pxn)
+{
   CollectiveOptions options = collective_default_options;
   CollectiveCost    cost;
   Laid             *self = g_new0 (Laid, 1);
 
   options.algorithm = algorithm == ALGORITHM_N ? ALGORITHM_RING : algorithm;
   options.protocol = PROTOCOL_SIMPLE;
+  options.pxn = pxn;
   self->plan = collective_plan_new (cluster, kind, ranks, n_ranks, &options);
   collective_plan_cost (self->plan, 0x1p40, &cost);
   self->kind = kind;

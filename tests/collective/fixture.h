@@ -37,6 +37,10 @@ typedef struct
 /* ALGORITHM_N: pairwise for all-to-all and send/receive, otherwise the ring. */
 Laid *laid_new (const Cluster *cluster, CollectiveKind kind, const guint32 *ranks, guint n_ranks,
                 CollectiveAlgorithm algorithm);
+
+/* The same with messages that leave as PXN (PxnWish) says. */
+Laid *laid_new_with (const Cluster *cluster, CollectiveKind kind, const guint32 *ranks,
+                     guint n_ranks, CollectiveAlgorithm algorithm, PxnWish pxn);
 void  laid_free (Laid *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Laid, laid_free)
 

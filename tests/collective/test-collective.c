@@ -872,23 +872,79 @@ START_TEST (test_property_plans)
 }
 END_TEST
 
+static void
+expect_route (const Route *route, double bytes, double *expected)
+{
+  for (guint k = 0; k < route->n; k++)
+    expected[route->resources[k]] += bytes;
+}
+
+/*
+ * The GPU of FROM's node, of the N RANKS, that hands what FROM sends to TO to the card *OUT; FROM
+ * without PXN. Every GPU has one card.
+ */
+static guint32
+relay_of (const Cluster *cluster, const guint32 *ranks, guint n, guint32 from, guint32 to,
+          guint *out)
+{
+  const guint node = cluster_node_of_gpu (cluster, from), first = cluster_first_gpu (cluster, node);
+  const guint32 rail = first + to - cluster_first_gpu (cluster, cluster_node_of_gpu (cluster, to));
+  const guint   card = cluster_nearest_card (cluster, rail);
+  guint32       relay = G_MAXUINT32;
+  gboolean      in_group = FALSE;
+  Route         route;
+
+  *out = cluster_nearest_card (cluster, from);
+  for (guint i = 0; i < n; i++)
+    {
+      if (cluster_node_of_gpu (cluster, ranks[i]) == node
+          && cluster_nearest_card (cluster, ranks[i]) == card)
+        relay = MIN (relay, ranks[i]);
+      in_group |= ranks[i] == rail;
+    }
+  if (!in_group || cluster_gpu_card_pcie (cluster, relay, card) > PATH_PXB)
+    return from;
+  cluster_route_gpus (cluster, from, relay, -1, &route);
+  if (from != relay && route.class_ != PATH_NVLINK)
+    return from;
+  *out = card;
+  return relay;
+}
+
+static void
+expect_pair (const Cluster *cluster, const guint32 *ranks, guint n, guint32 from, guint32 to,
+             gboolean pxn, double *expected)
+{
+  guint32 sender = from;
+  gint    card = -1;
+  Route   route;
+
+  if (pxn && cluster_node_of_gpu (cluster, from) != cluster_node_of_gpu (cluster, to))
+    {
+      guint out;
+
+      sender = relay_of (cluster, ranks, n, from, to, &out);
+      card = (gint) out;
+      cluster_route_gpus (cluster, from, sender, -1, &route);
+      expect_route (&route, 1.0 / n, expected);
+    }
+  cluster_route_cards (cluster, sender, card, to, -1, &route);
+  expect_route (&route, 1.0 / n, expected);
+}
+
 /* The all-to-all that is counted by members equals the sum over all pairs. */
 static void
-check_all_to_all (const Cluster *cluster, const guint32 *ranks, guint n, guint seed)
+check_all_to_all (const Cluster *cluster, const guint32 *ranks, guint n, gboolean pxn, guint seed)
 {
   g_autoptr (Laid)   plan = NULL;
   g_autofree double *expected = g_new0 (double, cluster_n_resources (cluster));
 
-  plan = laid_new (cluster, COLLECTIVE_ALL_TO_ALL, ranks, n, ALGORITHM_N);
+  plan =
+      laid_new_with (cluster, COLLECTIVE_ALL_TO_ALL, ranks, n, ALGORITHM_N, pxn ? PXN_ON : PXN_OFF);
   for (guint i = 0; i < n; i++)
     for (guint j = 0; j < n; j++)
-      {
-        Route route;
-
-        cluster_route_gpus (cluster, ranks[i], ranks[j], -1, &route);
-        for (guint k = 0; k < route.n; k++)
-          expected[route.resources[k]] += 1.0 / n;
-      }
+      if (i != j)
+        expect_pair (cluster, ranks, n, ranks[i], ranks[j], pxn, expected);
   for (guint id = 0; id < cluster_n_resources (cluster); id++)
     {
       g_autofree char *name = cluster_resource_name (cluster, id);
@@ -912,7 +968,8 @@ START_TEST (test_property_all_to_all)
   random_fixture (&fixture, rand);
   cluster = fixture_cluster (&fixture);
   ranks = random_group (rand, cluster, &n);
-  check_all_to_all (cluster, ranks, n, seed);
+  check_all_to_all (cluster, ranks, n, FALSE, seed);
+  check_all_to_all (cluster, ranks, n, TRUE, seed);
   g_clear_pointer (&cluster, cluster_free);
   fixture_clear (&fixture);
 }
@@ -932,7 +989,8 @@ START_TEST (test_all_to_all_mixed_rails)
   fixture_init (&fixture, "dgx-h100", 3);
   fixture.options.fabric = FABRIC_RAILS;
   cluster = fixture_cluster (&fixture);
-  check_all_to_all (cluster, groups[_i], 4, 0);
+  check_all_to_all (cluster, groups[_i], 4, FALSE, 0);
+  check_all_to_all (cluster, groups[_i], 4, TRUE, 0);
   g_clear_pointer (&cluster, cluster_free);
   fixture_clear (&fixture);
 }

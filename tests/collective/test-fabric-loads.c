@@ -207,7 +207,10 @@ START_TEST (test_ring_ecmp)
 }
 END_TEST
 
-/* The sum over all pairs, lane by lane, of what lies between their cards. */
+/*
+ * The sum over all pairs of what lies between their cards: card k of a node is GPU k's. With PXN
+ * (the second half of the cases) a message leaves by the card of its receiver's number.
+ */
 START_TEST (test_all_to_all)
 {
   static const char *const settings[] = {
@@ -221,19 +224,26 @@ START_TEST (test_all_to_all)
     "fabric=fat-tree;leaf_nodes=1;group_nodes=3;routing=ecmp;routing_seed=3",
     "fabric=dragonfly;group_nodes=2;routing=d-mod-k",
   };
-  Case               self;
-  guint              n;
-  g_autofree double *expected = NULL;
+  const guint         n_settings = G_N_ELEMENTS (settings);
+  const gboolean      pxn = (guint) _i >= n_settings;
+  Case                self;
+  guint               n;
+  g_autofree guint32 *ranks = NULL;
+  g_autofree double  *expected = NULL;
 
-  case_init (&self, "dgx-a100", 6, settings[_i], COLLECTIVE_ALL_TO_ALL);
+  case_init (&self, "dgx-a100", 6, settings[(guint) _i % n_settings], COLLECTIVE_ALL_TO_ALL);
   n = cluster_n_gpus (self.cluster);
+  ranks = fixture_all (self.cluster);
+  laid_free (self.plan);
+  self.plan = laid_new_with (self.cluster, COLLECTIVE_ALL_TO_ALL, ranks, n, ALGORITHM_N,
+                             pxn ? PXN_ON : PXN_OFF);
   expected = g_new0 (double, cluster_n_resources (self.cluster));
   for (guint i = 0; i < n * n; i++)
     if (i / n / 8 != i % n / 8)
       {
         FabricLink links[FABRIC_MAX];
-        guint      n_links =
-            cluster_route_fabric (self.cluster, i / n / 8, i / n % 8, i % n / 8, i % n % 8, links);
+        guint n_links = cluster_route_fabric (self.cluster, i / n / 8, pxn ? i % n % 8 : i / n % 8,
+                                              i % n / 8, i % n % 8, links);
 
         for (guint k = 0; k < n_links; k++)
           expected[links[k].resource] += links[k].share / n;
@@ -316,7 +326,7 @@ main (void)
   tcase_add_test (tcase, test_slow_card);
   tcase_add_test (tcase, test_ring_d_mod_k);
   tcase_add_loop_test (tcase, test_ring_ecmp, 0, 8);
-  tcase_add_loop_test (tcase, test_all_to_all, 0, 9);
+  tcase_add_loop_test (tcase, test_all_to_all, 0, 2 * 9);
   tcase_add_loop_test (tcase, test_graph_rings, 0, 2);
   tcase_add_test (tcase, test_graph_tree);
   tcase_add_test (tcase, test_without_gpu_direct);

@@ -528,7 +528,7 @@ check_ports (const CollectiveLayout *layout, const Cluster *cluster, const Membe
     }
 }
 
-/* The edges, one by one, make up the sums. */
+/* The edges, one by one, make up the sums, memory included where they name it. */
 static void
 check_edges (const CollectiveLayout *layout, const Cluster *cluster, const Members *members,
              const guint32 *ranks)
@@ -542,14 +542,15 @@ check_edges (const CollectiveLayout *layout, const Cluster *cluster, const Membe
       const LayEdge *edge = &g_array_index (edges->edges, LayEdge, i);
 
       for (guint k = edge->first; k < edge->first + edge->n; k++)
-        bytes[g_array_index (edges->resources, guint32, k)] += edge->bytes;
+        bytes[g_array_index (edges->resources, guint32, k)] +=
+            edge->bytes * g_array_index (edges->shares, double, k);
     }
   for (guint i = 0; i < layout->n_loads; i++)
     {
       guint32      id = layout->loads[i].resource;
       ResourceKind kind = cluster_resource (cluster, id)->kind;
 
-      if (kind != RESOURCE_HBM)
+      if (kind != RESOURCE_HBM || edges->names_memory)
         ck_assert_double_eq_tol (layout->loads[i].payload, bytes[id], 1e-9);
       bytes[id] = 0;
     }
@@ -607,6 +608,7 @@ check_seed (guint32 seed, guint laid[ALGORITHM_N])
   if (n > 1)
     {
       members_init (&members, cluster, ranks, n);
+      members.pxn = seed % 8; /* each of PxnUse or none */
       collective_graph_init (&graph, cluster, &members, cluster_library (cluster, NULL), NULL);
       for (guint kind = 0; kind < COLLECTIVE_N_KINDS; kind++)
         for (guint algorithm = 0; algorithm < ALGORITHM_N; algorithm++)

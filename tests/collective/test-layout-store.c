@@ -1,7 +1,7 @@
 /*
- * A plan costs the same with layouts that others left: over clusters, kinds, groups and sizes that
- * come again in any order. What is alike is laid once; clusters that differ in an option or a
- * figure are not alike. Not asserted: speed, the store's bound.
+ * A plan costs the same with layouts that others left: over clusters, kinds, groups, ways of
+ * messages and sizes that come again in any order. What is alike is laid once; clusters that differ
+ * in an option or a figure are not alike. Not asserted: speed, the store's bound.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +14,7 @@ typedef struct
   InputFiles  *files;
   LayoutStore *store;
   double       speed; /* of the network, B/s; 0: the profile's own */
+  PxnWish      pxn;
 } Alike;
 
 /* Loads, times and choices of KIND over every STRIDE-th GPU of NODES nodes, by way of STORE. */
@@ -43,6 +44,7 @@ costs (const Alike *self, guint nodes, gboolean slow, CollectiveKind kind, guint
   for (guint32 gpu = 0; gpu < cluster_n_gpus (cluster); gpu += stride)
     ranks[n++] = gpu;
   options.layouts = store;
+  options.pxn = self->pxn;
   {
     g_autoptr (CollectivePlan) plan = collective_plan_new (cluster, kind, ranks, n, &options);
 
@@ -68,18 +70,20 @@ START_TEST (what_others_left_costs_the_same)
                                           COLLECTIVE_REDUCE_SCATTER, COLLECTIVE_ALL_TO_ALL };
   g_autoptr (InputFiles)      files = input_files_new ();
   g_autoptr (LayoutStore)     store = layout_store_new ();
-  const Alike                 self = { files, store, 0 };
+  Alike                       self = { files, store, 0, PXN_AUTO };
   guint                       n_first = 0;
 
   for (guint round = 0; round < 2; round++)
     {
-      for (guint i = 0; i < 4 * 2 * 2 * 2; i++)
+      for (guint i = 0; i < 4 * 2 * 2 * 2 * 2; i++)
         {
           const guint      nodes = 2 << (i / 4 % 2), stride = 1 + (i / 8 % 2) * 7;
           const gboolean   slow = i / 16 % 2;
-          g_autofree char *kept = costs (&self, nodes, slow, kinds[i % 4], stride, store);
-          g_autofree char *alone = costs (&self, nodes, slow, kinds[i % 4], stride, NULL);
+          g_autofree char *kept = NULL, *alone = NULL;
 
+          self.pxn = i / 32 % 2 == 0 ? PXN_AUTO : PXN_OFF;
+          kept = costs (&self, nodes, slow, kinds[i % 4], stride, store);
+          alone = costs (&self, nodes, slow, kinds[i % 4], stride, NULL);
           ck_assert_str_eq (kept, alone);
         }
       n_first = round == 0 ? layout_store_n_made (store) : n_first;
@@ -93,11 +97,11 @@ START_TEST (changed_figures_are_kept_for_nobody)
 {
   g_autoptr (InputFiles)  files = input_files_new ();
   g_autoptr (LayoutStore) store = layout_store_new ();
-  const Alike             given = { files, store, 0 }, changed = { files, store, 10e9 };
-  g_autofree char        *before = costs (&given, 2, FALSE, COLLECTIVE_ALL_GATHER, 1, store);
-  const guint             n_made = layout_store_n_made (store);
-  g_autofree char        *kept = costs (&changed, 2, FALSE, COLLECTIVE_ALL_GATHER, 1, store);
-  g_autofree char        *alone = costs (&changed, 2, FALSE, COLLECTIVE_ALL_GATHER, 1, NULL);
+  const Alike given = { files, store, 0, PXN_AUTO }, changed = { files, store, 10e9, PXN_AUTO };
+  g_autofree char *before = costs (&given, 2, FALSE, COLLECTIVE_ALL_GATHER, 1, store);
+  const guint      n_made = layout_store_n_made (store);
+  g_autofree char *kept = costs (&changed, 2, FALSE, COLLECTIVE_ALL_GATHER, 1, store);
+  g_autofree char *alone = costs (&changed, 2, FALSE, COLLECTIVE_ALL_GATHER, 1, NULL);
 
   ck_assert_str_eq (kept, alone);
   ck_assert_str_ne (kept, before);

@@ -176,10 +176,12 @@ START_TEST (test_debug)
   g_autoptr (GPtrArray) rows = sample ("2022-debug.log", h100);
 
   ck_assert_uint_eq (rows->len, 10);
-  check_row (rows, 0, COLLECTIVE_ALL_REDUCE, 1048576, 66.57, "out-of-place algo=ring proto=simple");
-  check_row (rows, 5, COLLECTIVE_ALL_REDUCE, 1048576, 65.23, "in-place algo=ring proto=simple");
+  check_row (rows, 0, COLLECTIVE_ALL_REDUCE, 1048576, 66.57,
+             "out-of-place algo=ring proto=simple pxn=0");
+  check_row (rows, 5, COLLECTIVE_ALL_REDUCE, 1048576, 65.23,
+             "in-place algo=ring proto=simple pxn=0");
   check_row (rows, 4, COLLECTIVE_ALL_REDUCE, 268435456, 3015.69,
-             "out-of-place algo=ring proto=simple");
+             "out-of-place algo=ring proto=simple pxn=0");
   check_all (rows, 2, 8, "2.18.5");
 }
 END_TEST

@@ -274,7 +274,7 @@ predicted (const char *env, char **reason)
 START_TEST (test_more_words)
 {
   static const char text[] = "nvls=0 sharp nchannels=12 nchannels_per_net_peer=4 qps=8 split-data"
-                             " torch acs-on no-cxi-hook";
+                             " torch acs-on no-cxi-hook pxn=0";
   static const struct
   {
     const char *env, *reason;
@@ -285,6 +285,8 @@ START_TEST (test_more_words)
     { "qps=0", "unknown word 'qps=0' in 'env'" },
     { "nchannels_per_net_peer=x", "unknown word 'nchannels_per_net_peer=x' in 'env'" },
     { "nvls=2", "unknown word 'nvls=2' in 'env'" },
+    { "pxn=2", "unknown word 'pxn=2' in 'env'" },
+    { "pxn=0 pxn=1", "'pxn=1' in 'env' contradicts an earlier word" },
     { "algo=auto", "unknown word 'algo=auto' in 'env'" },
     { "nvls=0 nvls=1", "'nvls=1' in 'env' contradicts an earlier word" },
     { "qps=1 qps=2", "'qps=2' in 'env' contradicts an earlier word" },
@@ -300,6 +302,7 @@ START_TEST (test_more_words)
 
   ck_assert_ptr_null (measurement_environment (&row, &options, &cluster));
   ck_assert_int_eq (options.nvls, NVLS_OFF);
+  ck_assert_int_eq (options.pxn, PXN_OFF);
   ck_assert (options.sharp && !options.collnet_refused);
   ck_assert_uint_eq (options.channels, 12);
   ck_assert_uint_eq (options.net_peer_channels, 4);

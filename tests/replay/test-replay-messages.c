@@ -282,6 +282,38 @@ START_TEST (test_dualpipe_hides_dispatch)
 }
 END_TEST
 
+/* Seconds of a step on four nodes over rails with narrow leaves. */
+static double
+step_on_rails (ProfileSet *profiles, const char *pxn, const char *ep, const char *pp)
+{
+  g_autoptr (Scenario) scenario = fixture_scenario (
+      "cluster.node", "dgx-a100", "cluster.nodes", "4", "cluster.fabric", "rails",
+      "cluster.leaf_nodes", "4", "cluster.oversubscription", "16", "collective.pxn", pxn,
+      "model.arch", "llama", "model.n_layers", "8", "model.d_model", "1024", "model.n_heads", "8",
+      "model.d_ff", "1024", "model.vocab", "1000", "model.n_experts", "32",
+      "model.n_experts_per_token", "2", "training.seq_len", "2048", "training.micro_batch", "2",
+      "mesh.ep", ep, "mesh.pp", pp, "strategy.name", "zero1", NULL);
+
+  g_autoptr (Replay) replay = fixture_replay (scenario, profiles, FALSE, 0);
+
+  return replay_step_time (replay);
+}
+
+/*
+ * Dispatch and combination are all-to-alls of their group, so they keep to their rails with PXN. A
+ * pipeline's messages have communicators of two ranks, where nobody can relay: on or off is one.
+ */
+START_TEST (test_dispatch_keeps_to_rails)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+
+  ck_assert_double_lt (step_on_rails (profiles, "auto", "32", "1"),
+                       0.8 * step_on_rails (profiles, "off", "32", "1"));
+  ck_assert (step_on_rails (profiles, "auto", "1", "8")
+             == step_on_rails (profiles, "off", "1", "8"));
+}
+END_TEST
+
 static Suite *
 messages_suite (void)
 {
@@ -293,6 +325,7 @@ messages_suite (void)
   tcase_add_test (tcase, test_a_send_waits_for_its_receive);
   tcase_add_loop_test (tcase, test_traffic, 0, 2);
   tcase_add_loop_test (tcase, test_dualpipe_hides_dispatch, 0, 3);
+  tcase_add_test (tcase, test_dispatch_keeps_to_rails);
   suite_add_tcase (suite, tcase);
   return suite;
 }
