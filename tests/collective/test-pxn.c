@@ -112,7 +112,7 @@ END_TEST
  * N nodes of 8, one leaf a rail. Of a GPU's n - 8 messages of S/n to other nodes one in eight is
  * for its own rail; the others come past the GPU of their rail. So each port sends 7/n inside and
  * 7 (N-1)/n to relays, all in all 7/8, as each card does (n-8)/n, and memory moves 2 (n-1)/n and
- * twice what it relays. Leaves carry nothing; without PXN each 7 (N-1)/8 out: N GPUs, 7 (N-1) peers.
+ * twice what it relays. Leaves carry nothing; without PXN each 7 (N-1)/8 out: N GPUs to 7 (N-1).
  */
 START_TEST (test_one_leaf_a_rail)
 {
@@ -303,6 +303,50 @@ START_TEST (test_who_uses_it)
 }
 END_TEST
 
+/*
+ * Clusters by parts do not say where cards are. GPUs behind a switch, on boards of 8 or of H100 are
+ * taken to be next to theirs; 4 A100 joined all to all are not, and PCIe alone joins nobody.
+ */
+typedef struct
+{
+  const char *gpu, *intra, *library;
+  guint       gpus;
+  gboolean    relays;
+} PartsCase;
+
+static const PartsCase parts_cases[] = {
+  { "a100-sxm-80", "nvlink3-switch", NULL, 8, TRUE },
+  { "a100-sxm-64", "nvlink3-mesh", NULL, 4, FALSE },
+  { "h100-sxm-64", "nvlink4-mesh", NULL, 4, TRUE },
+  { "mi300x-192", "xgmi-mi300-mesh", "RCCL", 8, TRUE },
+  { "gh200-96", "nvlink4-mesh", "2.27", 4, FALSE },
+  { "gh200-96", "nvlink4-mesh", "2.28", 4, TRUE },
+  { "h100-pcie-80", "pcie5", NULL, 8, FALSE },
+};
+
+START_TEST (test_by_parts)
+{
+  const PartsCase *one = &parts_cases[_i];
+  const UseCase    use = { .library = one->library };
+  Case             self = { .plan = NULL };
+  double           off, found;
+
+  fixture_init (&self.fixture, NULL, 8);
+  self.fixture.options.gpus_per_node = self.fixture.options.nics = one->gpus;
+  self.fixture.options.gpu = g_strdup (one->gpu);
+  self.fixture.options.intra = g_strdup (one->intra);
+  self.fixture.options.nic = g_strdup ("ib-ndr-400");
+  self.fixture.options.fabric = FABRIC_RAILS;
+  self.fixture.options.leaf_nodes = 8;
+  self.cluster = fixture_cluster (&self.fixture);
+  off = leaf_bytes (self.cluster, &use, PXN_OFF);
+  found = leaf_bytes (self.cluster, &use, PXN_AUTO);
+  ck_assert (off > 0);
+  ck_assert_msg (found == (one->relays ? 0 : off), "%s: %g of %g", one->gpu, found, off);
+  case_clear (&self);
+}
+END_TEST
+
 int
 main (void)
 {
@@ -318,6 +362,7 @@ main (void)
   tcase_add_loop_test (use, test_members_relay, 0, 2);
   tcase_add_test (use, test_without_gpu_direct);
   tcase_add_loop_test (use, test_who_uses_it, 0, G_N_ELEMENTS (use_cases));
+  tcase_add_loop_test (use, test_by_parts, 0, G_N_ELEMENTS (parts_cases));
   suite_add_tcase (suite, bytes);
   suite_add_tcase (suite, use);
   runner = srunner_create (suite);
