@@ -215,8 +215,9 @@ const OptionSpec cluster_options[] = {
     .fallback = "1",
     .min = 1,
     .max = FABRIC_QPS_MAX,
-    .help = "queue pairs of two cards, which ecmp hashes one by one: channels of a card times "
-            "NCCL_IB_QPS_PER_CONNECTION" },
+    .help = "queue pairs of a connection (a channel between two cards), which ecmp hashes one by "
+            "one",
+    .source = "NCCL_IB_QPS_PER_CONNECTION" },
   { .key = "placements",
     .type = OPTION_INT,
     .offset = OPTION (placements),

@@ -43,7 +43,7 @@ typedef struct
   char  *placement;    /* which of them the job has: a word, or the file of a list of hosts */
   gint64 placement_seed; /* of placements that are drawn */
   double background;     /* of the fabric's links, what other jobs use */
-  gint64 qps;            /* queue pairs of two cards, each hashed on its own: of ecmp */
+  gint64 qps;            /* queue pairs of a connection, each hashed on its own: of ecmp */
   gint64 placements;     /* draws that a band of predictions is taken over; 0 = no band */
 } ClusterOptions;
 
@@ -238,7 +238,7 @@ const char *path_class_name (PathClass class_); /* "pix" */
  * algorithm's matter. A resource that it crosses twice is listed twice (host memory that is
  * written and read again).
  */
-#define ROUTE_MAX (20 + 4 * 32) /* the nodes', and 4 links of the fabric a queue pair */
+#define ROUTE_MAX (20 + 4 * 64) /* the nodes', and 4 links of the fabric a queue pair */
 typedef struct
 {
   guint     n;
@@ -256,9 +256,9 @@ void cluster_route_gpus (const Cluster *self, guint from, guint to, gint card, R
 
 /*
  * The same between nodes with OUT at the sender and IN at the receiver, each modulo the node's
- * cards or -1.
+ * cards or -1, and FLOWS as below.
  */
-void cluster_route_cards (const Cluster *self, guint from, gint out, guint to, gint in,
+void cluster_route_cards (const Cluster *self, guint from, gint out, guint to, gint in, guint flows,
                           Route *route);
 
 /* A link between leaves, and the share of a transfer that crosses it. */
@@ -270,12 +270,18 @@ typedef struct
 
 /*
  * What lies between the leaf of card OUT of node FROM and that of card IN of node TO: each link
- * once, in order of the first queue pair that crosses it, written to LINKS; their number.
+ * once, in order of the first queue pair that crosses it, written to LINKS; their number. FLOWS
+ * queue pairs share the bytes evenly and are hashed one by one, those beyond the most left out;
+ * all the same where nothing is hashed.
  */
-#define FABRIC_QPS_MAX 32
-#define FABRIC_MAX     (4 * FABRIC_QPS_MAX)
+#define FABRIC_QPS_MAX   32
+#define FABRIC_FLOWS_MAX 64
+#define FABRIC_MAX       (4 * FABRIC_FLOWS_MAX)
 guint cluster_route_fabric (const Cluster *self, guint from, guint out, guint to, guint in,
-                            FabricLink links[FABRIC_MAX]);
+                            guint flows, FabricLink links[FABRIC_MAX]);
+
+/* Queue pairs of a connection, where each is hashed by itself; else 0. */
+guint cluster_hashed_qps (const Cluster *self);
 
 /* What a cluster draws, so that another seed makes another cluster. */
 typedef enum

@@ -361,11 +361,17 @@ cross_groups (const Fabric *fabric, guint a, guint b, Choice choice, guint32 *li
 }
 
 guint
-cluster_route_fabric (const Cluster *self, guint from, guint out, guint to, guint in,
+cluster_hashed_qps (const Cluster *self)
+{
+  return self->fabric.routing == ROUTING_ECMP ? self->fabric.qps : 0;
+}
+
+guint
+cluster_route_fabric (const Cluster *self, guint from, guint out, guint to, guint in, guint flows,
                       FabricLink links[FABRIC_MAX])
 {
   const Fabric *fabric = &self->fabric;
-  const guint   qps = fabric->routing == ROUTING_ECMP ? fabric->qps : 1;
+  const guint   qps = fabric->routing == ROUTING_ECMP ? CLAMP (flows, 1, FABRIC_FLOWS_MAX) : 1;
   guint         n = 0;
   const guint   a = fabric->leaves > 0 ? leaf_of (fabric, from, out) : 0;
   const guint   b = fabric->leaves > 0 ? leaf_of (fabric, to, in) : 0;
@@ -432,7 +438,7 @@ cluster_fabric_title (const Cluster *self)
   if (!is_sprayed (fabric) && fabric->kind != FABRIC_DRAGONFLY)
     g_string_append_printf (text, " over %u uplinks a leaf", fabric->uplinks);
   if (fabric->routing == ROUTING_ECMP && fabric->qps > 1)
-    g_string_append_printf (text, ", %u queue pairs", fabric->qps);
+    g_string_append_printf (text, ", %u queue pairs a connection", fabric->qps);
   if (fabric->background > 0)
     g_string_append_printf (text, "; other jobs use %g %%", 100 * fabric->background);
   if (fabric->slots > self->n_nodes || fabric->slot_of != NULL)

@@ -256,7 +256,7 @@ local_of (const Cluster *self, guint gpu)
 }
 
 static void
-route_between (Walk *walk, guint from, gint out_asked, guint to, gint in_asked)
+route_between (Walk *walk, guint from, gint out_asked, guint to, gint in_asked, guint flows)
 {
   const Cluster *self = walk->cluster;
   const guint    a = walk->node, b = cluster_node_of_gpu (self, to);
@@ -266,7 +266,7 @@ route_between (Walk *walk, guint from, gint out_asked, guint to, gint in_asked)
   route_to_card (walk, local_of (self, from), out);
   walk_enter (walk, b);
   const guint in = pick_card (self, walk->group, to, in_asked);
-  const guint n = cluster_route_fabric (self, a, out, b, in, links);
+  const guint n = cluster_route_fabric (self, a, out, b, in, flows, links);
   for (guint i = 0; i < n; i++)
     walk_add_share (walk, links[i].resource, links[i].share);
   route_from_card (walk, local_of (self, to), in);
@@ -286,7 +286,8 @@ walk_start (const Cluster *self, guint gpu, Route *route)
 }
 
 void
-cluster_route_cards (const Cluster *self, guint from, gint out, guint to, gint in, Route *route)
+cluster_route_cards (const Cluster *self, guint from, gint out, guint to, gint in, guint flows,
+                     Route *route)
 {
   Walk walk = walk_start (self, from, route);
   if (from == to)
@@ -294,13 +295,13 @@ cluster_route_cards (const Cluster *self, guint from, gint out, guint to, gint i
   if (cluster_node_of_gpu (self, to) == walk.node)
     route_inside (&walk, local_of (self, from), local_of (self, to));
   else
-    route_between (&walk, from, out, to, in);
+    route_between (&walk, from, out, to, in, flows);
 }
 
 void
 cluster_route_gpus (const Cluster *self, guint from, guint to, gint card, Route *route)
 {
-  cluster_route_cards (self, from, card, to, card, route);
+  cluster_route_cards (self, from, card, to, card, 1, route);
 }
 
 /* ---- host memory, cards ---------------------------------------------------------------------- */

@@ -96,12 +96,19 @@ hops (const Timed *self)
   return (StepParameters){ .hop_net = stepped (self, 0, 0) };
 }
 
+/* What the channels of a pair share of the cards that a GPU has. */
+static guint
+pair_connections (const CollectiveGraph *graph)
+{
+  return collective_graph_pair_channels (graph) / MAX (graph->n_cards / graph->per_node, 1);
+}
+
 #define PAIRWISE                                                                                 \
   .id = ALGORITHM_PAIRWISE,                                                                      \
   .protocols = PROTOCOL_BIT (PROTOCOL_LL) | PROTOCOL_BIT (PROTOCOL_SIMPLE),                      \
   .edges = EDGES_ARE_SUMS, .carried = timed_passed_on, .rate_cap = timed_channel_cap,            \
   .latency = latency, .fill = fill, .stepped = stepped, .hops = hops, .chunk = timed_tree_chunk, \
-  .build = step_build_at_once
+  .build = step_build_at_once, .connections = pair_connections
 
 const Algorithm algorithm_all_to_all = { PAIRWISE, .kinds = KIND_BIT (COLLECTIVE_ALL_TO_ALL),
                                          .lay = lay_all_to_all, .peers = timed_all_peers,

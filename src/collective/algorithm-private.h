@@ -21,6 +21,8 @@ typedef enum
   EDGES_ARE_STEPS, /* StepHop: all ranks make one after another */
 } AlgorithmEdges;
 
+#define CONNECTION_STEPS 8 /* NCCL_STEPS: parts of a connection's buffer */
+
 #define KIND_BIT(kind)         (1u << (kind))
 #define PROTOCOL_BIT(protocol) (1u << (protocol))
 #define KINDS_OF_RINGS                                                     \
@@ -51,6 +53,8 @@ struct _Algorithm
   void (*lay) (const LayContext *context, const Members *members, CollectiveKind kind,
                const guint32 *ranks);
   AlgorithmEdges edges;
+  guint          slice_steps; /* of a connection's CONNECTION_STEPS that a message takes; 0: one */
+  guint (*connections) (const CollectiveGraph *graph); /* of two cards; NULL: one a channel */
 
   /* ---- time (time-private.h); CAP: B/s of S that the channels let through, 0 no limit ---- */
   gboolean connects_rings;               /* a connection a ring at least: its weight in sharing */
@@ -84,6 +88,13 @@ const Algorithm *algorithm_next (gboolean hosts, CollectiveKind kind, const Algo
 gboolean algorithm_exists (const Algorithm *self, const CollectiveGraph *graph, gboolean even);
 gboolean algorithm_has_protocol (const Algorithm *self, const CollectiveGraph *graph,
                                  CollectiveProtocol protocol);
+
+/*
+ * Queue pairs of two cards that send at once, those of a connection in turn or all with a piece of
+ * each message (src/transport/net_ib.cc): a queue pair in turn needs a message in flight. At least
+ * one; for a layout of SELF on GRAPH's members.
+ */
+guint algorithm_flows (const Algorithm *self, const CollectiveGraph *graph, guint hashed_qps);
 
 /* algorithm-rings.c: chains are rings of one way. */
 extern const Algorithm algorithm_ring, algorithm_chain;

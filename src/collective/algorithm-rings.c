@@ -3,6 +3,9 @@
 
 #include "collective/factors-private.h"
 
+/* Of Simple, which carries what links hold back (ALLREDUCE_SLICESTEPS and its like). */
+#define RING_SLICE_STEPS 2
+
 /* ---- the library's model --------------------------------------------------------------------- */
 
 static double
@@ -113,7 +116,8 @@ chunk (const Timed *self, guint n_channels)
   .protocols =                                                                                     \
       PROTOCOL_BIT (PROTOCOL_LL) | PROTOCOL_BIT (PROTOCOL_LL128) | PROTOCOL_BIT (PROTOCOL_SIMPLE), \
   .believed_rate = believed_rate, .edges = EDGES_ARE_RINGS, .connects_rings = TRUE,                \
-  .channels = channels, .carried = timed_passed_on, .rate_cap = timed_channel_cap, .chunk = chunk
+  .slice_steps = RING_SLICE_STEPS, .channels = channels, .carried = timed_passed_on,               \
+  .rate_cap = timed_channel_cap, .chunk = chunk
 
 const Algorithm algorithm_ring = { BOTH,
                                    .kinds = KINDS_OF_RINGS,

@@ -120,6 +120,13 @@ stepped (const Timed *self, guint channels, double cap)
   return tree_hops (self) + pipeline_fill (self, channels, cap);
 }
 
+/* Of two trees each takes half of the channels (src/graph/connect.cc). */
+static guint
+tree_connections (const CollectiveGraph *graph)
+{
+  return graph->channels / (2 * graph->n_cards);
+}
+
 const Algorithm algorithm_tree = { .id = ALGORITHM_TREE,
                                    .kinds = KIND_BIT (COLLECTIVE_ALL_REDUCE),
                                    .protocols = PROTOCOL_BIT (PROTOCOL_LL)
@@ -129,6 +136,7 @@ const Algorithm algorithm_tree = { .id = ALGORITHM_TREE,
                                    .believed_latency = believed_latency,
                                    .believed_rate = believed_rate,
                                    .lay = lay_tree,
+                                   .connections = tree_connections,
                                    .edges = EDGES_ARE_RINGS,
                                    .channels = timed_channels,
                                    .carried = carried,

@@ -62,3 +62,15 @@ algorithm_has_protocol (const Algorithm *self, const CollectiveGraph *graph,
   return (self->protocols & PROTOCOL_BIT (protocol)) != 0
          && (protocol != PROTOCOL_LL128 || graph->ll128);
 }
+
+guint
+algorithm_flows (const Algorithm *self, const CollectiveGraph *graph, guint hashed_qps)
+{
+  guint in_flight = CONNECTION_STEPS / MAX (self->slice_steps, 1), connections;
+
+  if (hashed_qps == 0 || graph->hosts || graph->n_cards == 0)
+    return 1;
+  connections =
+      self->connections != NULL ? self->connections (graph) : graph->channels / graph->n_cards;
+  return MAX (connections, 1) * (graph->split_data ? hashed_qps : MIN (hashed_qps, in_flight));
+}

@@ -27,6 +27,12 @@ const CollectiveOptions collective_default_options = { .algorithm = ALGORITHM_N,
 
 /* ---- plans ----------------------------------------------------------------------------------- */
 
+static guint
+plan_flows (const CollectivePlan *self, const Algorithm *algorithm)
+{
+  return algorithm_flows (algorithm, &self->graph, cluster_hashed_qps (self->cluster));
+}
+
 static CollectiveLayout *
 plan_layout (CollectivePlan *self, const Algorithm *algorithm)
 {
@@ -34,7 +40,8 @@ plan_layout (CollectivePlan *self, const Algorithm *algorithm)
 
   if (*layout == NULL)
     *layout = layout_store_get (self->options.layouts, self->cluster, self->kind,
-                                self->one_way ? NULL : algorithm, &self->members, self->ranks);
+                                self->one_way ? NULL : algorithm, &self->members, self->ranks,
+                                plan_flows (self, algorithm));
   return *layout;
 }
 
@@ -167,8 +174,8 @@ collective_plan_steps (CollectivePlan *self, double bytes)
   if (self->members.n_gpus == 1)
     return step_build_nothing (parameters.launch);
   algorithm = plan_algorithm (self, cost.algorithm);
-  edges =
-      collective_layout_edges (self->cluster, self->kind, algorithm, &self->members, self->ranks);
+  edges = collective_layout_edges (self->cluster, self->kind, algorithm, &self->members,
+                                   self->ranks, plan_flows (self, algorithm));
   return step_build (&(StepSource){ .cluster = self->cluster,
                                     .kind = self->kind,
                                     .payload = collective_plan_payload (self),

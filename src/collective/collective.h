@@ -49,7 +49,8 @@ typedef struct
   guint channels;        /* thread blocks of a ring or tree; 0: by the library's search */
   guint net_peer_channels;   /* of a send/receive pair over the network; 0: by the library's rule */
   gboolean  library_chooses; /* whatever the network's plug-in says */
-  gboolean  split_data;      /* each message is cut over them; else they take messages in turn */
+  gboolean  split_data;      /* each message is cut over a connection's queue pairs;
+                              else they take messages in turn */
   gboolean  timed_calls; /* each call is timed by itself from the host, which issues it meanwhile */
   Transport transport;  /* of the hosts: one ring over their memories, whatever else is asked for */
   LayoutStore *layouts; /* that other plans of this thread left; NULL: none. Outlives the plan */

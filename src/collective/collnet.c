@@ -11,7 +11,7 @@ add_edge (const LayContext *context, guint32 from, guint32 to, gint a, gint b, g
                    .until = phase - 1 };
   Route   route;
 
-  ring_route (context->sum->cluster, from, to, a, b, &route);
+  ring_route (context, from, to, a, b, &route);
   load_sum_add_route (context->sum, &route, bytes);
   if (context->edges != NULL)
     lay_edges_add_stage (context->edges, from, to, &join, &route, bytes);

@@ -16,7 +16,7 @@ add_network (LoadSum *sum, const Cluster *cluster, guint32 from, guint32 to, dou
   guint nodes[2] = { cluster_node_of_gpu (cluster, from), cluster_node_of_gpu (cluster, to) };
   guint cards[2] = { cluster_nearest_card (cluster, from), cluster_nearest_card (cluster, to) };
   FabricLink links[FABRIC_MAX];
-  guint      n = cluster_route_fabric (cluster, nodes[0], cards[0], nodes[1], cards[1], links);
+  guint      n = cluster_route_fabric (cluster, nodes[0], cards[0], nodes[1], cards[1], 1, links);
 
   load_sum_add (sum, cluster_node_resource (cluster, nodes[0], RESOURCE_NIC_TX, cards[0]), bytes);
   load_sum_add (sum, cluster_node_resource (cluster, nodes[1], RESOURCE_NIC_RX, cards[1]), bytes);

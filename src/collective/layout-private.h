@@ -48,19 +48,19 @@ typedef struct
   guint    n_sharers; /* beside the one who made it, all of one thread */
 } CollectiveLayout;
 
-/* More than one member. ALGORITHM is one that KIND has on MEMBERS. */
+/* More than one member. ALGORITHM is one that KIND has on MEMBERS; FLOWS of algorithm_flows. */
 CollectiveLayout *collective_layout_new (const Cluster *cluster, CollectiveKind kind,
                                          const Algorithm *algorithm, const Members *members,
-                                         const guint32 *ranks);
+                                         const guint32 *ranks, guint flows);
 
 /* One message from the first of RANKS to the second, as a layout of COLLECTIVE_SEND_RECV. */
 CollectiveLayout *collective_layout_new_message (const Cluster *cluster, const Members *members,
-                                                 const guint32 *ranks);
+                                                 const guint32 *ranks, guint flows);
 
 /* The edges of the same layout, one by one. */
 LayEdges *collective_layout_edges (const Cluster *cluster, CollectiveKind kind,
                                    const Algorithm *algorithm, const Members *members,
-                                   const guint32 *ranks);
+                                   const guint32 *ranks, guint flows);
 
 /* One more who frees SELF, which lives until the last one has. */
 CollectiveLayout *collective_layout_share (CollectiveLayout *self);

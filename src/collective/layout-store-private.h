@@ -7,4 +7,4 @@
 /* As collective_layout_new; ALGORITHM NULL: as collective_layout_new_message. SELF may be NULL. */
 CollectiveLayout *layout_store_get (LayoutStore *self, const Cluster *cluster, CollectiveKind kind,
                                     const Algorithm *algorithm, const Members *members,
-                                    const guint32 *ranks);
+                                    const guint32 *ranks, guint flows);

@@ -42,10 +42,10 @@ layout_store_n_made (const LayoutStore *self)
 /* All that a layout follows from. */
 static GBytes *
 key_of (const char *cluster, CollectiveKind kind, const Algorithm *algorithm,
-        const Members *members, const guint32 *ranks)
+        const Members *members, const guint32 *ranks, guint flows)
 {
   const guint32 head[] = { kind, algorithm != NULL ? (guint32) algorithm->id : G_MAXUINT32,
-                           members->pxn };
+                           members->pxn, flows };
   const gsize   n = members->n_gpus * sizeof *ranks, n_cluster = strlen (cluster) + 1;
   guint8       *data = g_malloc (sizeof head + n + n_cluster);
 
@@ -57,10 +57,10 @@ key_of (const char *cluster, CollectiveKind kind, const Algorithm *algorithm,
 
 static CollectiveLayout *
 make (const Cluster *cluster, CollectiveKind kind, const Algorithm *algorithm,
-      const Members *members, const guint32 *ranks)
+      const Members *members, const guint32 *ranks, guint flows)
 {
-  return algorithm != NULL ? collective_layout_new (cluster, kind, algorithm, members, ranks)
-                           : collective_layout_new_message (cluster, members, ranks);
+  return algorithm != NULL ? collective_layout_new (cluster, kind, algorithm, members, ranks, flows)
+                           : collective_layout_new_message (cluster, members, ranks, flows);
 }
 
 /* Takes KEY. LAYOUT is one more's from now on. */
@@ -79,19 +79,20 @@ keep (LayoutStore *self, GBytes *key, CollectiveLayout *layout)
 
 CollectiveLayout *
 layout_store_get (LayoutStore *self, const Cluster *cluster, CollectiveKind kind,
-                  const Algorithm *algorithm, const Members *members, const guint32 *ranks)
+                  const Algorithm *algorithm, const Members *members, const guint32 *ranks,
+                  guint flows)
 {
   const char        *name = cluster_key (cluster);
   g_autoptr (GBytes) key = NULL;
   CollectiveLayout  *layout;
 
   if (self == NULL || name == NULL)
-    return make (cluster, kind, algorithm, members, ranks);
-  key = key_of (name, kind, algorithm, members, ranks);
+    return make (cluster, kind, algorithm, members, ranks, flows);
+  key = key_of (name, kind, algorithm, members, ranks, flows);
   layout = g_hash_table_lookup (self->layouts, key);
   if (layout != NULL)
     return collective_layout_share (layout);
-  layout = make (cluster, kind, algorithm, members, ranks);
+  layout = make (cluster, kind, algorithm, members, ranks, flows);
   keep (self, g_steal_pointer (&key), layout);
   return layout;
 }

@@ -170,12 +170,12 @@ describe_steps (CollectiveLayout *plan, LoadSum *sum, const LayEdges *edges)
 
 static void
 plan_lay (CollectiveLayout *plan, const Cluster *cluster, const Members *members,
-          const guint32 *ranks, LayEdges *edges)
+          const guint32 *ranks, guint flows, LayEdges *edges)
 {
   const Algorithm     *algorithm = plan->algorithm;
   LoadSum              sum;
   ProximityCache       proximity;
-  LayContext           context = { &sum, &proximity, edges };
+  LayContext           context = { &sum, &proximity, edges, flows };
   g_autoptr (LayEdges) own = NULL;
 
   if (algorithm->edges != EDGES_ARE_SUMS && edges == NULL)
@@ -199,23 +199,24 @@ plan_lay (CollectiveLayout *plan, const Cluster *cluster, const Members *members
 
 CollectiveLayout *
 collective_layout_new (const Cluster *cluster, CollectiveKind kind, const Algorithm *algorithm,
-                       const Members *members, const guint32 *ranks)
+                       const Members *members, const guint32 *ranks, guint flows)
 {
   CollectiveLayout *self = g_new0 (CollectiveLayout, 1);
 
   self->kind = kind;
   self->algorithm = algorithm;
-  plan_lay (self, cluster, members, ranks, NULL);
+  plan_lay (self, cluster, members, ranks, flows, NULL);
   return self;
 }
 
 CollectiveLayout *
-collective_layout_new_message (const Cluster *cluster, const Members *members, const guint32 *ranks)
+collective_layout_new_message (const Cluster *cluster, const Members *members, const guint32 *ranks,
+                               guint flows)
 {
   CollectiveLayout *self = g_new0 (CollectiveLayout, 1);
   LoadSum           sum;
   ProximityCache    proximity;
-  LayContext        context = { &sum, &proximity, NULL };
+  LayContext        context = { &sum, &proximity, NULL, flows };
 
   self->kind = COLLECTIVE_SEND_RECV;
   load_sum_init (&sum, cluster);
@@ -229,12 +230,12 @@ collective_layout_new_message (const Cluster *cluster, const Members *members, c
 
 LayEdges *
 collective_layout_edges (const Cluster *cluster, CollectiveKind kind, const Algorithm *algorithm,
-                         const Members *members, const guint32 *ranks)
+                         const Members *members, const guint32 *ranks, guint flows)
 {
   LayEdges        *edges = lay_edges_new ();
   CollectiveLayout layout = { .kind = kind, .algorithm = algorithm };
 
-  plan_lay (&layout, cluster, members, ranks, edges);
+  plan_lay (&layout, cluster, members, ranks, flows, edges);
   g_free (layout.loads);
   g_free (layout.steps);
   return edges;

@@ -152,9 +152,9 @@ add_pair (const Exits *exits, guint from, guint to, guint lane, double bytes)
   const MemberNode *nodes = exits->members->nodes;
   const Exit        exit = exits_get (exits, from, exits_class (exits, to), lane);
   FabricLink        links[FABRIC_MAX];
-  guint n = cluster_route_fabric (sum->cluster, nodes[exits->slots[from]].node, (guint) exit.card,
-                                  nodes[exits->slots[to]].node,
-                                  (guint) exits_entry (exits, to, lane), links);
+  guint             n = cluster_route_fabric (
+                  sum->cluster, nodes[exits->slots[from]].node, (guint) exit.card, nodes[exits->slots[to]].node,
+                  (guint) exits_entry (exits, to, lane), exits->context->flows, links);
 
   for (guint k = 0; k < n; k++)
     load_sum_add (sum, links[k].resource, links[k].share * bytes);

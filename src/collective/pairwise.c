@@ -29,7 +29,7 @@ add_transfer (const LayContext *context, guint32 from, guint32 to, double bytes)
 {
   Route route;
 
-  ring_route (context->sum->cluster, from, to, -1, -1, &route);
+  ring_route (context, from, to, -1, -1, &route);
   load_sum_add_route (context->sum, &route, bytes);
   if (context->edges != NULL)
     note_transfer (context, from, to, NULL, &route, bytes);
@@ -42,7 +42,7 @@ add_to_relay (const LayContext *context, guint32 from, guint32 relay, double byt
   const Cluster *cluster = context->sum->cluster;
   Route          route;
 
-  ring_route (cluster, from, relay, -1, -1, &route);
+  ring_route (context, from, relay, -1, -1, &route);
   load_sum_add_route (context->sum, &route, bytes);
   load_sum_add (context->sum, cluster_gpu_resource (cluster, relay, RESOURCE_HBM), 2 * bytes);
 }
@@ -52,7 +52,7 @@ route_between (const Exits *self, guint from, guint to, guint lane, Route *route
 {
   const Exit exit = exits_get (self, from, exits_class (self, to), lane);
 
-  ring_route (self->context->sum->cluster, exit.sender, self->members->gpus[to], exit.card,
+  ring_route (self->context, exit.sender, self->members->gpus[to], exit.card,
               exits_entry (self, to, lane), route);
   return exit;
 }
@@ -70,7 +70,7 @@ note_between (const Exits *self, guint from, guint to, guint lane, double bytes)
       note_transfer (context, gpus[from], gpus[to], NULL, &route, bytes);
       return;
     }
-  ring_route (context->sum->cluster, gpus[from], exit.sender, -1, -1, &before);
+  ring_route (context, gpus[from], exit.sender, -1, -1, &before);
   note_transfer (context, gpus[from], gpus[to], &before, &route, bytes);
   note_memory (context, exit.sender, 2);
 }

@@ -22,8 +22,7 @@ lay_step (const LayContext *context, const Members *members, const CardsInUse *c
                 receiver = members->gpus[members->nodes[to].first];
         Route route;
 
-        ring_route (context->sum->cluster, sender, receiver,
-                    (gint) cards_in_use_get (cards, from, card),
+        ring_route (context, sender, receiver, (gint) cards_in_use_get (cards, from, card),
                     (gint) cards_in_use_get (cards, to, card), &route);
         load_sum_add_route (context->sum, &route, bytes);
         if (context->edges != NULL)

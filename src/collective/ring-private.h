@@ -19,6 +19,7 @@ typedef struct
   LoadSum        *sum;
   ProximityCache *proximity;
   LayEdges       *edges; /* where each edge is noted beside the sums; NULL: nowhere */
+  guint           flows; /* queue pairs of two cards that send at once */
 } LayContext;
 
 /* Edges of a chain that carry nothing: into its first rank, out of its last. */
@@ -59,4 +60,4 @@ void node_cycles_write (NodeCycles *self, const Cluster *cluster, const Members 
                         const MemberNode *node, guint j, guint *order);
 
 /* GPU to GPU; between nodes by card A at the sender and B at the receiver (-1: the nearest). */
-void ring_route (const Cluster *cluster, guint32 from, guint32 to, gint a, gint b, Route *route);
+void ring_route (const LayContext *context, guint32 from, guint32 to, gint a, gint b, Route *route);

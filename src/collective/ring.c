@@ -113,9 +113,9 @@ node_cycles_write (NodeCycles *self, const Cluster *cluster, const Members *memb
 /* ---- hops ------------------------------------------------------------------------------------ */
 
 void
-ring_route (const Cluster *cluster, guint32 from, guint32 to, gint a, gint b, Route *route)
+ring_route (const LayContext *context, guint32 from, guint32 to, gint a, gint b, Route *route)
 {
-  cluster_route_cards (cluster, from, a, to, b, route);
+  cluster_route_cards (context->sum->cluster, from, a, to, b, context->flows, route);
 }
 
 static double
@@ -132,7 +132,7 @@ add_edge_after (Layout *self, guint32 from, const Route *relay, guint32 sender, 
   double bytes = edge_bytes (self, from, to);
   Route  route;
 
-  ring_route (self->context->sum->cluster, sender, to, a, b, &route);
+  ring_route (self->context, sender, to, a, b, &route);
   load_sum_add_route (self->context->sum, &route, bytes);
   if (relay != NULL)
     load_sum_add_route (self->context->sum, relay, bytes);

@@ -18,7 +18,7 @@ lay_message (const Rounds *self, guint from, guint to)
     {
       Route route;
 
-      ring_route (self->context->sum->cluster, sender, receiver,
+      ring_route (self->context, sender, receiver,
                   (gint) cards_in_use_get (&self->cards, from, card),
                   (gint) cards_in_use_get (&self->cards, to, card), &route);
       load_sum_add_route (self->context->sum, &route, self->bytes);

@@ -77,7 +77,7 @@ add_both_ways (const LayContext *context, guint32 below, gint card_below, guint3
                        .until = way == 0 ? TREE_UP : TREE_DOWN };
       Route   route;
 
-      ring_route (context->sum->cluster, from, to, way == 0 ? card_below : card_above,
+      ring_route (context, from, to, way == 0 ? card_below : card_above,
                   way == 0 ? card_above : card_below, &route);
       load_sum_add_route (context->sum, &route, bytes);
       if (context->edges != NULL)

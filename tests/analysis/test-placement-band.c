@@ -120,8 +120,8 @@ START_TEST (test_nothing_is_drawn)
 END_TEST
 
 /*
- * An all-reduce under ring: more queue pairs even out the uplinks, so that the median falls with
- * them, and sprayed it is lowest; in any number of threads.
+ * An all-reduce under ring whose messages are cut over all queue pairs: more of them even out the
+ * uplinks, so that the median falls with them, and sprayed it is lowest; in any number of threads.
  */
 START_TEST (test_collective)
 {
@@ -137,6 +137,7 @@ START_TEST (test_collective)
   double  before = G_MAXDOUBLE;
 
   library.algorithm = ALGORITHM_RING;
+  library.split_data = TRUE;
   for (guint i = 0; i < 128; i++)
     ranks[i] = i;
   for (guint i = 0; i < G_N_ELEMENTS (qps); i++)

@@ -31,7 +31,7 @@ static char *
 path_names (const Cluster *cluster, guint from, guint out, guint to, guint in)
 {
   FabricLink          links[FABRIC_MAX];
-  const guint         n = cluster_route_fabric (cluster, from, out, to, in, links);
+  const guint         n = cluster_route_fabric (cluster, from, out, to, in, 1, links);
   g_autoptr (GString) text = g_string_new (NULL);
   for (guint i = 0; i < n; i++)
     {
@@ -184,7 +184,7 @@ exchange (const Cluster *cluster)
         for (guint k = 0; k < cluster_nics_of_node (cluster, b); k++)
           {
             FabricLink  links[FABRIC_MAX];
-            const guint count = cluster_route_fabric (cluster, a, i, b, k, links);
+            const guint count = cluster_route_fabric (cluster, a, i, b, k, 1, links);
             for (guint l = 0; l < count; l++)
               bytes[links[l].resource] += links[l].share;
           }
@@ -245,7 +245,7 @@ START_TEST (test_d_mod_k_is_balanced)
           {
             FabricLink  links[FABRIC_MAX];
             const guint n =
-                cluster_route_fabric (cluster, node, card, (node + shift) % 8, card, links);
+                cluster_route_fabric (cluster, node, card, (node + shift) % 8, card, 1, links);
             for (guint i = 0; i < n; i++)
               flows[links[i].resource]++;
           }

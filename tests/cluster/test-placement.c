@@ -80,7 +80,7 @@ START_TEST (test_numbers_are_slots)
   g_autofree char       *text = g_strdup_printf (FABRIC ";routing=d-mod-k;placement=%s", file);
   g_autoptr (Cluster)    cluster = make_cluster (profiles, text);
   FabricLink             links[FABRIC_MAX];
-  const guint            n = cluster_route_fabric (cluster, 0, 0, 2, 2, links);
+  const guint            n = cluster_route_fabric (cluster, 0, 0, 2, 2, 1, links);
   g_autofree char       *up = cluster_resource_name (cluster, links[0].resource);
   g_autofree char       *down = cluster_resource_name (cluster, links[1].resource);
   ck_assert_uint_eq (n, 2);
@@ -176,15 +176,15 @@ END_TEST
 START_TEST (test_shares_add_up)
 {
   g_autoptr (ProfileSet) profiles = test_profiles ();
-  for (guint qps = 1; qps <= FABRIC_QPS_MAX; qps++)
+  for (guint flows = 1; flows <= FABRIC_FLOWS_MAX; flows++)
     {
       g_autofree char *text =
           g_strdup_printf ("name=8 x switched;fabric=fat-tree;leaf_nodes=2;group_nodes=4;"
-                           "routing=ecmp;qps=%u;routing_seed=%u",
-                           qps, qps);
+                           "routing=ecmp;routing_seed=%u",
+                           flows);
       g_autoptr (Cluster) cluster = make_cluster (profiles, text);
       FabricLink          links[FABRIC_MAX];
-      const guint         n = cluster_route_fabric (cluster, 0, 1, 6, 2, links);
+      const guint         n = cluster_route_fabric (cluster, 0, 1, 6, 2, flows, links);
       double              sums[RESOURCE_N_KINDS] = { 0 };
       for (guint i = 0; i < n; i++)
         {
@@ -202,7 +202,7 @@ END_TEST
 
 typedef struct
 {
-  guint  uplinks, leaves, qps;
+  guint  uplinks, leaves, flows;
   double rate;
 } HashCase;
 
@@ -220,9 +220,9 @@ slowest_edge (ProfileSet *profiles, const HashCase *c, guint seed)
 {
   const guint      leaves = c->leaves + 1; /* the first ones send, their uplinks count */
   g_autofree char *text = g_strdup_printf (
-      "name=%u x switched;leaf_nodes=8;oversubscription=%g;uplinks=%u;routing=ecmp;qps=%u;"
+      "name=%u x switched;leaf_nodes=8;oversubscription=%g;uplinks=%u;routing=ecmp;"
       "routing_seed=%u",
-      8 * leaves, 32.0 / c->uplinks, c->uplinks, c->qps, seed);
+      8 * leaves, 32.0 / c->uplinks, c->uplinks, seed);
   g_autoptr (Cluster) cluster = make_cluster (profiles, text);
   g_autofree double  *loads = g_new0 (double, cluster_n_resources (cluster));
   double              most = 0;
@@ -230,7 +230,7 @@ slowest_edge (ProfileSet *profiles, const HashCase *c, guint seed)
     for (guint card = 0; card < 4; card++)
       {
         FabricLink  links[FABRIC_MAX];
-        const guint n = cluster_route_fabric (cluster, node, card, node + 8, card, links);
+        const guint n = cluster_route_fabric (cluster, node, card, node + 8, card, c->flows, links);
         for (guint i = 0; i < n; i++)
           if (cluster_resource (cluster, links[i].resource)->kind == RESOURCE_LEAF_UP)
             loads[links[i].resource] += links[i].share * 10e9;
@@ -259,7 +259,7 @@ START_TEST (test_hashing_table)
     }
   const double mean = sum / n, deviation = sqrt (MAX (squares / n - mean * mean, 0));
   g_printerr ("# %u uplinks, %u leaves, %u queue pairs: %.3f +- %.3f, table %.2f\n", c->uplinks,
-              c->leaves, c->qps, mean, deviation / sqrt (n), c->rate);
+              c->leaves, c->flows, mean, deviation / sqrt (n), c->rate);
   ck_assert_double_lt (fabs (mean - c->rate), 0.005 + 4 * deviation * sqrt (2.0 / n));
 }
 END_TEST

@@ -171,8 +171,8 @@ END_TEST
 
 /*
  * Eight rings out of a leaf on 4 uplinks, each of twice a card's rate: even draws would cost
- * nothing. Whatever the seed, the sum is that of spraying, and the rate is that of the uplink with
- * most rings.
+ * nothing. A ring's two channels are connections of their own, so it is halves that are drawn.
+ * Whatever the seed, the sum is that of spraying, and the rate is that of the uplink with most.
  */
 START_TEST (test_ring_ecmp)
 {
@@ -189,27 +189,91 @@ START_TEST (test_ring_ecmp)
       for (guint uplink = 0; uplink < 4; uplink++)
         {
           g_autofree char *name = g_strdup_printf ("leaf%u.up%u", leaf, uplink);
-          double           rings = payload_of (&self, name) / (63.0 / 64 / 8);
+          double           halves = payload_of (&self, name) / (63.0 / 64 / 16);
 
-          assert_near (rings, nearbyint (rings));
-          most = MAX (most, (guint) nearbyint (rings));
-          sum += rings;
+          assert_near (halves, nearbyint (halves));
+          most = MAX (most, (guint) nearbyint (halves));
+          sum += halves;
         }
-      assert_near (sum, 8);
+      assert_near (sum, 16);
     }
-  for (guint i = 0; i < self.plan->n_loads; i++) /* two rings may meet on the way down as well */
+  for (guint i = 0; i < self.plan->n_loads; i++) /* they may meet on the way down as well */
     if (cluster_resource (self.cluster, self.plan->loads[i].resource)->kind == RESOURCE_LEAF_DOWN)
-      most = MAX (most, (guint) nearbyint (self.plan->loads[i].payload / (63.0 / 64 / 8)));
-  ck_assert_uint_ge (most, 2);
+      most = MAX (most, (guint) nearbyint (self.plan->loads[i].payload / (63.0 / 64 / 16)));
+  ck_assert_uint_ge (most, 4);
   /* an uplink: 16 cards of a leaf, over 2, on 4 of them */
-  assert_near (rate (&self), MIN (1, 2.0 / most) * 8 * 25e9 * 0.94 * 64 / 63);
+  assert_near (rate (&self), MIN (1, 4.0 / most) * 8 * 25e9 * 0.94 * 64 / 63);
   case_clear (&self);
+}
+END_TEST
+
+/* Of two nodes under leaves with more uplinks than there are queue pairs: the least on one. */
+static double
+least_on_uplinks (gint64 qps, gboolean split, CollectiveKind kind, CollectiveAlgorithm algorithm)
+{
+  g_autofree char *settings =
+      g_strdup_printf ("leaf_nodes=1;routing=ecmp;uplinks=4096;qps=%" G_GINT64_FORMAT, qps);
+  g_autofree guint32 *ranks = NULL;
+  CollectiveOptions   options = collective_default_options;
+  CollectivePlan     *plan;
+  CollectiveCost      cost;
+  double              least = G_MAXDOUBLE;
+  Case                self;
+
+  case_init (&self, "dgx-a100", 2, settings, kind);
+  ranks = fixture_all (self.cluster);
+  options.algorithm = algorithm;
+  options.protocol = PROTOCOL_SIMPLE;
+  options.split_data = split;
+  plan = collective_plan_new (self.cluster, kind, ranks, 16, &options);
+  collective_plan_cost (plan, 1 << 30, &cost);
+  for (guint i = 0; i < cost.n_loads; i++)
+    if (cluster_resource (self.cluster, cost.loads[i].resource)->kind == RESOURCE_LEAF_UP)
+      least = MIN (least, cost.loads[i].payload);
+  collective_plan_free (plan);
+  case_clear (&self);
+  return least;
+}
+
+/*
+ * dgx-a100 runs 16 channels over 8 cards. A ring: two connections of two cards, which send slices
+ * of two of eight steps, so that four of a connection's queue pairs have a message in turn; cut,
+ * each message is on all. Of two trees each has a channel a card, and messages of one step, as have
+ * the two channels (25 GB/s at 14 each) of an all-to-all's pair.
+ */
+START_TEST (test_queue_pairs)
+{
+  static const struct
+  {
+    CollectiveKind      kind;
+    CollectiveAlgorithm algorithm;
+    double              between; /* two cards, one way, per byte of S */
+    gint64              qps;
+    guint               in_turn, cut;
+  } cases[] = {
+    { COLLECTIVE_ALL_GATHER, ALGORITHM_RING, 15.0 / 16 / 8, 1, 2, 2 },
+    { COLLECTIVE_ALL_GATHER, ALGORITHM_RING, 15.0 / 16 / 8, 3, 6, 6 },
+    { COLLECTIVE_ALL_GATHER, ALGORITHM_RING, 15.0 / 16 / 8, 16, 8, 32 },
+    { COLLECTIVE_ALL_REDUCE, ALGORITHM_TREE, 1.0 / 8, 4, 4, 4 },
+    { COLLECTIVE_ALL_REDUCE, ALGORITHM_TREE, 1.0 / 8, 16, 8, 16 },
+    { COLLECTIVE_ALL_TO_ALL, ALGORITHM_PAIRWISE, 1.0 / 16, 1, 2, 2 },
+    { COLLECTIVE_ALL_TO_ALL, ALGORITHM_PAIRWISE, 1.0 / 16, 32, 16, 64 },
+  };
+  const gint64 qps = cases[_i].qps;
+
+  assert_near (
+      cases[_i].between / least_on_uplinks (qps, FALSE, cases[_i].kind, cases[_i].algorithm),
+      (double) cases[_i].in_turn);
+  assert_near (
+      cases[_i].between / least_on_uplinks (qps, TRUE, cases[_i].kind, cases[_i].algorithm),
+      (double) cases[_i].cut);
 }
 END_TEST
 
 /*
  * The sum over all pairs of what lies between their cards: card k of a node is GPU k's. With PXN
- * (the second half of the cases) a message leaves by the card of its receiver's number.
+ * (the second half of the cases) a message leaves by the card of its receiver's number. A
+ * pair's two channels (25 GB/s at 14 each) split what is hashed.
  */
 START_TEST (test_all_to_all)
 {
@@ -243,7 +307,7 @@ START_TEST (test_all_to_all)
       {
         FabricLink links[FABRIC_MAX];
         guint n_links = cluster_route_fabric (self.cluster, i / n / 8, pxn ? i % n % 8 : i / n % 8,
-                                              i % n / 8, i % n % 8, links);
+                                              i % n / 8, i % n % 8, 2, links);
 
         for (guint k = 0; k < n_links; k++)
           expected[links[k].resource] += links[k].share / n;
@@ -326,6 +390,7 @@ main (void)
   tcase_add_test (tcase, test_slow_card);
   tcase_add_test (tcase, test_ring_d_mod_k);
   tcase_add_loop_test (tcase, test_ring_ecmp, 0, 8);
+  tcase_add_loop_test (tcase, test_queue_pairs, 0, 7);
   tcase_add_loop_test (tcase, test_all_to_all, 0, 2 * 9);
   tcase_add_loop_test (tcase, test_graph_rings, 0, 2);
   tcase_add_test (tcase, test_graph_tree);

@@ -534,7 +534,7 @@ check_edges (const CollectiveLayout *layout, const Cluster *cluster, const Membe
              const guint32 *ranks)
 {
   g_autoptr (LayEdges) edges =
-      collective_layout_edges (cluster, layout->kind, layout->algorithm, members, ranks);
+      collective_layout_edges (cluster, layout->kind, layout->algorithm, members, ranks, 1);
   g_autofree double *bytes = g_new0 (double, cluster_n_resources (cluster));
 
   for (guint i = 0; i < edges->edges->len; i++)
@@ -563,7 +563,7 @@ check_again (const CollectiveLayout *layout, const Cluster *cluster, const Membe
              const guint32 *ranks)
 {
   g_autoptr (CollectiveLayout) again =
-      collective_layout_new (cluster, layout->kind, layout->algorithm, members, ranks);
+      collective_layout_new (cluster, layout->kind, layout->algorithm, members, ranks, 1);
 
   ck_assert_uint_eq (layout->n_loads, again->n_loads);
   for (guint i = 0; i < layout->n_loads; i++)
@@ -579,7 +579,7 @@ check_layout (const Cluster *cluster, const Members *members, const guint32 *ran
               CollectiveKind kind, const Algorithm *algorithm)
 {
   g_autoptr (CollectiveLayout) layout =
-      collective_layout_new (cluster, kind, algorithm, members, ranks);
+      collective_layout_new (cluster, kind, algorithm, members, ranks, 1);
 
   check_sent (layout, cluster, members);
   check_ports (layout, cluster, members);
