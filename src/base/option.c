@@ -229,13 +229,6 @@ static char *
 parse_value (const OptionSpec *spec, const char *text, OptionValue *value, char **hint)
 {
   memset (value, 0, sizeof *value);
-  if (!*text && spec->type == OPTION_STRING)
-    {
-      value->text = g_strdup (spec->fallback); /* unset: its default */
-      return NULL;
-    }
-  if (!*text && spec->optional)
-    return NULL; /* unset */
   switch (spec->type)
     {
     case OPTION_STRING:
@@ -365,6 +358,26 @@ option_table_keys (const OptionSpec *table)
   return (const char **) g_ptr_array_free (keys, FALSE);
 }
 
+/* As parse_value, but of what a user wrote. */
+static char *
+parse_given (const OptionSpec *spec, const char *text, OptionValue *value, char **hint)
+{
+  if (spec->type != OPTION_STRING || text[strspn (text, " \t")] != '\0')
+    return parse_value (spec, text, value, hint);
+  *hint = g_strdup (spec->help);
+  return g_strdup_printf ("'%s' has no value", spec->key);
+}
+
+void
+option_unset (const OptionSpec *spec, gpointer structure)
+{
+  OptionValue value = { 0 };
+
+  if (spec->type == OPTION_STRING)
+    value.text = g_strdup (spec->fallback);
+  store_value (spec, structure, &value);
+}
+
 gboolean
 option_set (const OptionSpec *spec, gpointer structure, const char *text, const SourceMark *mark,
             DiagList *diags)
@@ -376,7 +389,7 @@ option_set (const OptionSpec *spec, gpointer structure, const char *text, const 
 
   if (spec->type != OPTION_STRING)
     g_strstrip (stripped);
-  message = parse_value (spec, stripped, &value, &hint);
+  message = parse_given (spec, stripped, &value, &hint);
   if (!message)
     {
       store_value (spec, structure, &value);
@@ -451,8 +464,10 @@ load_entry (const OptionSpec *spec, gpointer structure, const ConfigNode *value,
       diag_error (diags, key_mark, NULL, "'%s' has no value", spec->key);
       return FALSE;
     }
-  return option_set (spec, structure, is_null ? "" : config_node_text (value),
-                     config_node_mark (value), diags);
+  if (is_null)
+    option_unset (spec, structure);
+  return is_null
+         || option_set (spec, structure, config_node_text (value), config_node_mark (value), diags);
 }
 
 gboolean

@@ -58,8 +58,8 @@ const char **option_table_keys (const OptionSpec *table);
 
 /*
  * Sets one option from TEXT. On a bad value (type, unit, range, choice) adds a diagnostic at MARK
- * with a hint and returns FALSE, leaving the old value. "" unsets a string, which then has its
- * default, and any optional option.
+ * with a hint and returns FALSE, leaving the old value. "" is a bad value of every option: what
+ * says nothing (an empty cell, a null) is not set at all, or unset.
  */
 gboolean option_set (const OptionSpec *spec, gpointer structure, const char *text,
                      const SourceMark *mark, DiagList *diags);
@@ -67,6 +67,9 @@ gboolean option_set (const OptionSpec *spec, gpointer structure, const char *tex
 /* The same by key; an unknown key is diagnosed with the nearest name. */
 gboolean option_set_key (const OptionSpec *table, gpointer structure, const char *key,
                          const char *text, const SourceMark *mark, DiagList *diags);
+
+/* A string has its default again; all else is zero. */
+void option_unset (const OptionSpec *spec, gpointer structure);
 
 /*
  * Sets every key of the map NODE; unknown keys, lists or maps where a value belongs, and bad values

@@ -252,6 +252,9 @@ read_scalars (const ProfileKind *kind, gpointer profile, const ConfigNode *root,
           if (spec->fallback == NULL && !spec->optional)
             diag_error (diags, config_node_mark (root), NULL, "missing '%s'", spec->key);
         }
+      else if (spec->optional && config_node_kind (node) == CONFIG_SCALAR
+               && config_node_is_null (node))
+        option_unset (spec, profile); /* what it extends has one */
       else if (config_node_expect (node, CONFIG_SCALAR, diags))
         option_set (spec, profile, config_node_text (node), config_node_mark (node), diags);
     }

@@ -52,6 +52,20 @@ walk_inner (StrategyConfig **slot, const char *key, const char **leaf, const Sou
   return slot;
 }
 
+/* "~" unsets what may be unset, as YAML's null does in a file. */
+static void
+set_or_unset (const OptionSpec *table, gpointer options, const char *key, const char *value,
+              const SourceMark *mark, DiagList *diags)
+{
+  const OptionSpec *spec = option_table_find (table, key);
+
+  if (spec != NULL && g_str_equal (value, "~")
+      && (spec->optional || (spec->type == OPTION_STRING && spec->fallback != NULL)))
+    option_unset (spec, options);
+  else
+    option_set_key (table, options, key, value, mark, diags);
+}
+
 static void
 override_strategy (ScenarioDraft *draft, const char *key, const char *value, const SourceMark *mark,
                    DiagList *diags)
@@ -71,8 +85,8 @@ override_strategy (ScenarioDraft *draft, const char *key, const char *value, con
     {
       option_marks_set (&(*slot)->marks, key, mark);
       (*slot)->shard_set |= g_str_equal (key, "shard");
-      option_set_key (scenario_strategy_table ((*slot)->strategy), (*slot)->options, key, value,
-                      mark, diags);
+      set_or_unset (scenario_strategy_table ((*slot)->strategy), (*slot)->options, key, value, mark,
+                    diags);
     }
   else if (!(draft->seen & SEEN_STRATEGY)) /* else the unknown name has been reported */
     diag_error (diags, mark, "set 'strategy.name'", "there is no strategy whose '%s' could be set",
@@ -103,8 +117,8 @@ override_section (ScenarioDraft *draft, const ScenarioOverride *override, const 
   option_marks_set (draft_marks (draft, section), dot + 1, mark);
   if (section->table == training_options && g_str_equal (dot + 1, "seq_len"))
     draft->seen |= SEEN_SEQ_LEN;
-  option_set_key (section->table, scenario_section_options (draft->scenario, section), dot + 1,
-                  override->value, mark, diags);
+  set_or_unset (section->table, scenario_section_options (draft->scenario, section), dot + 1,
+                override->value, mark, diags);
 }
 
 void

@@ -153,10 +153,10 @@ hand plan-bad 2 plan good.yaml --tokens 1G --gpu-mtbf '1 h' --budget 10 --power 
 hand plan-tier 2 plan good.yaml --tokens 1G --checkpoint-tier nvme --node-counts 1
 hand plan-counts 2 plan good.yaml --tokens 1G --node-counts 8..4
 hand plan-tokens 2 plan good.yaml --days 3
-hand plan-type 2 plan good.yaml --tokens 1G --set cluster.node= --gpu-nodes hand-par
+hand plan-type 2 plan good.yaml --tokens 1G --set cluster.node=~ --gpu-nodes hand-par
 hand plan-empty 2 plan good.yaml --tokens 1G --node-counts=
 hand plan-no-time 2 plan good.yaml --tokens 1G --days 0 --budget 1e30 --price 1e30
-hand plan-names 2 plan good.yaml --tokens 1G --set cluster.node= --set cluster.nodes= \
+hand plan-names 2 plan good.yaml --tokens 1G --set cluster.node=~ --set cluster.nodes=~ \
   --gpu-nodes hand-pair --price hand-pari=2,hand-pair=1 --power other=1kW
 small_plan="plan open.yaml --global-batch 1920 --tokens 90G --gpu-nodes hand-pair --only
   --vary strategy.name=fsdp2,zero1 --vary mesh.tp=1,2"
@@ -433,6 +433,10 @@ check bad-set 2 simulate --set training
 hand unknown-set 2 simulate good.yaml --set training.micro_bach=2
 hand bad-degree 2 simulate good.yaml --tp 0
 hand bad-value 2 simulate good.yaml --micro-batch many
+hand empty-values 2 simulate empty-values.yaml
+hand empty-set 2 simulate good.yaml --placement= --set cluster.hosts= --set cluster.measured= \
+  --set training.framework= --set strategy.shard=
+hand unset 2 simulate measured-bad.yaml --measured=~ --set training.micro_batch=~
 hand bad-library 2 simulate good.yaml --set collective.nccl=banana
 hand old-library 2 simulate good.yaml --set collective.nccl=1.0
 hand two-files 2 simulate good.yaml compare.yaml
