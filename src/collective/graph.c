@@ -223,10 +223,33 @@ is_staged (const Cluster *cluster, const Members *members, const MemberNode *nod
 }
 
 /*
- * Whether LL128 may go between nodes: NCCL trusts the order of 128-byte stores up to PXB, and on
- * newer GPUs over PXN (src/graph/tuning.cc). Of clusters by parts boards with an NVSwitch are taken
- * to have PCIe switches for their cards, and so are boards of these newer GPUs; older GPUs joined
- * all to all to reach their cards through root complexes.
+ * The longest way from a GPU to its card. Of clusters by parts nothing says it; an estimate from
+ * the boards that are known: those with an NVSwitch have PCIe switches for their cards (PXB);
+ * of those joined all to all some have (mn5-acc, hgx-a100-4, leonardo-booster, mi300x-8) and some
+ * have not (perlmutter), so no more is trusted than that NVLink leads to a GPU near the card (PXN).
+ */
+static PathClass
+path_to_card (const CollectiveGraph *self, const Cluster *cluster, const Members *members,
+              const MemberNode *node)
+{
+  PathClass longest = PATH_LOCAL;
+
+  if (cluster_node_is_unplaced (cluster, node->node))
+    return self->intra->kind == LINK_MESH ? PATH_PXN : PATH_PXB;
+  for (guint i = 0; i < node->n; i++)
+    {
+      guint gpu = members->gpus[node->first + i];
+
+      longest =
+          MAX (longest, cluster_gpu_card_path (cluster, gpu, cluster_nearest_card (cluster, gpu)));
+    }
+  return longest;
+}
+
+/*
+ * Whether LL128 may go between nodes: NCCL trusts the order of 128-byte stores where the graph's
+ * longest way to a card (typeInter) is at most PXB, and from compute capability 9.0 on PXN
+ * (src/graph/tuning.cc, ncclTopoTuneModel).
  */
 static gboolean
 is_near (const CollectiveGraph *self, const Cluster *cluster, const Members *members,
@@ -234,16 +257,7 @@ is_near (const CollectiveGraph *self, const Cluster *cluster, const Members *mem
 {
   PathClass farthest = self->generation->ll128_over_pxn ? PATH_PXN : PATH_PXB;
 
-  if (cluster_node_is_unplaced (cluster, node->node))
-    return self->intra->kind != LINK_MESH || self->generation->ll128_over_pxn;
-  for (guint i = 0; i < node->n; i++)
-    {
-      guint gpu = members->gpus[node->first + i];
-
-      if (cluster_gpu_card_path (cluster, gpu, cluster_nearest_card (cluster, gpu)) > farthest)
-        return FALSE;
-    }
-  return TRUE;
+  return path_to_card (self, cluster, members, node) <= farthest;
 }
 
 /*
