@@ -9,53 +9,28 @@
 #include <math.h>
 
 #include "../cases.h"
-#include "collective/steps.h"
-#include "replay/collective-run.h"
+#include "step-fixture.h"
 
 #define N_CASES 300
-#define LARGE   (64.0 * 1024 * 1024)
-#define PS      (1.0 / SIM_TIME_PER_SECOND)
-
-typedef struct
-{
-  ProfileSet     *profiles;
-  ClusterOptions  options;
-  Cluster        *cluster;
-  CollectivePlan *plans[2];
-} Fixture;
 
 static const char *const nodes[] = { "dgx-a100", "dgx-h100", "p4d", "dgx-b200" };
 
 /* Nodes by powers of two, so that small groups are as frequent as large ones. */
 static void
-fixture_init (Fixture *self, GRand *rand, gint least_gpus)
+random_cluster (GRand *rand, Fixture *fixture, gint least_gpus)
 {
-  g_autoptr (DiagList) diags = diag_list_new ();
-  gint                 gpus = 1 << g_rand_int_range (rand, least_gpus, 4);
-  double               least = gpus == 1 ? 1 : 0;
+  gint        gpus = 1 << g_rand_int_range (rand, least_gpus, 4);
+  double      least = gpus == 1 ? 1 : 0;
+  const char *node = nodes[g_rand_int_range (rand, 0, G_N_ELEMENTS (nodes))];
 
-  *self = (Fixture){ .profiles = profile_set_new (NULL) };
-  option_table_defaults (cluster_options, &self->options);
-  self->options.node = g_strdup (nodes[g_rand_int_range (rand, 0, G_N_ELEMENTS (nodes))]);
-  self->options.nodes = MIN ((gint64) exp2 (g_rand_double_range (rand, least, 6.02)), 64);
-  self->options.gpus_per_node = gpus;
+  fixture_init (fixture, node, MIN ((guint) exp2 (g_rand_double_range (rand, least, 6.02)), 64));
+  fixture->options.gpus_per_node = gpus;
   if (g_rand_boolean (rand))
     {
-      self->options.leaf_nodes = 1 << g_rand_int_range (rand, 1, 6);
-      self->options.oversubscription = g_rand_double_range (rand, 1, 4);
+      fixture->options.leaf_nodes = 1 << g_rand_int_range (rand, 1, 6);
+      fixture->options.oversubscription = g_rand_double_range (rand, 1, 4);
     }
-  self->cluster = cluster_new (&self->options, self->profiles, NULL, diags);
-  ck_assert_msg (self->cluster != NULL, "%s", diag_list_first_message (diags));
-}
-
-static void
-fixture_clear (Fixture *self)
-{
-  for (guint i = 0; i < 2; i++)
-    collective_plan_free (self->plans[i]);
-  cluster_free (self->cluster);
-  option_table_clear (cluster_options, &self->options);
-  profile_set_free (self->profiles);
+  fixture_build (fixture);
 }
 
 /* The seed's case in words, newly allocated. */
@@ -74,19 +49,13 @@ describe (const Fixture *self, guint seed, guint place, CollectiveKind kind, dou
                           collective_protocol_name (cost.protocol), cost.channels);
 }
 
-static double
-allowed (double bytes)
-{
-  return bytes >= LARGE ? 0.03 : 0.15;
-}
-
 /* Of 64 to 256 MiB a pipeline has fewer chunks than stages or little more (docs/collectives.md). */
 static double
 allowed_alone (const CollectiveCost *cost, double bytes)
 {
   gboolean pipeline = cost->algorithm == ALGORITHM_TREE || cost->algorithm == ALGORITHM_NVLS_TREE;
 
-  return allowed (pipeline && bytes < 4 * LARGE ? 0 : bytes);
+  return fixture_allowed (pipeline && bytes < 4 * LARGE ? 0 : bytes);
 }
 
 /* What docs/collectives.md says to lie outside. */
@@ -101,28 +70,14 @@ static void
 check_alone (Fixture *self, guint seed, CollectiveKind kind, CollectiveAlgorithm algorithm,
              CollectiveProtocol protocol, double bytes)
 {
-  CollectiveOptions   options = collective_default_options;
-  guint               n = cluster_n_gpus (self->cluster);
-  g_autofree guint32 *ranks = g_new (guint32, n);
-  g_autofree char    *words = NULL;
-  SimTime             finish[2];
-  double              fluid, step, analytic;
-  CollectiveCost      cost;
+  CollectivePlan  *plan = fixture_plan (self, 0, kind, algorithm, protocol, NULL, 0);
+  double           step = fixture_step (self, plan, bytes);
+  double           fluid = fixture_fluid (self, plan, bytes);
+  double           analytic = collective_plan_time (plan, bytes);
+  g_autofree char *words = describe (self, seed, 0, kind, bytes);
+  CollectiveCost   cost;
 
-  for (guint i = 0; i < n; i++)
-    ranks[i] = i;
-  options.algorithm = algorithm;
-  options.protocol = protocol;
-  self->plans[0] = collective_plan_new (self->cluster, kind, ranks, n, &options);
-  ck_assert (collective_run_step (self->cluster, &(CollectiveRunItem){ self->plans[0], bytes, 0 },
-                                  1, &finish[0], NULL));
-  ck_assert (collective_run_fluid (self->cluster, &(CollectiveRunItem){ self->plans[0], bytes, 0 },
-                                   1, &finish[1], NULL));
-  step = sim_time_to_seconds (finish[0]);
-  fluid = sim_time_to_seconds (finish[1]);
-  analytic = collective_plan_time (self->plans[0], bytes);
-  words = describe (self, seed, 0, kind, bytes);
-  collective_plan_cost (self->plans[0], bytes, &cost);
+  collective_plan_cost (plan, bytes, &cost);
   ck_assert_msg (
       is_left_out (self, &cost) || fabs (fluid - step) <= allowed_alone (&cost, bytes) * step,
       "%s: fluid %.9g, step %.9g (%+.2f %%)", words, fluid, step, 100 * (fluid / step - 1));
@@ -147,7 +102,7 @@ START_TEST (test_rings)
   double             bytes = random_bytes (rand);
   Fixture            fixture;
 
-  fixture_init (&fixture, rand, 0);
+  random_cluster (rand, &fixture, 0);
   check_alone (&fixture, (guint) _i, kind, ALGORITHM_RING, protocol, bytes);
   fixture_clear (&fixture);
 }
@@ -161,7 +116,7 @@ START_TEST (test_choice)
   double            bytes = random_bytes (rand);
   Fixture           fixture;
 
-  fixture_init (&fixture, rand, 0);
+  random_cluster (rand, &fixture, 0);
   check_alone (&fixture, (guint) _i, kind, ALGORITHM_N, PROTOCOL_N, bytes);
   fixture_clear (&fixture);
 }
@@ -177,7 +132,7 @@ START_TEST (test_all_reduce)
   double                           bytes = random_bytes (rand);
   Fixture                          fixture;
 
-  fixture_init (&fixture, rand, 0);
+  random_cluster (rand, &fixture, 0);
   check_alone (&fixture, (guint) _i, COLLECTIVE_ALL_REDUCE,
                algorithms[_i % G_N_ELEMENTS (algorithms)], PROTOCOL_N, bytes);
   fixture_clear (&fixture);
@@ -191,19 +146,14 @@ plan_pair (Fixture *self, GRand *rand, CollectiveRunItem *items, CollectiveKind 
   static const CollectiveKind rings[] = { COLLECTIVE_ALL_REDUCE, COLLECTIVE_ALL_GATHER,
                                           COLLECTIVE_REDUCE_SCATTER };
   guint                       n = cluster_n_gpus (self->cluster);
-  g_autofree guint32         *ranks = g_new (guint32, n);
+  g_autofree guint32         *ranks = fixture_even_and_odd (self);
 
-  for (guint i = 0; i < n; i++)
-    ranks[i % 2 * (n / 2) + i / 2] = i;
   for (guint i = 0; i < 2; i++)
     {
-      CollectiveOptions options = collective_default_options;
+      CollectiveProtocol protocol = (CollectiveProtocol) g_rand_int_range (rand, 0, PROTOCOL_N);
 
-      options.algorithm = ALGORITHM_RING;
-      options.protocol = (CollectiveProtocol) g_rand_int_range (rand, 0, PROTOCOL_N);
       kinds[i] = rings[g_rand_int_range (rand, 0, G_N_ELEMENTS (rings))];
-      self->plans[i] =
-          collective_plan_new (self->cluster, kinds[i], ranks + i * (n / 2), n / 2, &options);
+      fixture_plan (self, i, kinds[i], ALGORITHM_RING, protocol, ranks + i * (n / 2), n / 2);
       items[i] = (CollectiveRunItem){ self->plans[i], random_bytes (rand), 0 };
       if (i == 1 && g_rand_boolean (rand))
         items[i].bytes = items[0].bytes;
@@ -225,7 +175,7 @@ n_outside (guint seed)
   SimTime           step[2], fluid[2];
   guint             outside = 0;
 
-  fixture_init (&fixture, rand, 2);
+  random_cluster (rand, &fixture, 2);
   plan_pair (&fixture, rand, items, kinds);
   ck_assert (collective_run_step (fixture.cluster, items, 2, step, NULL));
   ck_assert (collective_run_fluid (fixture.cluster, items, 2, fluid, NULL));
@@ -239,9 +189,9 @@ n_outside (guint seed)
         other *= 2;
       if (step[i] < step[1 - i] / other)
         continue;
-      ck_assert_msg (error <= allowed (0), "%s: fluid %.9g us, step %.9g us", words,
+      ck_assert_msg (error <= fixture_allowed (0), "%s: fluid %.9g us, step %.9g us", words,
                      1e-6 * (double) fluid[i], 1e-6 * (double) step[i]);
-      outside += error > allowed (items[i].bytes);
+      outside += error > fixture_allowed (items[i].bytes);
     }
   fixture_clear (&fixture);
   return outside;

@@ -9,86 +9,9 @@
 #include <stdio.h>
 
 #include "../cases.h"
-#include "collective/steps.h"
-#include "replay/collective-run.h"
+#include "step-fixture.h"
 
 #define N_CASES 400
-#define LARGE   (64.0 * 1024 * 1024)
-#define PS      (1.0 / SIM_TIME_PER_SECOND)
-
-typedef struct
-{
-  ProfileSet     *profiles;
-  ClusterOptions  options;
-  Cluster        *cluster;
-  CollectivePlan *plans[2];
-} Fixture;
-
-static void
-fixture_init (Fixture *self, const char *node, guint nodes)
-{
-  *self = (Fixture){ .profiles = profile_set_new (NULL) };
-  option_table_defaults (cluster_options, &self->options);
-  self->options.node = g_strdup (node);
-  self->options.nodes = nodes;
-}
-
-static void
-fixture_build (Fixture *self)
-{
-  g_autoptr (DiagList) diags = diag_list_new ();
-
-  self->cluster = cluster_new (&self->options, self->profiles, NULL, diags);
-  ck_assert_msg (self->cluster != NULL, "%s", diag_list_first_message (diags));
-}
-
-static void
-fixture_clear (Fixture *self)
-{
-  for (guint i = 0; i < 2; i++)
-    collective_plan_free (self->plans[i]);
-  cluster_free (self->cluster);
-  option_table_clear (cluster_options, &self->options);
-  profile_set_free (self->profiles);
-}
-
-/* A plan over RANKS (NULL: all GPUs), owned by SELF. */
-static CollectivePlan *
-fixture_plan (Fixture *self, guint place, CollectiveKind kind, CollectiveAlgorithm algorithm,
-              CollectiveProtocol protocol, const guint32 *ranks, guint n)
-{
-  CollectiveOptions   options = collective_default_options;
-  g_autofree guint32 *all = g_new (guint32, cluster_n_gpus (self->cluster));
-
-  for (guint i = 0; i < cluster_n_gpus (self->cluster); i++)
-    all[i] = i;
-  options.algorithm = algorithm;
-  options.protocol = protocol;
-  self->plans[place] =
-      collective_plan_new (self->cluster, kind, ranks != NULL ? ranks : all,
-                           ranks != NULL ? n : cluster_n_gpus (self->cluster), &options);
-  return self->plans[place];
-}
-
-static double
-run_step (const Fixture *self, CollectivePlan *plan, double bytes)
-{
-  CollectiveRunItem item = { plan, bytes, 0 };
-  SimTime           finish;
-
-  ck_assert (collective_run_step (self->cluster, &item, 1, &finish, NULL));
-  return sim_time_to_seconds (finish);
-}
-
-static double
-run_fluid (const Fixture *self, CollectivePlan *plan, double bytes)
-{
-  CollectiveRunItem item = { plan, bytes, 0 };
-  SimTime           finish;
-
-  ck_assert (collective_run_fluid (self->cluster, &item, 1, &finish, NULL));
-  return sim_time_to_seconds (finish);
-}
 
 static void
 assert_near (double a, double b, double tolerance, const char *what)
@@ -119,7 +42,7 @@ START_TEST (test_one_ring)
                            cluster_gpu_resource (fixture.cluster, 0, RESOURCE_NVLINK_OUT));
   ck_assert (parameters.hop_intra > 0);
   assert_near (
-      run_step (&fixture, plan, bytes),
+      fixture_step (&fixture, plan, bytes),
       parameters.launch + 14 * (chunk / (port->capacity * port->efficiency) + parameters.hop_intra),
       1e-9, "one ring");
   fixture_clear (&fixture);
@@ -154,7 +77,7 @@ START_TEST (test_slow_card)
       collective_plan_step_parameters (plan, bytes, &cost, &parameters);
       card = cluster_resource (fixture.cluster,
                                cluster_node_resource (fixture.cluster, 0, RESOURCE_NIC_TX, 0));
-      seconds[slow] = run_step (&fixture, plan, bytes);
+      seconds[slow] = fixture_step (&fixture, plan, bytes);
       assert_near (seconds[slow],
                    parameters.launch
                        + 6 * (1.0 + slow) * bytes / 4 / (card->capacity * card->efficiency)
@@ -190,13 +113,13 @@ START_TEST (test_leaf_boundaries)
       fixture_build (&fixture);
       plan = fixture_plan (&fixture, 0, COLLECTIVE_ALL_GATHER, ALGORITHM_RING, PROTOCOL_SIMPLE,
                            NULL, 0);
-      order[i] = run_step (&fixture, plan, bytes);
+      order[i] = fixture_step (&fixture, plan, bytes);
       if (i == 1)
         {
           plan = fixture_plan (&fixture, 1, COLLECTIVE_ALL_GATHER, ALGORITHM_RING, PROTOCOL_SIMPLE,
                                mixed, 8);
-          across = run_step (&fixture, plan, bytes);
-          assert_near (run_fluid (&fixture, plan, bytes), across, 1e-3, "fluid across leaves");
+          across = fixture_step (&fixture, plan, bytes);
+          assert_near (fixture_fluid (&fixture, plan, bytes), across, 1e-3, "fluid across leaves");
         }
       fixture_clear (&fixture);
     }
@@ -237,7 +160,7 @@ START_TEST (test_pat_steps)
                                cluster_node_resource (fixture.cluster, 0, RESOURCE_NIC_TX, 0));
       part = bytes / 4 * cost.service_scale / (card->capacity * card->efficiency);
       ck_assert (parameters.hop_net > 0);
-      assert_near (run_step (&fixture, plan, bytes),
+      assert_near (fixture_step (&fixture, plan, bytes),
                    parameters.launch + (narrow ? 1.5 + 2 : 1 + 2) * part + 2 * parameters.hop_net,
                    narrow ? 1e-3 : 1e-9, "PAT");
       fixture_clear (&fixture);
@@ -280,7 +203,7 @@ START_TEST (test_tree_steps)
                      bytes / 2);
   ck_assert_double_gt (parameters.hop_net, 0);
   ck_assert_double_ge (parameters.chunk, bytes);
-  assert_near (run_step (&fixture, plan, bytes),
+  assert_near (fixture_step (&fixture, plan, bytes),
                parameters.launch + 4 * half + 2 * MAX (half, bytes / parameters.rate_cap)
                    + 4 * parameters.hop_net,
                1e-9, "two trees");
@@ -320,7 +243,7 @@ START_TEST (test_nvls_steps)
                             / cluster_resource (fixture.cluster, cost.loads[i].resource)->capacity);
       ck_assert (port->capacity > 0);
       chunk = bytes / ceil (bytes / parameters.chunk) / bytes * all * 8 / 9; /* one chunk's stage */
-      assert_near (run_step (&fixture, plan, bytes),
+      assert_near (fixture_step (&fixture, plan, bytes),
                    parameters.launch + (many ? all - 2 * chunk / 8 - chunk + 2 * chunk : 2 * chunk),
                    many ? 1e-2 : 1e-6, "NVLS");
     }
@@ -355,7 +278,7 @@ START_TEST (test_hierarchical_steps)
           MAX (inside, bytes * cost.loads[i].service
                            / cluster_resource (fixture.cluster, cost.loads[i].resource)->capacity);
   inside = MAX (inside, bytes * 6 / 7 / parameters.rate_cap); /* 3/4 of 7/8 */
-  assert_near (run_step (&fixture, plan, bytes),
+  assert_near (fixture_step (&fixture, plan, bytes),
                parameters.launch + across + parameters.hop_net + inside + 3 * parameters.hop_intra,
                1e-6, "hierarchical");
   fixture_clear (&fixture);
@@ -389,9 +312,9 @@ check_one (const Fixture *fixture, guint seed, CollectivePlan *plan, CollectiveK
            double bytes)
 {
   CollectiveCost cost;
-  double         step = run_step (fixture, plan, bytes), fluid = run_fluid (fixture, plan, bytes);
-  double         analytic = collective_plan_time (plan, bytes);
-  double         allowed = bytes >= LARGE ? 0.03 : 0.15;
+  double step = fixture_step (fixture, plan, bytes), fluid = fixture_fluid (fixture, plan, bytes);
+  double analytic = collective_plan_time (plan, bytes);
+  double allowed = fixture_allowed (bytes);
 
   collective_plan_cost (plan, bytes, &cost);
   if (!(fabs (fluid - step) <= allowed * step) || !(analytic <= fluid * (1 + 1e-9) + PS)
@@ -551,9 +474,7 @@ START_TEST (test_shared)
 
   random_cluster (rand, &fixture, TRUE);
   n = cluster_n_gpus (fixture.cluster);
-  ranks = g_new (guint32, n);
-  for (guint i = 0; i < n; i++)
-    ranks[i % 2 * (n / 2) + i / 2] = i;
+  ranks = fixture_even_and_odd (&fixture);
   for (guint i = 0; i < 2; i++)
     {
       double bytes = floor (exp2 (g_rand_double_range (rand, 10, 33)));
@@ -579,7 +500,7 @@ START_TEST (test_shared)
 
       if (kinds[1 - i] < COLLECTIVE_ALL_TO_ALL && step[i] < step[1 - i] / steps)
         continue;
-      if (fabs (ratio) > (items[i].bytes >= LARGE ? 0.03 : 0.15))
+      if (fabs (ratio) > fixture_allowed (items[i].bytes))
         ck_abort_msg ("seed %d: %s, %s of %g bytes beside %s of %g: fluid %.9g us, step %.9g us "
                       "(%+.2f %%)",
                       _i, cluster_title (fixture.cluster), collective_kind_name (kinds[i]),
