@@ -1,6 +1,7 @@
 /* Three collectives: inside nodes, one ring per local rank across them, inside nodes. */
-#include "collective/algorithm-private.h"
+#include <math.h>
 
+#include "collective/algorithm-private.h"
 #include "collective/factors-private.h"
 
 static gboolean
@@ -9,14 +10,31 @@ exists (const CollectiveGraph *graph, gboolean even)
   return even && graph->n_nodes > 1 && graph->n_ranks > graph->n_nodes;
 }
 
+/*
+ * What the hops of the rings across add: those on edges that stay under a leaf are hidden as far as
+ * these are faster than the ones that leave it (steps.h, with leaves for nodes).
+ */
+static double
+hops_across (const Timed *self, double cap)
+{
+  const StepHop *across = &self->layout->steps[self->kind == COLLECTIVE_ALL_GATHER ? 0 : 1];
+  guint          n = self->graph->n_nodes, steps = collective_ring_steps (self->kind, n);
+  guint          leaves = (guint) CLAMP (lround (across->slow * n), 1, (glong) n);
+  double scale = timed_wire_scale (self->protocol), channel = cap > 0 ? across->share / cap : 0;
+  double spare = MAX (across->seconds * scale, channel) - MAX (across->rest * scale, channel);
+  double hop = timed_hop_across (self);
+  double shown =
+      step_ring_exposed (leaves, n / leaves, steps, hop - self->bytes * spare / steps, hop);
+
+  return MAX (shown, hop);
+}
+
 /* Inside, across and inside again (all-gather and reduce-scatter: inside once). */
 static double
-all_hops (const Timed *self)
+all_hops (const Timed *self, double cap)
 {
-  const CollectiveGraph *graph = self->graph;
-
-  return collective_kind_rounds (self->kind) * (graph->per_node - 1) * self->hop_intra
-         + collective_ring_steps (self->kind, graph->n_nodes) * timed_hop_across (self);
+  return collective_kind_rounds (self->kind) * (self->graph->per_node - 1) * self->hop_intra
+         + hops_across (self, cap);
 }
 
 static double
@@ -31,7 +49,7 @@ static double
 latency (const Timed *self, guint channels, double cap)
 {
   (void) channels;
-  return base (self) + all_hops (self) + timed_steps_unlike (self, cap);
+  return base (self) + all_hops (self, cap) + timed_steps_unlike (self, cap);
 }
 
 /* Phase after phase, each as long as its fastest edge takes with every link to itself. */
@@ -48,7 +66,7 @@ static double
 stepped (const Timed *self, guint channels, double cap)
 {
   (void) channels;
-  return all_hops (self) + timed_steps_unlike (self, cap);
+  return all_hops (self, cap) + timed_steps_unlike (self, cap);
 }
 
 static StepParameters

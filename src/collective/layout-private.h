@@ -30,6 +30,8 @@ typedef struct
   double seconds; /* per byte of S: the slowest resource of the step, beside the rest of it */
   double alone;   /* the fastest edge, with every link to itself */
   double share;   /* of what a rank sends in all */
+  double rest;    /* as `seconds`, of the edges that do not cross the slowest resources ... */
+  double slow;    /* ... and the share of the edges that do */
 } StepHop;
 
 typedef struct

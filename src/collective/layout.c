@@ -105,6 +105,34 @@ is_same_step (const LayEdge *a, const LayEdge *b)
   return a->join.phase == b->join.phase && (a->join.phase > 0 || a->lane == b->lane);
 }
 
+/* What sets edges FIRST to END of a step apart: those that cross what is BUSY longest. */
+static void
+describe_rest (LoadSum *sum, const LayEdges *edges, guint first, guint end, const double *busy,
+               StepHop *step)
+{
+  guint n_slow = 0;
+
+  for (guint i = first; i < end; i++)
+    {
+      const LayEdge *edge = &g_array_index (edges->edges, LayEdge, i);
+      double         most = 0;
+
+      for (guint k = edge->first; k < edge->first + edge->n; k++)
+        {
+          guint32 number =
+              numbering_find (&sum->numbers, g_array_index (edges->resources, guint32, k));
+
+          if (number != NUMBERING_NONE)
+            most = MAX (most, busy[number]);
+        }
+      if (most >= step->seconds * (1 - 1e-9))
+        n_slow++;
+      else
+        step->rest = MAX (step->rest, most);
+    }
+  step->slow = (double) n_slow / (end - first);
+}
+
 /*
  * The edges from FIRST on: one step of them. Where the next one begins. SECONDS and BUSY
  * (scratch, all zero): by number in SUM.
@@ -136,6 +164,7 @@ describe_step (LoadSum *sum, const LayEdges *edges, guint first, const Seconds *
     }
   step->seconds = slowest;
   step->alone = fastest;
+  describe_rest (sum, edges, first, end, busy, step);
   for (guint i = all[first].first; i < all[end - 1].first + all[end - 1].n; i++)
     {
       guint32 number = numbering_find (&sum->numbers, g_array_index (edges->resources, guint32, i));
