@@ -928,7 +928,7 @@ expect_pair (const Cluster *cluster, const guint32 *ranks, guint n, guint32 from
       cluster_route_gpus (cluster, from, sender, -1, &route);
       expect_route (&route, 1.0 / n, expected);
     }
-  cluster_route_cards (cluster, sender, card, to, -1, &route);
+  cluster_route_cards (cluster, sender, card, to, -1, 1, &route);
   expect_route (&route, 1.0 / n, expected);
 }
 

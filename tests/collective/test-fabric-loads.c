@@ -239,7 +239,8 @@ least_on_uplinks (gint64 qps, gboolean split, CollectiveKind kind, CollectiveAlg
  * dgx-a100 runs 16 channels over 8 cards. A ring: two connections of two cards, which send slices
  * of two of eight steps, so that four of a connection's queue pairs have a message in turn; cut,
  * each message is on all. Of two trees each has a channel a card, and messages of one step, as have
- * the two channels (25 GB/s at 14 each) of an all-to-all's pair.
+ * the two channels (25 GB/s at 14 each) of an all-to-all's pair, whose messages to one receiver all
+ * leave by one card (PXN).
  */
 START_TEST (test_queue_pairs)
 {
@@ -256,8 +257,8 @@ START_TEST (test_queue_pairs)
     { COLLECTIVE_ALL_GATHER, ALGORITHM_RING, 15.0 / 16 / 8, 16, 8, 32 },
     { COLLECTIVE_ALL_REDUCE, ALGORITHM_TREE, 1.0 / 8, 4, 4, 4 },
     { COLLECTIVE_ALL_REDUCE, ALGORITHM_TREE, 1.0 / 8, 16, 8, 16 },
-    { COLLECTIVE_ALL_TO_ALL, ALGORITHM_PAIRWISE, 1.0 / 16, 1, 2, 2 },
-    { COLLECTIVE_ALL_TO_ALL, ALGORITHM_PAIRWISE, 1.0 / 16, 32, 16, 64 },
+    { COLLECTIVE_ALL_TO_ALL, ALGORITHM_PAIRWISE, 8.0 / 16, 1, 2, 2 },
+    { COLLECTIVE_ALL_TO_ALL, ALGORITHM_PAIRWISE, 8.0 / 16, 32, 16, 64 },
   };
   const gint64 qps = cases[_i].qps;
 
