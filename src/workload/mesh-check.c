@@ -220,6 +220,13 @@ check_chunks (const Check *c, PipelineKind pipeline)
                 "an interleaved pipeline needs at least two chunks a stage");
 }
 
+/* Fewest blocks for N chunks: interleaved, embedding and head may be chunks of their own. */
+static gint64
+min_blocks (const MeshOptions *mesh, PipelineKind pipeline, gint64 n)
+{
+  return pipeline == PIPELINE_INTERLEAVED && mesh->cut == MESH_CUT_EVEN ? n - 2 : n;
+}
+
 static void
 check_pipeline (const Check *c)
 {
@@ -233,7 +240,7 @@ check_pipeline (const Check *c)
   check_chunks (c, pipeline);
   if (m->pp == 1)
     return;
-  if (c->shape->n_layers < chunks)
+  if (c->shape->n_layers < min_blocks (m, pipeline, chunks))
     diag_error (c->diags, mark_of (c, "pp"), "every chunk needs a block",
                 D " blocks are too few for " D " chunks of a pipeline of " D " stages",
                 c->shape->n_layers, chunks, m->pp);

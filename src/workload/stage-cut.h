@@ -4,7 +4,7 @@
  *
  * even: as many blocks each. Blocks that do not divide evenly: where embedding and head, counted as
  * one block each, make them even, the ends have one block less; else the first chunks have one
- * more.
+ * more. So with as many chunks as blocks and two, the ends have no block (Llama 3).
  *
  * cost: a block costs 4 d_model n_heads head_dim + 3 d_model d_ff (its products, with whole keys
  * and values, gated or not), the head vocab d_model, the embedding nothing. Chunk c of n ends with

@@ -98,6 +98,8 @@ draw_pipeline (RandomPlan *self, GRand *rand, guint case_)
   m->scatter_gather = g_rand_boolean (rand);
   /* as many blocks and micro-steps as it needs, hardly more: every stage's schedule is walked */
   self->shape.n_layers = mesh_model_chunks (m) + g_rand_int_range (rand, 0, 2);
+  if (m->pipeline == PIPELINE_INTERLEAVED && case_ / 7 % 2 == 1)
+    self->shape.n_layers -= 2; /* chunks of the embedding and the head alone */
   if (m->pipeline == PIPELINE_INTERLEAVED)
     self->training.grad_accum = m->pp * (m->pp < 3 ? g_rand_int_range (rand, 1, 3) : 1);
   else if (m->pipeline == PIPELINE_ZB_H1)

@@ -25,8 +25,10 @@ assert_chunk (const ModelShape *shape, MeshOptions mesh, guint stage, guint chun
   ck_assert_uint_eq (workload_model_layer (workload, first), first_layer);
   ck_assert_uint_eq (workload_model_layer (workload, end - 1), last_layer);
   ck_assert_uint_eq (end - first, last_layer - first_layer + 1);
-  ck_assert_uint_eq (workload_layer (workload, first)->kind,
-                     first_layer == 0 ? LAYER_EMBEDDING : LAYER_BLOCK);
+  ck_assert_uint_eq (workload_layer (workload, first)->kind, first_layer == 0 ? LAYER_EMBEDDING
+                                                             : first_layer == shape->n_layers + 1
+                                                                 ? LAYER_HEAD
+                                                                 : LAYER_BLOCK);
 }
 
 START_TEST (test_chunks)
@@ -47,6 +49,10 @@ START_TEST (test_chunks)
   assert_chunk (&shape, mesh_of (1, 5, 2, PIPELINE_AUTO), 1, 1, 7, 7);
   assert_chunk (&shape, mesh_of (1, 5, 2, PIPELINE_AUTO), 4, 1, 10, 11);
   /* a V over five stages; from both ends over two */
+  /* twelve: the embedding, each block, the head */
+  assert_chunk (&shape, mesh_of (1, 4, 3, PIPELINE_AUTO), 0, 0, 0, 0);
+  assert_chunk (&shape, mesh_of (1, 4, 3, PIPELINE_AUTO), 1, 0, 1, 1);
+  assert_chunk (&shape, mesh_of (1, 4, 3, PIPELINE_AUTO), 3, 2, 11, 11);
   assert_chunk (&shape, mesh_of (1, 5, 1, PIPELINE_ZBV), 0, 0, 0, 1);
   assert_chunk (&shape, mesh_of (1, 5, 1, PIPELINE_ZBV), 0, 1, 10, 11);
   assert_chunk (&shape, mesh_of (1, 5, 1, PIPELINE_ZBV), 4, 1, 6, 6);
@@ -252,8 +258,11 @@ START_TEST (test_refused_pipelines)
   options.grad_accum = 7;
   assert_refused (&shape, options, mesh_of (1, 13, 1, PIPELINE_AUTO), 13,
                   "12 blocks are too few for 13");
-  assert_refused (&shape, options, mesh_of (1, 7, 2, PIPELINE_AUTO), 7,
-                  "12 blocks are too few for 14");
+  assert_accepted (&shape, options, mesh_of (1, 7, 2, PIPELINE_AUTO), 7);
+  options.grad_accum = 5;
+  assert_refused (&shape, options, mesh_of (1, 5, 3, PIPELINE_AUTO), 5,
+                  "12 blocks are too few for 15");
+  options.grad_accum = 7;
   assert_refused (&shape, options, mesh_of (1, 2, 2, PIPELINE_AUTO), 2,
                   "'pp' of 2 does not divide 'grad_accum' of 7");
   assert_refused (&shape, options, mesh_of (1, 1, 2, PIPELINE_AUTO), 2,
