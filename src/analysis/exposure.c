@@ -3,80 +3,10 @@
  * the arrival of the last rank to the end, and no kernel runs on its compute stream. Kernels of one
  * stream never overlap, so intervals are subtracted in one sweep.
  */
+#include "analysis/intervals.h"
 #include "analysis/prediction.h"
 
 #include <string.h>
-
-typedef struct
-{
-  SimTime start, end;
-} Interval;
-
-/* Adds the part of start..end that lies inside floor..ceiling. */
-static void
-add_interval (GArray *list, SimTime start, SimTime end, SimTime floor, SimTime ceiling)
-{
-  Interval interval = { MAX (start, floor), MIN (end, ceiling) };
-
-  if (interval.start < interval.end)
-    g_array_append_val (list, interval);
-}
-
-static gint
-compare_intervals (gconstpointer a, gconstpointer b)
-{
-  const Interval *x = a, *y = b;
-
-  return x->start < y->start ? -1 : x->start > y->start;
-}
-
-/* Most lists are in order as they are made. */
-static void
-sort_intervals (GArray *list)
-{
-  for (guint i = 1; i < list->len; i++)
-    if (g_array_index (list, Interval, i).start < g_array_index (list, Interval, i - 1).start)
-      {
-        g_array_sort (list, compare_intervals);
-        return;
-      }
-}
-
-/* Length of the union of LIST (sorted) outside the union of BUSY (sorted). */
-static SimTime
-uncovered (const GArray *list, const GArray *busy)
-{
-  SimTime sum = 0, done = 0; /* everything before `done` has been counted or skipped */
-  guint   b = 0;
-
-  for (guint i = 0; i < list->len; i++)
-    {
-      Interval at = g_array_index (list, Interval, i);
-
-      at.start = MAX (at.start, done);
-      while (at.start < at.end)
-        {
-          const Interval *block;
-
-          while (b < busy->len && g_array_index (busy, Interval, b).end <= at.start)
-            b++;
-          block = b < busy->len ? &g_array_index (busy, Interval, b) : NULL;
-          if (block == NULL || block->start >= at.end)
-            {
-              sum += at.end - at.start;
-              at.start = at.end;
-            }
-          else
-            {
-              if (block->start > at.start)
-                sum += block->start - at.start;
-              at.start = MIN (block->end, at.end);
-            }
-        }
-      done = MAX (done, at.end);
-    }
-  return sum;
-}
 
 static gboolean
 takes_part (const Replay *replay, OpId op, guint rank)
@@ -122,17 +52,15 @@ note_communication (Exposure *self, const ScheduleItem *item, Interval interval)
     g_array_append_val (self->all, entry);
 }
 
-/*
- * STREAM of a rank runs kernels of the model. Unsigned: those of lower ranks are beyond all
- * streams.
- */
-static gboolean
-computes (const Replay *replay, StreamId stream)
+gboolean
+rank_computes_on (const Replay *replay, guint rank, StreamId stream)
 {
   const Schedule *schedule = replay_schedule (replay);
+  /* unsigned: streams of lower ranks are beyond all of its own */
+  StreamId own = stream - replay_rank (replay, rank)->first_stream;
 
-  return stream < schedule_n_streams (schedule)
-         && schedule_stream_info (schedule, stream)->role == STREAM_COMPUTES;
+  return own < schedule_n_streams (schedule)
+         && schedule_stream_info (schedule, own)->role == STREAM_COMPUTES;
 }
 
 Exposure *
@@ -141,8 +69,8 @@ exposure_new (const Replay *replay, guint rank)
   Exposure     *self = g_new (Exposure, 1);
   const Engine *engine = replay_engine (replay);
   guint         last = replay_n_boundaries (replay) - 1;
-  SimTime  floor = replay_boundary (replay, last - 1), ceiling = replay_boundary (replay, last);
-  StreamId first = replay_rank (replay, rank)->first_stream;
+  SimTime floor = replay_boundary (replay, last - 1), ceiling = replay_boundary (replay, last);
+  const Interval within = { floor, ceiling };
 
   self->busy = g_array_new (FALSE, FALSE, sizeof (Interval));
   self->all = g_array_new (FALSE, FALSE, sizeof (Communication));
@@ -155,14 +83,14 @@ exposure_new (const Replay *replay, guint rank)
       if (record->end <= floor || record->begin >= ceiling)
         continue;
       item = replay_op (replay, op).item;
-      if (item->kind == ITEM_KERNEL && computes (replay, record->stream - first))
-        add_interval (self->busy, record->begin, record->end, floor, ceiling);
+      if (item->kind == ITEM_KERNEL && rank_computes_on (replay, rank, record->stream))
+        intervals_add (self->busy, record->begin, record->end, within);
       else if (communicates (item) && takes_part (replay, op, rank))
         note_communication (self, item,
                             (Interval){ MAX (record->begin, floor), MIN (record->end, ceiling) });
     }
-  sort_intervals (self->busy);
-  g_array_sort (self->all, compare_intervals);
+  intervals_sort (self->busy);
+  g_array_sort (self->all, intervals_compare);
   return self;
 }
 
@@ -186,7 +114,7 @@ exposure_seconds (const Exposure *self, guint32 comm, CollectiveKind kind)
       if (comm == SCHEDULE_NONE || (entry->comm == comm && entry->kind == kind))
         g_array_append_val (of, entry->interval);
     }
-  return sim_time_to_seconds (uncovered (of, self->busy)) / self->steps;
+  return sim_time_to_seconds (intervals_outside (of, self->busy)) / self->steps;
 }
 
 Exposure *
@@ -235,8 +163,8 @@ collect_work (const Replay *replay, SimTime floor, SimTime ceiling)
         continue;
       members = replay_op_members (replay, op);
       for (guint i = 0; i < members->len; i++)
-        add_interval (g_ptr_array_index (work, g_array_index (members, guint, i)), record->begin,
-                      record->end, floor, ceiling);
+        intervals_add (g_ptr_array_index (work, g_array_index (members, guint, i)), record->begin,
+                       record->end, (Interval){ floor, ceiling });
     }
   return work;
 }
@@ -257,8 +185,8 @@ idle_seconds (const Replay *replay)
       GArray *busy = g_ptr_array_index (work, i);
       double  size = replay_rank (replay, i)->size;
 
-      sort_intervals (busy);
-      idle += size * sim_time_to_seconds (uncovered (period, busy));
+      intervals_sort (busy);
+      idle += size * sim_time_to_seconds (intervals_outside (period, busy));
       n += size;
     }
   return idle / n / schedule_steps_per_period (replay_schedule (replay));

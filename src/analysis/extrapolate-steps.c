@@ -34,7 +34,7 @@ predict_round (ReplayPlan *plan, const PredictOptions *options)
   ReplayOptions           quick = options->replay;
 
   quick.min_periods = 1;
-  return predict_bound (bound, &quick, NULL, &error);
+  return predict_bound (bound, &quick, options->stages, NULL, &error);
 }
 
 /* The outermost strategy exchanges, and no other one does. */

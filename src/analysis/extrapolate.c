@@ -205,7 +205,7 @@ few_run (Few *self, guint n, gboolean first)
   quick.first_only = first;
   quick.min_periods = 1;
   if (few_bind (self, n))
-    made = predict_bound (self->bound, &quick, NULL, &error);
+    made = predict_bound (self->bound, &quick, self->options->stages, NULL, &error);
   few_family_add (self->family, n, first, made);
   return made;
 }

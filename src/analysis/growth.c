@@ -1,4 +1,5 @@
 #include "analysis/growth.h"
+#include "analysis/stages.h"
 
 GrowthFields
 growth_fields (Prediction *p)
@@ -101,6 +102,45 @@ follow_traffic (Prediction *self, const Prediction *b, const Prediction *c, doub
     }
 }
 
+/* The pieces of time of stage I of P; there are stages. */
+static void
+stage_fields (Prediction *p, guint i, double *values[3])
+{
+  StageUse *stage = &g_array_index (p->stages, StageUse, i);
+
+  values[0] = &stage->busy_s;
+  values[1] = &stage->bubble_s;
+  values[2] = &stage->exposed_comm_s;
+}
+
+static void
+follow_stages (Prediction *self, Prediction *b, Prediction *c, double times)
+{
+  double *to[3], *x[3], *y[3];
+
+  for (guint i = 0; self->stages != NULL && i < self->stages->len; i++)
+    {
+      stage_fields (self, i, to);
+      stage_fields (b, i, x);
+      stage_fields (c, i, y);
+      for (guint f = 0; f < G_N_ELEMENTS (to); f++)
+        *to[f] = follow (*to[f], *x[f], *y[f], times);
+    }
+}
+
+static void
+scale_stages (Prediction *self, double factor)
+{
+  double *values[3];
+
+  for (guint i = 0; self->stages != NULL && i < self->stages->len; i++)
+    {
+      stage_fields (self, i, values);
+      for (guint f = 0; f < G_N_ELEMENTS (values); f++)
+        *values[f] *= factor;
+    }
+}
+
 void
 growth_follow (Prediction *self, const Prediction *b, const Prediction *c, double times)
 {
@@ -112,6 +152,7 @@ growth_follow (Prediction *self, const Prediction *b, const Prediction *c, doubl
     *to.values[i] = follow (*to.values[i], *x.values[i], *y.values[i], times);
   follow_bindings (self, seconds, b, c, times);
   follow_traffic (self, b, c, times);
+  follow_stages (self, (Prediction *) b, (Prediction *) c, times);
   self->exposed_comm_s = follow (self->exposed_comm_s, b->exposed_comm_s, c->exposed_comm_s, times);
   self->bubble_s = follow (self->bubble_s, b->bubble_s, c->bubble_s, times);
   prediction_sort_bindings (self);
@@ -139,5 +180,6 @@ growth_scale (Prediction *self, double factor)
     }
   self->exposed_comm_s *= factor;
   self->bubble_s *= factor;
+  scale_stages (self, factor);
   prediction_derive (self);
 }

@@ -1,10 +1,11 @@
 /* One replay as a prediction. */
 #include "analysis/prediction.h"
 #include "analysis/profiles-used.h"
+#include "analysis/stages.h"
 
 Prediction *
-predict_bound (const ReplayBound *bound, const ReplayOptions *options, Replay **replay,
-               GError **error)
+predict_bound (const ReplayBound *bound, const ReplayOptions *options, gboolean stages,
+               Replay **replay, GError **error)
 {
   const ResolvedScenario *resolved = replay_plan_resolved (replay_bound_plan (bound));
   g_autoptr (Replay)      own = replay_new (bound, options, error);
@@ -14,6 +15,8 @@ predict_bound (const ReplayBound *bound, const ReplayOptions *options, Replay **
   if (own == NULL)
     return NULL;
   self = prediction_from_replay (own);
+  if (stages)
+    self->stages = stages_new (own);
   self->profiles = profiles_used (resolved->profiles, resolved->cluster, counts);
   self->n_measured = counts[CONFIDENCE_MEASURED];
   self->n_datasheet = counts[CONFIDENCE_DATASHEET];
@@ -31,5 +34,6 @@ predict_replayed (const ResolvedScenario *resolved, const PredictOptions *option
   g_autoptr (ReplayBound) bound =
       plan != NULL ? replay_bound_new_with (plan, options->unfolded, options->layouts) : NULL;
 
-  return bound != NULL ? predict_bound (bound, &options->replay, replay, error) : NULL;
+  return bound != NULL ? predict_bound (bound, &options->replay, options->stages, replay, error)
+                       : NULL;
 }

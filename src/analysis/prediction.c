@@ -1,5 +1,7 @@
 #include "analysis/advice.h"
+#include "analysis/memory-use.h"
 #include "analysis/remedies.h"
+#include "analysis/stages.h"
 
 #include <string.h>
 
@@ -57,14 +59,6 @@ prediction_result_names (void)
 }
 
 static void
-memory_use_clear (MemoryUse *self)
-{
-  g_free (self->place);
-  g_free (self->peak_op);
-  g_free (self->overflow_op);
-}
-
-static void
 traffic_use_clear (gpointer data)
 {
   TrafficUse *self = data;
@@ -118,20 +112,13 @@ prediction_free (Prediction *self)
   g_array_unref (self->bindings);
   g_array_unref (self->traffic);
   g_free (self->profiles);
+  g_clear_pointer (&self->stages, g_array_unref);
   remedies_free (self->remedies);
   advice_free (self->advice);
   g_free (self);
 }
 
 /* ---- copies ---------------------------------------------------------------------------------- */
-
-static void
-memory_use_keep (MemoryUse *self)
-{
-  self->place = g_strdup (self->place);
-  self->peak_op = g_strdup (self->peak_op);
-  self->overflow_op = g_strdup (self->overflow_op);
-}
 
 static GArray *
 new_bindings (void)
@@ -167,6 +154,7 @@ prediction_copy (const Prediction *self)
   memory_use_keep (&copy->drives);
   copy->binding_resource = g_strdup (self->binding_resource);
   copy->profiles = g_strdup (self->profiles);
+  copy->stages = self->stages != NULL ? stages_copy (self->stages) : NULL;
   copy->remedies = NULL;
   copy->advice = NULL;
   copy->bindings = new_bindings ();
@@ -367,115 +355,6 @@ prediction_derive (Prediction *self)
   self->hfu_percent = 100 * self->hardware_tflops_per_gpu * 1e12 / self->mfu_base;
 }
 
-/* ---- memory ---------------------------------------------------------------------------------- */
-
-static void
-fill_memory (MemoryUse *use, const Replay *replay, const PoolStats *stats, char *place)
-{
-  use->capacity = stats->capacity;
-  use->allocated = stats->allocated.bytes;
-  use->reserved = stats->reserved.bytes;
-  use->device = stats->device.bytes;
-  use->waiting = stats->device.waiting;
-  use->cached = stats->device.cached;
-  use->n_retries = stats->n_retries;
-  memcpy (use->by_category, stats->device.by_category, sizeof use->by_category);
-  use->place = place;
-  use->peak_op =
-      stats->device.bytes > 0 ? replay_tag_label (replay, stats->device.tag) : g_strdup ("");
-  use->fits = !stats->overflowed;
-  use->excess = stats->device.bytes > stats->capacity ? stats->device.bytes - stats->capacity : 0;
-  if (stats->overflowed)
-    use->overflow_op = replay_tag_label (replay, stats->overflow.tag);
-}
-
-static char *
-place_of (const Replay *replay, guint rank)
-{
-  const Schedule *schedule = replay_schedule (replay);
-
-  if (schedule_n_stages (schedule) == 1)
-    return g_strdup_printf ("rank %u", rank);
-  return g_strdup_printf ("rank %u (stage %u of %u)", rank,
-                          schedule_role_stage (schedule, schedule_role_of_rank (schedule, rank)),
-                          schedule_n_stages (schedule));
-}
-
-/* A pool, and where it is. */
-typedef struct
-{
-  const PoolStats *stats;
-  guint            id;   /* of a rank or a node */
-  const char      *make; /* of the node */
-} PoolPlace;
-
-static gint64
-head_room (const PoolStats *stats)
-{
-  return (gint64) (stats->capacity - stats->device.bytes);
-}
-
-/*
- * Whether A is to be told of before B: pools may differ in size, and node 0 is no better than
- * another. One that holds something comes first, then the one with the least head-room, the smaller
- * one and the one whose make comes first.
- */
-static gboolean
-is_tighter (const PoolPlace *a, const PoolPlace *b)
-{
-  const PoolStats *x = a->stats, *y = b->stats;
-
-  if ((x->device.bytes > 0) != (y->device.bytes > 0))
-    return x->device.bytes > 0;
-  if (head_room (x) != head_room (y))
-    return head_room (x) < head_room (y);
-  return x->capacity != y->capacity ? x->capacity < y->capacity : strcmp (a->make, b->make) < 0;
-}
-
-static void
-note_pool (PoolPlace *tightest, const Replay *replay, PoolId pool, guint node, guint id)
-{
-  PoolPlace place = { engine_pool_stats (replay_engine (replay), pool), id,
-                      cluster_node_profile (replay_cluster (replay), node)->id };
-
-  if (tightest->stats == NULL || is_tighter (&place, tightest))
-    *tightest = place;
-}
-
-static void
-fill_hbm (Prediction *self, const Replay *replay)
-{
-  PoolPlace tightest = { 0 };
-
-  for (guint i = 0; i < replay_n_ranks (replay); i++)
-    {
-      const ReplayRank *rank = replay_rank (replay, i);
-
-      note_pool (&tightest, replay, rank->hbm,
-                 cluster_node_of_gpu (replay_cluster (replay), rank->rank), rank->rank);
-    }
-  g_assert (tightest.stats != NULL);
-  fill_memory (&self->hbm, replay, tightest.stats, place_of (replay, tightest.id));
-}
-
-/* The tightest of the pools that POOL_OF gives for each simulated node. */
-static void
-fill_node (MemoryUse *use, const Replay *replay,
-           PoolId (*pool_of) (const Replay *replay, guint i, guint *node))
-{
-  PoolPlace tightest = { 0 };
-
-  for (guint i = 0; i < replay_n_host_pools (replay); i++)
-    {
-      guint  node;
-      PoolId pool = pool_of (replay, i, &node);
-
-      note_pool (&tightest, replay, pool, node, node);
-    }
-  g_assert (tightest.stats != NULL);
-  fill_memory (use, replay, tightest.stats, g_strdup_printf ("node %u", tightest.id));
-}
-
 /* ---- time ------------------------------------------------------------------------------------ */
 
 static gint
@@ -669,9 +548,9 @@ prediction_from_replay (const Replay *replay)
   self->traffic = new_traffic ();
   fill_names (self, replay);
   fill_throughput (self, replay);
-  fill_hbm (self, replay);
-  fill_node (&self->host, replay, replay_host_pool);
-  fill_node (&self->drives, replay, replay_drive_pool);
+  memory_use_read_hbm (&self->hbm, replay, MEMORY_USE_ALL);
+  memory_use_read_nodes (&self->host, replay, replay_host_pool);
+  memory_use_read_nodes (&self->drives, replay, replay_drive_pool);
   self->fits = self->hbm.fits && self->host.fits && self->drives.fits;
   fill_time (self, replay, path, exposure);
   fill_traffic (self, replay, exposure);

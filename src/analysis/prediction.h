@@ -107,6 +107,7 @@ typedef struct
   gboolean band_is_drawn; /* FALSE: the cluster draws nothing, and all were the same */
   QuantileBand step_band; /* s */
   char        *profiles;  /* "gpu a40-48 (1f2e3d4c), ...": the version is a hash of the figures */
+  GArray      *stages;    /* StageUse (stages.h), owned; NULL: nobody asked */
   Remedies    *remedies;  /* what would fit, owned; NULL: it fits, or nobody asked */
   Advice      *advice;    /* what would be faster, owned; NULL: nobody asked */
 } Prediction;
@@ -124,6 +125,7 @@ typedef struct
   ReplayOptions       replay;
   gboolean            unfolded;    /* simulate every rank, not one of each that are alike */
   gboolean            interval;    /* also simulate at both ends of the figures' ranges */
+  gboolean            stages;      /* also say what each stage of a pipeline holds and does */
   gboolean            no_band;     /* whatever the scenario asks for: placement-band.h */
   guint               n_threads;   /* for the draws of a band; 0 = 1 */
   const char         *profile_dir; /* of profile_set_new; NULL = shipped */
@@ -160,9 +162,12 @@ double prediction_tokens_at (const Prediction *self, double seconds);
 /* Orders the bindings, largest first, and names that of the step. */
 void prediction_sort_bindings (Prediction *self);
 
-/* Runs BOUND and reads it off; hands the replay out where REPLAY is not NULL. */
-Prediction *predict_bound (const ReplayBound *bound, const ReplayOptions *options, Replay **replay,
-                           GError **error);
+/*
+ * Runs BOUND and reads it off, with STAGES its stages too; hands the replay out where REPLAY is not
+ * NULL.
+ */
+Prediction *predict_bound (const ReplayBound *bound, const ReplayOptions *options, gboolean stages,
+                           Replay **replay, GError **error);
 
 /* Plans and binds RESOLVED with as many micro-batches as it has, and the same. NULL as below. */
 Prediction *predict_replayed (const ResolvedScenario *resolved, const PredictOptions *options,
@@ -231,6 +236,8 @@ GArray *critical_path (const Replay *replay);
 typedef struct _Exposure Exposure;
 
 Exposure *exposure_new (const Replay *replay, guint rank);
+/* Whether STREAM is one on which simulated rank RANK runs kernels of the model. */
+gboolean rank_computes_on (const Replay *replay, guint rank, StreamId stream);
 /*
  * That of the most seconds among the ranks that stand for a make of node; ties go to the make whose
  * id comes first. World rank into RANK.

@@ -8,6 +8,7 @@
 #include "cli/progress.h"
 #include "report/maximum.h"
 #include "report/report.h"
+#include "report/stages.h"
 
 static void
 text_of_first (const GPtrArray *predictions, GString *out)
@@ -44,10 +45,23 @@ find_advice (const Common *common, const Scenario *scenario, Prediction *predict
   progress_end (progress);
 }
 
+/* With stages its CSV is a row a stage. */
+static ExitStatus
+print (const Common *common, const GPtrArray *predictions)
+{
+  const Prediction   *first = g_ptr_array_index (predictions, 0);
+  g_autoptr (GString) out = g_string_new (NULL);
+
+  if (first->stages == NULL || common->format != FORMAT_CSV)
+    return common_print_report (common, predictions, text_of_first);
+  report_stages_csv (first, out);
+  return stream_print (out);
+}
+
 /* What is said about a scenario beyond its prediction. */
 typedef struct
 {
-  gboolean no_remedies, advise;
+  gboolean no_remedies, advise, stages;
 } Wanted;
 
 static ExitStatus
@@ -72,6 +86,7 @@ simulate (Common *common, const GPtrArray *scenarios, const Wanted *wanted, Emit
     return status;
   options.replay.keep_pools = common_keeps_replays (common, 1);
   options.n_threads = common_n_jobs (common);
+  options.stages = wanted->stages;
   progress = progress_start ("simulating", "scenarios");
   prediction = common_keeps_replays (common, 1)
                    ? predict_with_replay (g_ptr_array_index (scenarios, 0), &options, &replay,
@@ -90,7 +105,7 @@ simulate (Common *common, const GPtrArray *scenarios, const Wanted *wanted, Emit
     find_advice (common, g_ptr_array_index (scenarios, 0), prediction, &options);
   if (!wanted->no_remedies && !prediction->fits && common->format != FORMAT_CSV)
     find_remedies (common, g_ptr_array_index (scenarios, 0), prediction, &options);
-  status = common_print_report (common, predictions, text_of_first);
+  status = print (common, predictions);
   status = common_write_files (common, predictions, (const Replay *const *) &replay, status);
   status = emit_arguments_write (emit, status);
   return status != EXIT_DONE ? status : prediction->fits ? EXIT_DONE : EXIT_NO;
@@ -180,7 +195,10 @@ take_maximum (Common *common, const char *word, gboolean emits, const Lever **ke
 static gboolean
 check_advise (const Common *common, const Wanted *wanted, const Lever *maximum)
 {
-  if (wanted->advise && maximum != NULL)
+  if (wanted->stages && maximum != NULL)
+    stream_say ("shardsim simulate: --stages cannot be combined with --max: run the scenario with "
+                "the value that it finds\n");
+  else if (wanted->advise && maximum != NULL)
     stream_say ("shardsim simulate: --advise cannot be combined with --max: advise on the scenario "
                 "with the value that it finds\n");
   else if (wanted->advise && common->format == FORMAT_CSV)
@@ -210,6 +228,8 @@ cmd_simulate (int argc, char **argv)
              "find the largest value of KEY that fits: micro_batch, seq_len or n_layers", "KEY" },
            { "advise", 0, 0, G_OPTION_ARG_NONE, &wanted.advise,
              "also look for the options and the hardware that would be faster", NULL },
+           { "stages", 0, 0, G_OPTION_ARG_NONE, &wanted.stages,
+             "also say what each stage of the pipeline holds and does; CSV: a row a stage", NULL },
            { "no-remedies", 0, 0, G_OPTION_ARG_NONE, &wanted.no_remedies,
              "do not look for what would fit when the scenario does not", NULL },
            EMIT_OPTION (&emitted),
@@ -228,7 +248,9 @@ cmd_simulate (int argc, char **argv)
           "  shardsim simulate workloads/llama-3.1-405b-h100.yaml \\\n"
           "    --set strategy.name=hsdp\n"
           "  shardsim simulate --cluster dgx-h100 --model llama-3-8b --strategy fsdp2 \\\n"
-          "    --seq-len 8192 --max micro_batch\n",
+          "    --seq-len 8192 --max micro_batch\n"
+          "  shardsim simulate --cluster '8 x dgx-h100' --model llama-3-70b --strategy zero1 \\\n"
+          "    --seq-len 8192 --grad-accum 16 --tp 8 --sp 1 --pp 4 --stages\n",
           extra, argc, argv, &done))
     return EXIT_USAGE;
   if (done)

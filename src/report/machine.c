@@ -8,6 +8,7 @@
 #include "report/remedies-private.h"
 #include "report/report.h"
 #include "report/results-private.h"
+#include "report/stages.h"
 #include "report/sweep.h"
 
 #define GIB 1073741824.0
@@ -529,6 +530,8 @@ prediction_json (const Prediction *p)
                           json_object_new_string (p->profiles != NULL ? p->profiles : ""));
   json_object_object_add (result, "confidence", confidence);
   json_object_object_add (result, "settings", settings_json (p->settings));
+  if (p->stages != NULL)
+    json_object_object_add (result, "stages", report_stages_json (p));
   if (p->remedies != NULL)
     remedies_json_add (p->remedies, result);
   if (p->advice != NULL)

@@ -3,6 +3,7 @@
 
 #include "report/advice-private.h"
 #include "report/remedies-private.h"
+#include "report/stages.h"
 
 #include <math.h>
 
@@ -245,6 +246,8 @@ report_prediction_text (const Prediction *self, GString *out)
   append_tier ("Host memory", &self->host, FALSE, out);
   if (self->drives.device > 0)
     append_tier ("NVMe drives", &self->drives, FALSE, out);
+  if (self->stages != NULL)
+    report_stages_text (self, out);
   append_traffic (self, out);
   g_string_append (out, "\nConfidence\n");
   line (out, "hardware figures", "%u measured, %u datasheet, %u estimated", self->n_measured,

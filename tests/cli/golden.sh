@@ -112,6 +112,11 @@ hand simulate-csv 0 simulate good.yaml --format csv
 hand simulate-json 0 simulate good.yaml --format json --interval
 hand simulate-options 0 simulate --node hand-pair --nodes 1 --arch gpt --n-layers 1 --d-model 200 \
   --n-heads 2 --vocab 500 --seq-len 100 --micro-batch 2 --strategy zero1 --format csv
+hand simulate-stages 0 simulate good.yaml --pp 2 --strategy zero1 --grad-accum 2 --stages
+hand simulate-stages-csv 0 simulate good.yaml --pp 2 --strategy zero1 --grad-accum 2 --stages \
+  --format csv
+hand simulate-stages-json 0 simulate good.yaml --stages --format json
+hand simulate-stages-max 2 simulate good.yaml --stages --max micro_batch
 hand simulate-print 0 simulate good.yaml --micro-batch 4 --print-scenario
 hand simulate-does-not-fit 3 simulate too-big.yaml
 small_space="search good.yaml --global-batch 24 --only --vary mesh.tp=1,2
