@@ -9,28 +9,37 @@
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
+typedef enum
+{
+  NO_SPEED,
+  SPEED_RATE,
+  SPEED_TIME,
+} Speed;
+
 static const struct
 {
   const char *name;
   gsize       offset;  /* in Prediction: of a double, */
   gboolean    bytes;   /* or of so many, as a guint64 */
   gboolean    largest; /* a row's answer is the most of those of its scenarios that fit */
+  Speed       speed;
 } metrics[] = {
-  { "step_time_s", G_STRUCT_OFFSET (Prediction, step_time_s), FALSE, FALSE },
-  { "tokens_per_s_per_gpu", G_STRUCT_OFFSET (Prediction, tokens_per_s_per_gpu), FALSE, FALSE },
-  { "mfu_percent", G_STRUCT_OFFSET (Prediction, mfu_percent), FALSE, FALSE },
-  { "hfu_percent", G_STRUCT_OFFSET (Prediction, hfu_percent), FALSE, FALSE },
-  { "hardware_tflops_per_gpu", G_STRUCT_OFFSET (Prediction, hardware_tflops_per_gpu), FALSE,
-    FALSE },
+  { "step_time_s", G_STRUCT_OFFSET (Prediction, step_time_s), FALSE, FALSE, SPEED_TIME },
+  { "tokens_per_s_per_gpu", G_STRUCT_OFFSET (Prediction, tokens_per_s_per_gpu), FALSE, FALSE,
+    SPEED_RATE },
+  { "mfu_percent", G_STRUCT_OFFSET (Prediction, mfu_percent), FALSE, FALSE, SPEED_RATE },
+  { "hfu_percent", G_STRUCT_OFFSET (Prediction, hfu_percent), FALSE, FALSE, SPEED_RATE },
+  { "hardware_tflops_per_gpu", G_STRUCT_OFFSET (Prediction, hardware_tflops_per_gpu), FALSE, FALSE,
+    SPEED_RATE },
   { "inter_node_forward_bytes_per_gpu",
-    G_STRUCT_OFFSET (Prediction, inter_node_forward_bytes_per_gpu), FALSE, FALSE },
+    G_STRUCT_OFFSET (Prediction, inter_node_forward_bytes_per_gpu), FALSE, FALSE, NO_SPEED },
   { "inter_node_backward_bytes_per_gpu",
-    G_STRUCT_OFFSET (Prediction, inter_node_backward_bytes_per_gpu), FALSE, FALSE },
-  { "peak_allocated_gib", G_STRUCT_OFFSET (Prediction, hbm.allocated), TRUE, FALSE },
-  { "peak_reserved_gib", G_STRUCT_OFFSET (Prediction, hbm.reserved), TRUE, FALSE },
+    G_STRUCT_OFFSET (Prediction, inter_node_backward_bytes_per_gpu), FALSE, FALSE, NO_SPEED },
+  { "peak_allocated_gib", G_STRUCT_OFFSET (Prediction, hbm.allocated), TRUE, FALSE, NO_SPEED },
+  { "peak_reserved_gib", G_STRUCT_OFFSET (Prediction, hbm.reserved), TRUE, FALSE, NO_SPEED },
   { "time_optimizer_s", G_STRUCT_OFFSET (Prediction, parts) + TIME_OPTIMIZER * sizeof (double),
-    FALSE, FALSE },
-  { "largest_parameters", G_STRUCT_OFFSET (Prediction, n_parameters), FALSE, TRUE },
+    FALSE, FALSE, NO_SPEED },
+  { "largest_parameters", G_STRUCT_OFFSET (Prediction, n_parameters), FALSE, TRUE, NO_SPEED },
 };
 
 static const char *
@@ -49,6 +58,15 @@ is_largest (const char *name)
     if (strcmp (metrics[i].name, name) == 0)
       return metrics[i].largest;
   return FALSE;
+}
+
+static Speed
+speed_of (const char *name)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (metrics); i++)
+    if (strcmp (metrics[i].name, name) == 0)
+      return metrics[i].speed;
+  return NO_SPEED;
 }
 
 static double
@@ -221,8 +239,45 @@ fill_case (FigureCase *self, const char *metric, const FigureRuns *runs)
       return;
     }
   self->predicted = metric_of (of, metric) / (over != NULL ? metric_of (over, metric) : 1);
+  self->mfu_percent = of->mfu_percent;
   self->fits = of->fits && (over == NULL || over->fits);
   self->profiles = g_strdup (of->profiles);
+}
+
+/* Adds ONE, whose metric is of speed: its MFU, and what it makes of the published number. */
+static void
+take_mfu (FigureRow *self, const FigureCase *one, Speed speed)
+{
+  double ratio = self->published / one->predicted;
+
+  if (self->n_used == 0)
+    {
+      self->mfu_published = one->mfu_percent * (speed == SPEED_TIME ? 1 / ratio : ratio);
+      self->mfu_low = self->mfu_high = one->mfu_percent;
+    }
+  self->mfu_low = MIN (self->mfu_low, one->mfu_percent);
+  self->mfu_high = MAX (self->mfu_high, one->mfu_percent);
+}
+
+/* Takes the cases that were predicted: those that fit, or, with MISFITS, all. */
+static void
+take_cases (FigureRow *self, gboolean misfits)
+{
+  Speed speed = self->title == self->metric ? speed_of (self->metric) : NO_SPEED;
+
+  for (guint i = 0; i < self->cases->len; i++)
+    {
+      const FigureCase *one = &g_array_index (self->cases, FigureCase, i);
+
+      if (one->reason != NULL || (!one->fits && !misfits))
+        continue;
+      if (speed != NO_SPEED)
+        take_mfu (self, one, speed);
+      self->low = self->n_used > 0 ? MIN (self->low, one->predicted) : one->predicted;
+      self->high = self->n_used > 0 ? MAX (self->high, one->predicted) : one->predicted;
+      self->n_used++;
+    }
+  self->misfits = misfits && self->n_used > 0;
 }
 
 static void
@@ -231,17 +286,10 @@ fill_row (FigureRow *self, const FigureRuns *runs)
   double nearest;
 
   for (guint i = 0; i < self->cases->len; i++)
-    {
-      FigureCase *one = &g_array_index (self->cases, FigureCase, i);
-
-      fill_case (one, self->metric, runs);
-      if (one->reason != NULL
-          || ((self->cases->len > 1 || is_largest (self->metric)) && !one->fits))
-        continue;
-      self->low = self->n_used > 0 ? MIN (self->low, one->predicted) : one->predicted;
-      self->high = self->n_used > 0 ? MAX (self->high, one->predicted) : one->predicted;
-      self->n_used++;
-    }
+    fill_case (&g_array_index (self->cases, FigureCase, i), self->metric, runs);
+  take_cases (self, FALSE);
+  if (self->n_used == 0 && !is_largest (self->metric))
+    take_cases (self, TRUE);
   if (is_largest (self->metric))
     self->low = self->high;
   nearest = CLAMP (self->published, self->low, self->high);

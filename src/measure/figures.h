@@ -10,7 +10,11 @@
  *
  * Where a run's settings are not known, several scenarios have the same row one after another:
  * their predictions make a band. Of those the ones that do not fit memory are left out, as nobody
- * could have run them.
+ * could have run them; where none fits, the run that somebody had is none of them in its memory,
+ * and all make the band, which says so.
+ *
+ * Figures of speed in different metrics can be drawn together as MFU: published MFU is that of the
+ * prediction, scaled as the published number is to the predicted one.
  */
 #pragma once
 
@@ -23,6 +27,7 @@ typedef struct
   const char *over;   /* NULL, or the scenario whose metric divides */
   char       *reason; /* NULL, or why there is no prediction; then the rest is unset */
   double      predicted;
+  double      mfu_percent; /* of `scenario` */
   gboolean    fits;
   char       *profiles; /* what profiles_used says of its cluster */
 } FigureCase;
@@ -40,6 +45,8 @@ typedef struct
   GArray     *cases;     /* FigureCase */
   guint       n_used;    /* cases behind the numbers; 0: none, and they are unset */
   double      low, high; /* of the predictions */
+  gboolean    misfits;   /* n_used > 0, and none of them fits */
+  double mfu_published, mfu_low, mfu_high; /* %, of a metric of speed, with n_used > 0; else 0 */
   double error; /* of the end that is nearer to `published`, / published - 1; 0 within the band */
 } FigureRow;
 

@@ -1,6 +1,7 @@
 /*
  * Published figures and predictions, drawn by gnuplot: a picture a metric, in it a line a row, with
- * a cross where the published number is and a bar from the least to the greatest prediction.
+ * a cross where the published number is and a bar from the least to the greatest prediction. Where
+ * several metrics are of speed, one more picture has them all as MFU.
  */
 #include "report/figures.h"
 #include "report/gnuplot-private.h"
@@ -29,12 +30,30 @@ metrics_of (const Figures *self)
   return metrics;
 }
 
-/* The rows of one metric. */
+/* What all metrics of speed are drawn as together. */
+static const char mfu_title[] = "MFU, % of the GPUs' peak";
+
+/* A line of a picture. */
 typedef struct
 {
-  GPtrArray *rows; /* of Figures, not owned */
-  double     least, most;
-  glong      widest; /* characters of a name */
+  const FigureRow *row;
+  double           published, low, high; /* low and high: with row->n_used > 0 */
+} Line;
+
+static Line
+line_of (const FigureRow *row, gboolean mfu)
+{
+  if (mfu)
+    return (Line){ row, row->mfu_published, row->mfu_low, row->mfu_high };
+  return (Line){ row, row->published, row->low, row->high };
+}
+
+/* The lines of a picture. */
+typedef struct
+{
+  GArray *lines; /* Line */
+  double  least, most;
+  glong   widest; /* characters of a name */
 } Lines;
 
 static void
@@ -44,24 +63,37 @@ note (Lines *self, double value)
   self->most = MAX (self->most, value);
 }
 
+static gboolean
+is_drawn (const FigureRow *row, const char *metric)
+{
+  return metric == mfu_title ? row->mfu_published > 0 : g_str_equal (row->title, metric);
+}
+
+static const Line *
+line_at (const Lines *self, guint i)
+{
+  return &g_array_index (self->lines, Line, i);
+}
+
 static Lines
 lines_of (const Figures *figures, const char *metric)
 {
-  Lines self = { g_ptr_array_new (), G_MAXDOUBLE, 0, 0 };
+  Lines self = { g_array_new (FALSE, FALSE, sizeof (Line)), G_MAXDOUBLE, 0, 0 };
 
   for (guint i = 0; i < figures->rows->len; i++)
     {
       const FigureRow *row = row_at (figures, i);
+      Line             line = line_of (row, metric == mfu_title);
 
-      if (!g_str_equal (row->title, metric))
+      if (!is_drawn (row, metric))
         continue;
-      g_ptr_array_add (self.rows, (gpointer) row);
+      g_array_append_val (self.lines, line);
       self.widest = MAX (self.widest, MIN (g_utf8_strlen (row->row, -1), MAX_NAME));
-      note (&self, row->published);
+      note (&self, line.published);
       if (row->n_used == 0)
         continue;
-      note (&self, row->low);
-      note (&self, row->high);
+      note (&self, line.low);
+      note (&self, line.high);
     }
   return self;
 }
@@ -71,15 +103,16 @@ data_text (const Lines *self)
 {
   GString *out = g_string_new ("# line published predicted_low predicted_high\n");
 
-  for (guint i = 0; i < self->rows->len; i++)
+  for (guint i = 0; i < self->lines->len; i++)
     {
-      const FigureRow *row = g_ptr_array_index (self->rows, i);
-      g_autofree char *published = number_format_exact (row->published);
-      g_autofree char *low = number_format_exact (row->low);
-      g_autofree char *high = number_format_exact (row->high);
+      const Line      *line = line_at (self, i);
+      g_autofree char *published = number_format_exact (line->published);
+      g_autofree char *low = number_format_exact (line->low);
+      g_autofree char *high = number_format_exact (line->high);
 
-      g_string_append_printf (out, "%u %s %s %s\n", i + 1, published, row->n_used > 0 ? low : "NaN",
-                              row->n_used > 0 ? high : "NaN");
+      g_string_append_printf (out, "%u %s %s %s\n", i + 1, published,
+                              line->row->n_used > 0 ? low : "NaN",
+                              line->row->n_used > 0 ? high : "NaN");
     }
   return g_string_free (out, FALSE);
 }
@@ -88,10 +121,9 @@ static void
 append_names (const Lines *self, GString *out)
 {
   g_string_append (out, "set ytics (");
-  for (guint i = 0; i < self->rows->len; i++)
+  for (guint i = 0; i < self->lines->len; i++)
     {
-      const FigureRow *row = g_ptr_array_index (self->rows, i);
-      g_autofree char *name = gnuplot_plain_text (row->row, MAX_NAME);
+      g_autofree char *name = gnuplot_plain_text (line_at (self, i)->row->row, MAX_NAME);
 
       g_string_append (out, i > 0 ? ", " : "");
       gnuplot_append_quoted (out, name);
@@ -106,11 +138,11 @@ append_axes (const Lines *self, const char *title, const char *metric, GString *
   g_string_append (out, "set title ");
   gnuplot_append_quoted (out, title);
   g_string_append_printf (out,
-                          "\nset xlabel '%s' noenhanced\n"
+                          "\nset xlabel \"%s\" noenhanced\n"
                           "set yrange [%u.6:0.4]\nset grid noytics xtics back ls 21\n"
                           "set key outside center top horizontal\nset bars 0\n"
                           "set lmargin %ld\nset format x '%%g'\n",
-                          metric, self->rows->len, self->widest + 2);
+                          metric, self->lines->len, self->widest + 2);
   if (self->least > 0 && self->most > LOG_FROM * self->least)
     g_string_append (out, "set logscale x\n");
   else
@@ -134,15 +166,32 @@ picture_of (const Figures *figures, const char *metric, const char *style)
   g_autofree char    *title = g_strdup_printf ("%s: published and predicted", figures->name);
   g_autoptr (GString) axes = g_string_new (NULL);
   g_auto (GStrv)      words = g_strsplit (metric, ", ", -1); /* "step_time_s, ratio" */
-  g_autofree char    *word = g_strjoinv ("-", words);
+  g_autofree char    *word = metric == mfu_title ? g_strdup ("mfu") : g_strjoinv ("-", words);
   char               *name = g_strdup_printf ("%s-%s", figures->name, word);
-  guint               height = OTHER_PIXELS + LINE_PIXELS * lines.rows->len;
+  guint               height = OTHER_PIXELS + LINE_PIXELS * lines.lines->len;
   GnuplotPicture      self = { .name = name, .data = data_text (&lines) };
 
   append_axes (&lines, title, metric, axes);
   self.script = gnuplot_script (name, style, axes->str, plot_text, PIXELS, height);
-  g_ptr_array_unref (lines.rows);
+  g_array_unref (lines.lines);
   return self;
+}
+
+/* Metrics of SELF that are of speed. */
+static guint
+n_speeds (const Figures *self)
+{
+  g_autoptr (GPtrArray) speeds = g_ptr_array_new ();
+
+  for (guint i = 0; i < self->rows->len; i++)
+    {
+      const FigureRow *row = row_at (self, i);
+
+      if (row->mfu_published > 0
+          && !g_ptr_array_find_with_equal_func (speeds, row->title, g_str_equal, NULL))
+        g_ptr_array_add (speeds, (gpointer) row->title);
+    }
+  return speeds->len;
 }
 
 gboolean
@@ -150,11 +199,14 @@ report_figures_plot (const Figures *self, const char *dir, const char *style_fil
 {
   g_autoptr (GPtrArray)      metrics = metrics_of (self);
   g_autofree char           *style = NULL;
-  g_autofree GnuplotPicture *pictures = g_new0 (GnuplotPicture, metrics->len);
+  g_autofree GnuplotPicture *pictures = NULL;
   gboolean                   drawn;
 
   if (!g_file_get_contents (style_file, &style, NULL, error))
     return FALSE;
+  if (n_speeds (self) > 1)
+    g_ptr_array_add (metrics, (gpointer) mfu_title);
+  pictures = g_new0 (GnuplotPicture, metrics->len);
   for (guint i = 0; i < metrics->len; i++)
     pictures[i] = picture_of (self, g_ptr_array_index (metrics, i), style);
   drawn = gnuplot_draw (pictures, metrics->len, dir, error);

@@ -61,6 +61,18 @@ is_wide (const FigureRow *row)
   return row->n_used > 1 && row->high > NARROW_BAND * row->low;
 }
 
+/* What is to be said beside the numbers; newly allocated. */
+static char *
+remark_of (const FigureRow *row)
+{
+  if (row->n_used == 0)
+    return g_strdup (reason_of (row));
+  if (!row->misfits)
+    return g_strdup (is_wide (row) ? "too wide to tell" : "");
+  return g_strdup_printf ("%s memory%s", row->cases->len > 1 ? "none fits" : "does not fit",
+                          is_wide (row) ? ", too wide to tell" : "");
+}
+
 static char *
 predicted_text (const FigureRow *row)
 {
@@ -83,7 +95,7 @@ add_line (struct libscols_table *table, const FigureRow *row, guint note)
   cells[4] = predicted_text (row);
   cells[5] = row->n_used > 0 ? terminal_percent (row->error, TRUE) : g_strdup ("");
   cells[6] = g_strdup_printf ("(%u)", note);
-  cells[7] = g_strdup (is_wide (row) ? "too wide to tell" : reason_of (row));
+  cells[7] = remark_of (row);
   terminal_table_take (table, cells);
 }
 
@@ -106,7 +118,9 @@ append_band (const FigureRow *row, GString *out)
         g_string_append_printf (out, "  %s%s%s: %.4g%s\n", one->scenario,
                                 one->over != NULL ? " over " : "",
                                 one->over != NULL ? one->over : "", one->predicted,
-                                one->fits ? "" : ", does not fit: left out");
+                                one->fits      ? ""
+                                : row->misfits ? ", does not fit"
+                                               : ", does not fit: left out");
     }
 }
 
@@ -143,6 +157,10 @@ FIELD_NUMBER_OF (FigureRow, row_low, p->n_used > 0 ? p->low : NAN)
 FIELD_NUMBER_OF (FigureRow, row_high, p->n_used > 0 ? p->high : NAN)
 FIELD_NUMBER_OF (FigureRow, row_error, p->n_used > 0 ? p->error : NAN)
 FIELD_NUMBER_OF (FigureRow, row_band, p->n_used > 0 && p->low > 0 ? p->high / p->low : NAN)
+FIELD_NUMBER_OF (FigureRow, row_fits, p->n_used > 0 && !p->misfits)
+FIELD_NUMBER_OF (FigureRow, row_mfu_published, p->mfu_published > 0 ? p->mfu_published : NAN)
+FIELD_NUMBER_OF (FigureRow, row_mfu_low, p->mfu_low > 0 ? p->mfu_low : NAN)
+FIELD_NUMBER_OF (FigureRow, row_mfu_high, p->mfu_high > 0 ? p->mfu_high : NAN)
 FIELD_TEXT_OF (FigureRow, row_assumptions, p->assumptions)
 FIELD_TEXT_OF (FigureRow, row_reason, reason_of (p))
 FIELD_TEXT_OF (FigureRow, row_profiles, profiles_of (p))
@@ -160,6 +178,10 @@ static const Field row_fields[] = {
   { .name = "profiles", .type = FIELD_WORD, .text = row_profiles, .place = FIELD_IN_CSV },
   FIELDS_OF_THE_PROGRAM,
   { .name = "band", .type = FIELD_NUMBER, .number = row_band },
+  { .name = "fits", .type = FIELD_BOOL, .number = row_fits },
+  { .name = "published_mfu_percent", .type = FIELD_NUMBER, .number = row_mfu_published },
+  { .name = "predicted_mfu_percent_low", .type = FIELD_NUMBER, .number = row_mfu_low },
+  { .name = "predicted_mfu_percent_high", .type = FIELD_NUMBER, .number = row_mfu_high },
   { 0 },
 };
 

@@ -11,7 +11,8 @@ void report_figures_text (const Figures *self, GString *out);
 
 /*
  * "figure,row,metric,published,predicted_low,predicted_high,error,assumptions,reason,profiles,
- * program_version,schema,band": low and high are equal where there is no band.
+ * program_version,schema,band,fits,published_mfu_percent,predicted_mfu_percent_low,
+ * predicted_mfu_percent_high": low and high are equal where there is no band.
  */
 void report_figures_csv (const Figures *self, GString *out);
 
@@ -19,7 +20,8 @@ void report_figures_csv (const Figures *self, GString *out);
 void report_figures_json (const Figures *self, GString *out);
 
 /*
- * Draws a picture NAME-METRIC for each metric into DIR, which is made if missing, in the look of
+ * Draws a picture NAME-METRIC for each metric, and where several are of speed NAME-mfu of all of
+ * them, into DIR, which is made if missing, in the look of
  * STYLE_FILE. FALSE with ERROR set where gnuplot_draw fails.
  */
 gboolean report_figures_plot (const Figures *self, const char *dir, const char *style_file,
