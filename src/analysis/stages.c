@@ -10,13 +10,13 @@
 
 /* ---- what it holds --------------------------------------------------------------------------- */
 
-/* Blocks [FIRST, END) of the model. */
+/* Blocks FIRST to END - 1 of the model, if any, to those in OUT. */
 static void
-append_blocks (GString *out, guint first, guint end, guint n_before)
+append_blocks (GString *out, guint first, guint end)
 {
   if (first == end)
     return;
-  g_string_append (out, n_before > 0 ? " " : out->len > 0 ? ", blocks " : "blocks ");
+  g_string_append (out, out->len > 0 ? " " : "blocks ");
   if (end - first == 1)
     g_string_append_printf (out, "%u", first);
   else
@@ -24,45 +24,43 @@ append_blocks (GString *out, guint first, guint end, guint n_before)
 }
 
 static void
-note_chunk (StageUse *self, const Workload *workload, guint chunk, GString *layers)
+note_chunk (StageUse *self, const Workload *workload, guint chunk, GString *blocks)
 {
-  guint first, end, blocks[2] = { 0, 0 };
+  guint first, end, first_block = 0, end_block = 0;
 
   workload_chunk (workload, chunk, &first, &end);
   for (guint i = first; i < end; i++)
     {
-      guint block = workload_model_layer (workload, i) - 1;
+      LayerKind kind = workload_layer (workload, i)->kind;
+      guint     block = workload_model_layer (workload, i) - 1;
 
-      switch (workload_layer (workload, i)->kind)
-        {
-        case LAYER_EMBEDDING:
-          self->embedding = TRUE;
-          g_string_append (layers, "embedding");
-          break;
-        case LAYER_HEAD:
-          self->head = TRUE;
-          break;
-        case LAYER_BLOCK:
-          if (blocks[1] == 0)
-            blocks[0] = block;
-          blocks[1] = block + 1;
-          break;
-        }
+      self->embedding |= kind == LAYER_EMBEDDING;
+      self->head |= kind == LAYER_HEAD;
+      if (kind != LAYER_BLOCK)
+        continue;
+      first_block = end_block == 0 ? block : first_block;
+      end_block = block + 1;
     }
-  append_blocks (layers, blocks[0], blocks[1], self->n_blocks);
-  self->n_blocks += blocks[1] - blocks[0];
+  append_blocks (blocks, first_block, end_block);
+  self->n_blocks += end_block - first_block;
 }
 
 static void
 read_layers (StageUse *self, const Workload *workload)
 {
-  GString *layers = g_string_new (NULL);
+  g_autoptr (GString) blocks = g_string_new (NULL);
+  const char         *layers[4] = { NULL };
+  guint               n = 0;
 
   for (guint chunk = 0; chunk < workload_n_chunks (workload); chunk++)
-    note_chunk (self, workload, chunk, layers);
+    note_chunk (self, workload, chunk, blocks);
+  if (self->embedding)
+    layers[n++] = "embedding";
+  if (blocks->len > 0)
+    layers[n++] = blocks->str;
   if (self->head)
-    g_string_append (layers, layers->len > 0 ? ", head" : "head");
-  self->layers = g_string_free (layers, FALSE);
+    layers[n++] = "head";
+  self->layers = g_strjoinv (", ", (char **) layers);
   self->n_parameters = (double) workload_n_parameters (workload);
 }
 

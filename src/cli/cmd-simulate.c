@@ -249,8 +249,9 @@ cmd_simulate (int argc, char **argv)
           "    --set strategy.name=hsdp\n"
           "  shardsim simulate --cluster dgx-h100 --model llama-3-8b --strategy fsdp2 \\\n"
           "    --seq-len 8192 --max micro_batch\n"
-          "  shardsim simulate --cluster '8 x dgx-h100' --model llama-3-70b --strategy zero1 \\\n"
-          "    --seq-len 8192 --grad-accum 16 --tp 8 --sp 1 --pp 4 --stages\n",
+          "  shardsim simulate --cluster '8 x dgx-h100' --model llama-3-70b \\\n"
+          "    --strategy zero1 --seq-len 8192 --grad-accum 16 --tp 8 --sp 1 --pp 4 \\\n"
+          "    --stages\n",
           extra, argc, argv, &done))
     return EXIT_USAGE;
   if (done)

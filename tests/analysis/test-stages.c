@@ -112,6 +112,20 @@ START_TEST (test_chunks)
 }
 END_TEST
 
+/* Two directions: both ends of the model on both ends of the pipeline. */
+START_TEST (test_both_ends)
+{
+  static const char *const both[][2] = { { "mesh.pp", "2" },
+                                         { "mesh.pipeline", "dualpipe" },
+                                         { "training.grad_accum", "4" },
+                                         { "cluster.gpus_per_node", "2" } };
+  g_autoptr (Prediction)   p = predict_it (both, G_N_ELEMENTS (both), TRUE);
+
+  ck_assert_str_eq (stage_at (p, 0)->layers, "embedding, blocks 0-3 4-7, head");
+  ck_assert_str_eq (stage_at (p, 1)->layers, "embedding, blocks 4-7 0-3, head");
+}
+END_TEST
+
 START_TEST (test_no_pipeline)
 {
   static const char *const ranks[][2] = { { "mesh.tp", "2" }, { "cluster.gpus_per_node", "4" } };
@@ -160,6 +174,7 @@ main (void)
   tcase_set_timeout (tcase, 60);
   tcase_add_test (tcase, test_stages);
   tcase_add_test (tcase, test_chunks);
+  tcase_add_test (tcase, test_both_ends);
   tcase_add_test (tcase, test_no_pipeline);
   tcase_add_test (tcase, test_few_micro_batches);
   suite_add_tcase (suite, tcase);
