@@ -101,6 +101,7 @@ simulate (Common *common, const GPtrArray *scenarios, const Wanted *wanted, Emit
   if (prediction == NULL)
     return stream_report_error (error);
   g_ptr_array_add (predictions, prediction);
+  options.stages = FALSE; /* of this one, not of what might be instead */
   if (wanted->advise && prediction->fits)
     find_advice (common, g_ptr_array_index (scenarios, 0), prediction, &options);
   if (!wanted->no_remedies && !prediction->fits && common->format != FORMAT_CSV)
