@@ -150,11 +150,12 @@ add_pair (const Exits *exits, guint from, guint to, guint lane, double bytes)
 {
   LoadSum          *sum = exits->context->sum;
   const MemberNode *nodes = exits->members->nodes;
+  const guint       a = nodes[exits->slots[from]].node, b = nodes[exits->slots[to]].node;
+  const guint       in = (guint) exits_entry (exits, to, lane);
   const Exit        exit = exits_get (exits, from, exits_class (exits, to), lane);
+  const guint       flows = exits->context->flows;
   FabricLink        links[FABRIC_MAX];
-  guint             n = cluster_route_fabric (
-                  sum->cluster, nodes[exits->slots[from]].node, (guint) exit.card, nodes[exits->slots[to]].node,
-                  (guint) exits_entry (exits, to, lane), exits->context->flows, links);
+  guint n = cluster_route_fabric (sum->cluster, a, (guint) exit.card, b, in, flows, links);
 
   for (guint k = 0; k < n; k++)
     load_sum_add (sum, links[k].resource, links[k].share * bytes);
