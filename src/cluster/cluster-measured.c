@@ -145,6 +145,7 @@ cluster_scale_network (Cluster *self, double scale)
         self->unscaled[i] = self->resources[i].capacity;
     }
   self->network_scale = scale;
+  proximity_tables_drop (self->proximity);
   for (guint i = 0; i < self->n_resources; i++)
     if (resource_kind_is_network (self->resources[i].kind))
       self->resources[i].capacity = self->unscaled[i] * scale;

@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include <pthread.h>
+
 #include "base/input-files.h"
 #include "cluster/cluster.h"
 
@@ -73,6 +75,17 @@ typedef struct
   double fraction;
 } SlowNic;
 
+/* proximity.c: the tables of the nodes that were asked for. */
+typedef struct
+{
+  pthread_mutex_t lock;
+  GHashTable     *of_node; /* node -> Proximity, NULL where it has no cards */
+} ProximityTables;
+
+void proximity_tables_init (ProximityTables *self);
+void proximity_tables_clear (ProximityTables *self);
+void proximity_tables_drop (ProximityTables *self); /* capacities have changed */
+
 struct _Cluster
 {
   GArray          *groups;    /* NodeGroup */
@@ -92,6 +105,7 @@ struct _Cluster
   char   *title;
   char   *key;        /* of cluster_key, or NULL */
   char   *scaled_key; /* the same of the scaled network, or NULL */
+  ProximityTables *proximity;
 };
 
 /* cluster-options.c: fills the groups, the fabric and the speeds; FALSE after diagnostics. */

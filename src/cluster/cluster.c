@@ -340,6 +340,8 @@ cluster_new (const ClusterOptions *options, ProfileSet *profiles, const OptionMa
 {
   g_autoptr (Cluster) self = g_new0 (Cluster, 1);
   guint64             n_resources = 0;
+  self->proximity = g_new (ProximityTables, 1);
+  proximity_tables_init (self->proximity);
   if (!cluster_read_options (self, options, profiles, marks, diags))
     return NULL;
   self->libraries = profile_set_libraries (profiles, diags);
@@ -379,6 +381,8 @@ cluster_free (Cluster *self)
   g_free (self->key);
   g_free (self->scaled_key);
   g_free (self->unscaled);
+  proximity_tables_clear (self->proximity);
+  g_free (self->proximity);
   g_free (self);
 }
 

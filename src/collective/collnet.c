@@ -70,7 +70,7 @@ collnet_lay (const LayContext *context, const Members *members, gboolean chain)
   CardsInUse        cards;
 
   context->sum->reduced = TRUE;
-  cards_in_use_init (&cards, context->sum->cluster, members, context->proximity);
+  cards_in_use_init (&cards, context->sum->cluster, members);
   for (guint lane = 0; lane < cards.n_lanes; lane++)
     for (guint i = 0; i < n; i++)
       {

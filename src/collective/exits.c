@@ -11,7 +11,7 @@ gpu_cards (const LayContext *context, guint32 gpu, GArray *cards)
 {
   const Cluster   *cluster = context->sum->cluster;
   guint            node = cluster_node_of_gpu (cluster, gpu);
-  const Proximity *near = proximity_cache_get (context->proximity, node);
+  const Proximity *near = cluster_proximity (cluster, node);
 
   if (near == NULL)
     {

@@ -147,10 +147,10 @@ add_channels (CollectiveGraph *self)
 }
 
 static guint
-count_cards (const Cluster *cluster, const Members *members, ProximityCache *cache, guint slot)
+count_cards (const Cluster *cluster, const Members *members, guint slot)
 {
   const MemberNode *node = &members->nodes[slot];
-  const Proximity  *near = proximity_cache_get (cache, node->node);
+  const Proximity  *near = cluster_proximity (cluster, node->node);
   guint             n = 0, first = cluster_first_gpu (cluster, node->node);
 
   for (guint card = 0; near != NULL && card < near->n_cards; card++)
@@ -167,17 +167,14 @@ count_cards (const Cluster *cluster, const Members *members, ProximityCache *cac
 static guint
 fewest_cards (const Cluster *cluster, const Members *members)
 {
-  guint          fewest = G_MAXUINT;
-  ProximityCache cache;
+  guint fewest = G_MAXUINT;
 
-  proximity_cache_init (&cache, cluster);
   for (guint slot = 0; slot < members->n_nodes; slot++)
     {
-      fewest = MIN (fewest, count_cards (cluster, members, &cache, slot));
+      fewest = MIN (fewest, count_cards (cluster, members, slot));
       if (cluster_is_uniform (cluster) && members_are_even (members))
         break;
     }
-  proximity_cache_clear (&cache);
   return MAX (fewest, 1);
 }
 

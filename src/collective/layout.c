@@ -203,8 +203,7 @@ plan_lay (CollectiveLayout *plan, const Cluster *cluster, const Members *members
 {
   const Algorithm     *algorithm = plan->algorithm;
   LoadSum              sum;
-  ProximityCache       proximity;
-  LayContext           context = { &sum, &proximity, edges, flows };
+  LayContext           context = { &sum, edges, flows };
   g_autoptr (LayEdges) own = NULL;
 
   if (algorithm->edges != EDGES_ARE_SUMS && edges == NULL)
@@ -212,7 +211,6 @@ plan_lay (CollectiveLayout *plan, const Cluster *cluster, const Members *members
   if (own != NULL)
     context.edges = own;
   load_sum_init (&sum, cluster);
-  proximity_cache_init (&proximity, cluster);
   algorithm->lay (&context, members, plan->kind, ranks);
   load_sum_store (&sum, plan);
   if (algorithm->edges == EDGES_ARE_STEPS)
@@ -222,7 +220,6 @@ plan_lay (CollectiveLayout *plan, const Cluster *cluster, const Members *members
       plan->ring = describe_ring (plan, &sum, context.edges);
       plan->ring.uneven = shares_unevenly (plan, load_sum_get (&sum, plan->binding).hops);
     }
-  proximity_cache_clear (&proximity);
   load_sum_clear (&sum);
 }
 
@@ -244,15 +241,12 @@ collective_layout_new_message (const Cluster *cluster, const Members *members, c
 {
   CollectiveLayout *self = g_new0 (CollectiveLayout, 1);
   LoadSum           sum;
-  ProximityCache    proximity;
-  LayContext        context = { &sum, &proximity, NULL, flows };
+  LayContext        context = { &sum, NULL, flows };
 
   self->kind = COLLECTIVE_SEND_RECV;
   load_sum_init (&sum, cluster);
-  proximity_cache_init (&proximity, cluster);
   lay_one_message (&context, members, ranks);
   load_sum_store (&sum, self);
-  proximity_cache_clear (&proximity);
   load_sum_clear (&sum);
   return self;
 }

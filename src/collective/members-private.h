@@ -1,6 +1,7 @@
 /* The ranks of a group by node, and which network cards of a node serve which of its GPUs. */
 #pragma once
 
+#include "cluster/proximity.h"
 #include "collective/collective.h"
 #include "collective/numbering-private.h"
 
@@ -40,39 +41,6 @@ gboolean members_are_even (const Members *self);
 gboolean members_are_hosts (const Members *self, const Cluster *cluster);
 
 /*
- * How near the GPUs of a node are to its cards, read off routes: the resources that a transfer
- * crosses between GPU and card. A card serves the GPUs whose nearest card it is; one that is
- * nobody's nearest serves the GPU nearest to it, if that shares its socket and the links between
- * them have its bandwidth left, and nobody otherwise: rings carry equal parts, so one over a narrow
- * link would hold back all others. Every GPU has at least one card.
- */
-typedef struct
-{
-  guint     n_gpus, n_cards;
-  guint8   *distance; /* [gpu * n_cards + card] */
-  gboolean *serves;   /* [gpu * n_cards + card] */
-} Proximity;
-
-/* NULL without cards or without another node to send to. */
-Proximity *proximity_new (const Cluster *cluster, guint node);
-void       proximity_free (Proximity *self);
-
-/* Cards that serve local GPU, written to CARDS [n_cards]; their number. */
-guint proximity_cards (const Proximity *self, guint local, guint *cards);
-
-/* The tables of the nodes that are asked for; a uniform cluster shares one. */
-typedef struct
-{
-  const Cluster *cluster;
-  Numbering      nodes;
-  GPtrArray     *tables; /* Proximity by number; NULL: no cards */
-} ProximityCache;
-
-void             proximity_cache_init (ProximityCache *self, const Cluster *cluster);
-void             proximity_cache_clear (ProximityCache *self);
-const Proximity *proximity_cache_get (ProximityCache *self, guint node);
-
-/*
  * The cards that serve any member, of every node, and how many lanes (rings, trees) differ in their
  * card: as many as the node with most has. One lane and no card on one node.
  */
@@ -83,8 +51,7 @@ typedef struct
   guint *used;   /* [slot * n_lanes + i] */
 } CardsInUse;
 
-void cards_in_use_init (CardsInUse *self, const Cluster *cluster, const Members *members,
-                        ProximityCache *proximity);
+void cards_in_use_init (CardsInUse *self, const Cluster *cluster, const Members *members);
 void cards_in_use_clear (CardsInUse *self);
 
 /* The card of LANE at SLOT; nodes with fewer cards use theirs again. */

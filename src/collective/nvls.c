@@ -85,7 +85,7 @@ note_edges (const LayContext *context, const Members *members, CollectiveKind ki
       note_stages (context, members, kind, 0, 0, members->gpus[0], 1);
       return;
     }
-  cards_in_use_init (&cards, context->sum->cluster, members, context->proximity);
+  cards_in_use_init (&cards, context->sum->cluster, members);
   for (guint tree = 0; tree < 2 * cards.n_lanes; tree++)
     for (guint slot = 0; slot < members->n_nodes; slot++)
       {

@@ -37,7 +37,7 @@ pat_lay (const LayContext *context, const Members *members, CollectiveKind kind)
   guint      n_steps = g_bit_storage (members->n_nodes - 1);
   CardsInUse cards;
 
-  cards_in_use_init (&cards, context->sum->cluster, members, context->proximity);
+  cards_in_use_init (&cards, context->sum->cluster, members);
   for (guint step = 0; step < n_steps; step++)
     lay_step (context, members, &cards, 1u << (reduce ? step : n_steps - 1 - step), reduce, step);
   cards_in_use_clear (&cards);

@@ -16,10 +16,9 @@
 
 typedef struct
 {
-  LoadSum        *sum;
-  ProximityCache *proximity;
-  LayEdges       *edges; /* where each edge is noted beside the sums; NULL: nowhere */
-  guint           flows; /* queue pairs of two cards that send at once */
+  LoadSum  *sum;
+  LayEdges *edges; /* where each edge is noted beside the sums; NULL: nowhere */
+  guint     flows; /* queue pairs of two cards that send at once */
 } LayContext;
 
 /* Edges of a chain that carry nothing: into its first rank, out of its last. */

@@ -255,7 +255,7 @@ choose_path (Layout *self, guint slot, guint ring)
 {
   const MemberNode *node = &self->members->nodes[slot];
   const Proximity  *near = self->members->n_nodes > 1
-                               ? proximity_cache_get (self->context->proximity, node->node)
+                               ? cluster_proximity (self->context->sum->cluster, node->node)
                                : NULL;
   LinkKind          kind = intra_kind (self, node);
   guint             card = near != NULL ? cards_in_use_get (&self->cards, slot, ring) : 0;
@@ -312,7 +312,7 @@ ring_lay (const LayContext *context, const Members *members, double bytes, RingE
       cycles = MAX (cycles, node_cycles_count (&self.cycles, context->sum->cluster, members,
                                                &members->nodes[slot]));
     }
-  cards_in_use_init (&self.cards, context->sum->cluster, members, context->proximity);
+  cards_in_use_init (&self.cards, context->sum->cluster, members);
   self.order = g_new0 (guint, largest);
   self.cycle = g_new0 (guint, largest);
   self.n_exits = g_new0 (guint, members->n_gpus);

@@ -58,7 +58,7 @@ rounds_lay (const LayContext *context, const Members *members, double bytes)
   const LinkProfile *nic = cluster_nic_profile (context->sum->cluster, members->nodes[0].node);
 
   g_assert (members->n_nodes == members->n_gpus);
-  cards_in_use_init (&self.cards, context->sum->cluster, members, context->proximity);
+  cards_in_use_init (&self.cards, context->sum->cluster, members);
   self.bytes = bytes / self.cards.n_lanes;
   for (guint distance = 1; distance < members->n_gpus; distance++)
     if (2 * distance == members->n_gpus && nic->serial_exchange)

@@ -39,7 +39,7 @@ guint
 tree_head (const LayContext *context, const Members *members, guint slot, guint card)
 {
   const MemberNode *node = &members->nodes[slot];
-  const Proximity  *near = proximity_cache_get (context->proximity, node->node);
+  const Proximity  *near = cluster_proximity (context->sum->cluster, node->node);
   guint first = cluster_first_gpu (context->sum->cluster, node->node), head = 0, best = G_MAXUINT;
 
   for (guint i = 0; near != NULL && i < node->n; i++)
@@ -113,7 +113,7 @@ tree_lay_nodes (const LayContext *context, const Members *members, double bytes)
 
   if (members->n_nodes == 1)
     return;
-  cards_in_use_init (&cards, context->sum->cluster, members, context->proximity);
+  cards_in_use_init (&cards, context->sum->cluster, members);
   for (guint lane = 0; lane < cards.n_lanes; lane++)
     for (guint tree = 0; tree < 2; tree++)
       lay_tree (context, members, &cards, lane, tree, bytes / (2 * cards.n_lanes));
@@ -163,7 +163,7 @@ tree_lay_chains (const LayContext *context, const Members *members, guint trees,
   CardsInUse cards;
   NodeCycles cycles = { 0 };
 
-  cards_in_use_init (&cards, context->sum->cluster, members, context->proximity);
+  cards_in_use_init (&cards, context->sum->cluster, members);
   for (guint lane = 0; lane < cards.n_lanes; lane++)
     for (guint slot = 0; slot < members->n_nodes; slot++)
       for (guint tree = 0; tree < trees; tree++)

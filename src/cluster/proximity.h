@@ -1,0 +1,26 @@
+/*
+ * How near the GPUs of a node are to its cards, read off routes: the resources that a transfer
+ * crosses between GPU and card. A card serves the GPUs whose nearest card it is; one that is
+ * nobody's nearest serves the GPU nearest to it, if that shares its socket and the links between
+ * them have its bandwidth left, and nobody otherwise: rings carry equal parts, so one over a narrow
+ * link would hold back all others. Every GPU has at least one card.
+ */
+#pragma once
+
+#include "cluster/cluster.h"
+
+typedef struct
+{
+  guint     n_gpus, n_cards;
+  guint8   *distance; /* [gpu * n_cards + card] */
+  gboolean *serves;   /* [gpu * n_cards + card] */
+} Proximity;
+
+/*
+ * Of NODE; nodes of a uniform cluster share one. NULL without cards or without another node to send
+ * to. Made when it is first asked for, in any thread; stands until the network is scaled.
+ */
+const Proximity *cluster_proximity (const Cluster *self, guint node);
+
+/* Cards that serve local GPU, written to CARDS [n_cards]; their number. */
+guint proximity_cards (const Proximity *self, guint local, guint *cards);
