@@ -6,21 +6,22 @@
  * repeats what the one before did, so f grows by the same amount with each k more, where k is the
  * pipeline's own period. What it grows by is read off first steps, F (m): where they issue what
  * steady ones do they differ from those at their ends only, and take a third of the replay.
- * Computed: F (m), F (m + k), F (m + 2 k) for rising m, until both increments of everything agree
- * to 1e-9 of what they add to (the bubble to 1e-4) and the peak of allocated memory has stopped
- * rising; then f (m), and from it f (all) by the last increment. Where that does not happen before
- * it costs as much as all of them, all are replayed. A stage that is not on the critical path may
- * drift for longer, until it runs into one that is: the time of the step does not move, how long it
- * waits (bubble, exposed communication) may by a hundredth of the step.
+ * Computed: F (m), F (m + j k), F (m + 2 j k) for rising m and j up to 3, until both increments of
+ * everything agree to 1e-9 of what they add to (waits to 1e-4 of the step) and the peak of allocated
+ * memory has stopped rising; then f (m), and from it f (all) by the last increment. Where that does
+ * not happen before it costs as much as all of them, all are replayed. A stage that is not on the
+ * critical path may drift for longer, until it runs into one that is: the time of the step does not
+ * move, how long it waits (bubble, exposed communication) may by a hundredth of the step.
  */
 #include "analysis/few-runs.h"
 #include "analysis/growth.h"
 
 #include <math.h>
 
-#define TOLERANCE 1e-9
-#define LOOSE     1e-4
-#define PAYS      0.8 /* of what all micro-batches take: more is not tried */
+#define TOLERANCE    1e-9
+#define LOOSE        1e-4
+#define MOST_PERIODS 3
+#define PAYS         0.8 /* of what all micro-batches take: more is not tried */
 
 /* ---- whether it repeats ---------------------------------------------------------------------- */
 
@@ -37,6 +38,13 @@ grows_evenly (double a, double b, double c, double scale)
   return grows_within (a, b, c, scale, TOLERANCE);
 }
 
+/* Of what stages do that may still drift, in a step of SECONDS. */
+static gboolean
+drifts_little (double a, double b, double c, double seconds)
+{
+  return grows_within (a, b, c, seconds, LOOSE);
+}
+
 static gboolean
 bindings_grow (const Prediction *const *p)
 {
@@ -48,8 +56,8 @@ bindings_grow (const Prediction *const *p)
 
       if (a == NULL || b == NULL
           || !grows_evenly (a->seconds, b->seconds, c->seconds, p[2]->step_time_s)
-          || !grows_evenly (a->utilisation * p[0]->step_time_s, b->utilisation * p[1]->step_time_s,
-                            c->utilisation * p[2]->step_time_s, p[2]->step_time_s))
+          || !drifts_little (a->utilisation * p[0]->step_time_s, b->utilisation * p[1]->step_time_s,
+                             c->utilisation * p[2]->step_time_s, p[2]->step_time_s))
         return FALSE;
     }
   return p[0]->bindings->len == p[2]->bindings->len && p[1]->bindings->len == p[2]->bindings->len;
@@ -71,7 +79,7 @@ traffic_grows (const Prediction *const *p)
           || !g_str_equal (b->collective, c->collective)
           || !grows_evenly (a->calls, b->calls, c->calls, 0)
           || !grows_evenly (a->bytes, b->bytes, c->bytes, 0)
-          || !grows_evenly (a->exposed_s, b->exposed_s, c->exposed_s, p[2]->step_time_s))
+          || !drifts_little (a->exposed_s, b->exposed_s, c->exposed_s, p[2]->step_time_s))
         return FALSE;
     }
   return TRUE;
@@ -94,9 +102,9 @@ repeats (const Prediction *const *p)
         && !(c.values[i] >= p[2]->parts && c.values[i] < p[2]->parts + TIME_N
              && grows_evenly (*a.values[i], *b.values[i], *c.values[i], p[2]->step_time_s)))
       return FALSE;
-  return grows_within (p[0]->bubble_s, p[1]->bubble_s, p[2]->bubble_s, p[2]->step_time_s, LOOSE)
-         && grows_evenly (p[0]->exposed_comm_s, p[1]->exposed_comm_s, p[2]->exposed_comm_s,
-                          p[2]->step_time_s)
+  return drifts_little (p[0]->bubble_s, p[1]->bubble_s, p[2]->bubble_s, p[2]->step_time_s)
+         && drifts_little (p[0]->exposed_comm_s, p[1]->exposed_comm_s, p[2]->exposed_comm_s,
+                           p[2]->step_time_s)
          && bindings_grow (p) && traffic_grows (p);
 }
 
@@ -143,22 +151,22 @@ period_of (const MeshOptions *mesh, guint *period, guint *first)
     }
 }
 
-/* First steps of the last three numbers of micro-batches, fewest first. */
+/* First steps of numbers of micro-batches that rise by a period. */
 typedef struct
 {
   const ResolvedScenario *resolved;
   const PredictOptions   *options;
-  FewFamily              *family;   /* keeps all runs: that of the options, or */
-  FewFamily              *own;      /* one for this scenario alone */
-  const Prediction       *first[3]; /* of `family` */
-  ReplayBound            *bound;    /* of N_BOUND micro-batches, or NULL */
+  FewFamily              *family; /* keeps all runs: that of the options, or */
+  FewFamily              *own;    /* one for this scenario alone */
+  GPtrArray              *first;  /* const Prediction, of `family` */
+  ReplayBound            *bound;  /* of N_BOUND micro-batches, or NULL */
   guint                   n_bound;
 } Few;
 
 static void
 few_init (Few *self, const ResolvedScenario *resolved, const PredictOptions *options)
 {
-  *self = (Few){ .resolved = resolved, .options = options };
+  *self = (Few){ .resolved = resolved, .options = options, .first = g_ptr_array_new () };
   self->family = options->few != NULL ? few_runs_family (options->few, resolved) : NULL;
   if (self->family == NULL)
     self->family = self->own = few_family_new ();
@@ -167,6 +175,7 @@ few_init (Few *self, const ResolvedScenario *resolved, const PredictOptions *opt
 static void
 few_clear (Few *self)
 {
+  g_ptr_array_unref (self->first);
   few_family_free (self->own);
   g_clear_pointer (&self->bound, replay_bound_unref);
 }
@@ -214,10 +223,24 @@ few_run (Few *self, guint n, gboolean first)
 static gboolean
 few_add (Few *self, guint n)
 {
-  self->first[0] = self->first[1];
-  self->first[1] = self->first[2];
-  self->first[2] = few_run (self, n, TRUE);
-  return self->first[2] != NULL;
+  const Prediction *first = few_run (self, n, TRUE);
+
+  if (first != NULL)
+    g_ptr_array_add (self->first, (gpointer) first);
+  return first != NULL;
+}
+
+/* The last one, and those EACH and twice as many before it, fewest first. FALSE: too few are. */
+static gboolean
+few_last (const Few *self, guint each, const Prediction **p)
+{
+  const guint last = self->first->len - 1;
+
+  if (last < 2 * each)
+    return FALSE;
+  for (guint i = 0; i < 3; i++)
+    p[i] = g_ptr_array_index (self->first, last - (2 - i) * each);
+  return TRUE;
 }
 
 /*
@@ -243,14 +266,13 @@ pays (guint n, guint period, guint known, double replayed, gint64 all)
  * later one, and what follows. NULL when it is not as they are.
  */
 static Prediction *
-predict_rest (Few *few, guint n, guint period)
+predict_rest (Few *few, const Prediction *const *p, guint n, guint period)
 {
-  const Prediction *const *p = few->first;
-  const Scenario          *scenario = few->resolved->scenario;
-  gboolean                 early = growth_same_memory (&p[0]->hbm, &p[2]->hbm, TRUE);
-  guint                    m = period == 1 ? n : n - (early ? 2 : 1) * period;
-  const Prediction        *steady = few_run (few, m, FALSE);
-  Prediction              *self;
+  const Scenario   *scenario = few->resolved->scenario;
+  gboolean          early = growth_same_memory (&p[0]->hbm, &p[2]->hbm, TRUE);
+  guint             m = period == 1 ? n : n - (early ? 2 : 1) * period;
+  const Prediction *steady = few_run (few, m, FALSE);
+  Prediction       *self;
 
   if (steady == NULL || !matches (steady, p[2]))
     return NULL;
@@ -259,6 +281,22 @@ predict_rest (Few *few, guint n, guint period)
   prediction_set_scenario (self, scenario);
   growth_follow (self, p[1], p[2], (double) (scenario->training.grad_accum - m) / period);
   return self;
+}
+
+/*
+ * What follows from the first steps that are known, the last of N micro-batches. Stages may swap
+ * their parts from period to period, so that only two or three of them repeat.
+ */
+static Prediction *
+predict_if_repeats (Few *few, guint n, guint period)
+{
+  gint64            all = few->resolved->scenario->training.grad_accum;
+  const Prediction *p[3];
+
+  for (guint each = 1; each <= MOST_PERIODS && few_last (few, each, p); each++)
+    if ((all - n) % (each * period) == 0 && repeats (p))
+      return predict_rest (few, p, n, each * period);
+  return NULL;
 }
 
 Prediction *
@@ -281,8 +319,7 @@ predict_extrapolated (const ResolvedScenario *resolved, const PredictOptions *op
       if (!few_add (&few, n))
         break;
       replayed += n;
-      if (known >= 2 && repeats (few.first))
-        self = predict_rest (&few, n, period);
+      self = predict_if_repeats (&few, n, period);
     }
   few_clear (&few);
   return self;
