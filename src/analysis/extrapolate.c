@@ -7,8 +7,8 @@
  * pipeline's own period. What it grows by is read off first steps, F (m): where they issue what
  * steady ones do they differ from those at their ends only, and take a third of the replay.
  * Computed: F (m), F (m + j k), F (m + 2 j k) for rising m and j up to 3, until both increments of
- * everything agree to 1e-9 of what they add to (waits to 1e-4 of the step) and the peak of allocated
- * memory has stopped rising; then f (m), and from it f (all) by the last increment. Where that does
+ * everything agree to 1e-9 of what they add to (waits to 1e-4 of the step) and the peak of
+ * allocated memory has stopped rising; then f (m), and from it f (all) by the last increment. Where that does
  * not happen before it costs as much as all of them, all are replayed. A stage that is not on the
  * critical path may drift for longer, until it runs into one that is: the time of the step does not
  * move, how long it waits (bubble, exposed communication) may by a hundredth of the step.
