@@ -224,6 +224,7 @@ typedef struct
   gpointer             allocator;  /* of this kind */
   guint                n_deferred; /* releases that wait for an op's end */
   Vector              *blocked;    /* BlockedAlloc */
+  gboolean             noted;      /* its calls are, where calls are */
 } Pool;
 
 /* What was added to what a resource has been used. */

@@ -216,6 +216,9 @@ const char      *engine_pool_name (const Engine *self, PoolId pool);
  */
 void engine_pool_note_calls (Engine *self, gboolean keep);
 
+/* Notes the calls of one pool from now on, and of no resource what is used. */
+void engine_pool_note_calls_of (Engine *self, PoolId id);
+
 /* Whether since then no host has waited for memory and no allocator has trimmed. */
 gboolean engine_pool_calls_are_plain (const Engine *self);
 
@@ -234,6 +237,9 @@ void engine_repeat_use (Engine *self);
  * as before what was noted, to repeat it changes nothing.
  */
 void engine_pool_state (const Engine *self, GArray *numbers);
+
+/* Appends the same of one pool. FALSE where an op still uses what its host has released. */
+gboolean engine_pool_holds (const Engine *self, PoolId id, GArray *numbers);
 
 /*
  * Keeps (time, pool, category, bytes) of every change of what the device holds, for counters in a

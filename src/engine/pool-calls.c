@@ -17,6 +17,19 @@ engine_pool_note_calls (Engine *self, gboolean keep)
       self->use_calls = vector_new (sizeof (UseCall));
     }
   self->pools_plain = TRUE;
+  for (PoolId id = 0; keep && id < self->pools->len; id++)
+    engine_pool_at (self, id)->noted = TRUE;
+}
+
+void
+engine_pool_note_calls_of (Engine *self, PoolId id)
+{
+  if (self->pool_calls == NULL)
+    {
+      self->pool_calls = vector_new (sizeof (PoolCall));
+      self->pools_plain = TRUE;
+    }
+  engine_pool_at (self, id)->noted = TRUE;
 }
 
 gboolean
@@ -28,7 +41,7 @@ engine_pool_calls_are_plain (const Engine *self)
 void
 engine_pool_note (Engine *self, PoolCall call)
 {
-  if (self->pool_calls == NULL)
+  if (self->pool_calls == NULL || !engine_pool_at (self, call.pool)->noted)
     return;
   call.time = self->now;
   vector_push (self->pool_calls, call);
@@ -127,15 +140,20 @@ engine_repeat_use (Engine *self)
     }
 }
 
+gboolean
+engine_pool_holds (const Engine *self, PoolId id, GArray *numbers)
+{
+  const Pool *pool = engine_pool_at (self, id);
+
+  g_array_append_vals (numbers, pool->stats.now, POOL_N_CATEGORIES);
+  if (pool->kind != NULL)
+    pool->kind->state (pool->allocator, numbers);
+  return pool->n_deferred == 0;
+}
+
 void
 engine_pool_state (const Engine *self, GArray *numbers)
 {
   for (PoolId id = 0; id < self->pools->len; id++)
-    {
-      const Pool *pool = engine_pool_at (self, id);
-
-      g_array_append_vals (numbers, pool->stats.now, POOL_N_CATEGORIES);
-      if (pool->kind != NULL)
-        pool->kind->state (pool->allocator, numbers);
-    }
+    engine_pool_holds (self, id, numbers);
 }

@@ -224,15 +224,23 @@ void     program_free (Program *self);
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
+/* What pools held; unsettled: an op still used some of what its host had released. */
+typedef struct
+{
+  GArray  *numbers; /* guint64: of engine_pool_holds; NULL: nobody asked */
+  gboolean unsettled;
+} MemoryState;
+
 /*
  * The state of a rank when it passed the end of a period. `last` [streams and lanes, carried
  * events]: what each stream held, and what is carried.
  */
 typedef struct
 {
-  SimTime time;
-  OpId   *last;
-  double *used; /* [engine resources] by then; of rank 0 only */
+  SimTime     time;
+  OpId       *last;
+  double     *used;        /* [engine resources] by then; of rank 0 only */
+  MemoryState own, shared; /* the GPU's, the node's; where they may be asked for */
 } Boundary;
 
 typedef struct _RankHost RankHost;
@@ -272,6 +280,15 @@ const Boundary *run_boundary (const Run *self, guint rank, guint b);
  * in flight where they began.
  */
 gboolean run_is_steady (const Run *self);
+
+/*
+ * Of one steady period that repeats the first: does to the memory what the next one would. FALSE
+ * where that may take another time, or cannot be said.
+ */
+gboolean run_repeat_memory (Run *self);
+
+/* Whether that may be asked of a run of BOUND: blocks of carried buffers change their numbers. */
+gboolean run_may_stand (const ReplayBound *bound);
 
 /* As replay_steps_are_even says. */
 gboolean run_steps_are_even (const Run *self);

@@ -22,6 +22,23 @@ make_markers (Replay *self)
 
 /* ---- running --------------------------------------------------------------------------------- */
 
+/* Steady periods to begin with: of several hosts one, of which the memory is repeated. */
+static guint
+fewest_periods (const Replay *self, const ReplayOptions *options)
+{
+  if (options->min_periods > 0)
+    return options->min_periods;
+  return !options->keep_pools && run_may_stand (self->bound) ? 1 : DEFAULT_MIN_PERIODS;
+}
+
+static gboolean
+is_done (Replay *self, const ReplayOptions *options)
+{
+  return self->steady
+         && (self->run->n_periods > 1 || self->run->cut || options->min_periods == 1
+             || run_repeat_memory (self->run));
+}
+
 /*
  * Runs afresh with twice the periods until the last two are alike: a host cannot know, while others
  * lag, whether it may stop.
@@ -30,7 +47,7 @@ static gboolean
 run_until_steady (Replay *self, const ReplayOptions *options, GError **error)
 {
   guint    most = options->max_periods > 0 ? options->max_periods : DEFAULT_MAX_PERIODS;
-  guint    n = options->min_periods > 0 ? options->min_periods : DEFAULT_MIN_PERIODS;
+  guint    n = fewest_periods (self, options);
   gboolean whole = options->keep_pools;
 
   if (options->first_only)
@@ -54,7 +71,7 @@ run_until_steady (Replay *self, const ReplayOptions *options, GError **error)
         }
       self->steady = run_is_steady (self->run);
       n = MAX (n, self->run->n_periods);
-      if (self->steady || n >= most)
+      if (n >= most || is_done (self, options))
         return TRUE;
     }
 }

@@ -11,6 +11,24 @@
  */
 #include "replay/run-private.h"
 
+#include <string.h>
+
+/* Blocks of carried buffers change their numbers from period to period. */
+static gboolean
+carries_buffers (const Schedule *schedule)
+{
+  for (guint role = 0; role < schedule_n_roles (schedule); role++)
+    if (schedule_carries_buffers (schedule, role))
+      return TRUE;
+  return FALSE;
+}
+
+gboolean
+run_may_stand (const ReplayBound *bound)
+{
+  return bound->binding->ranks->len > 1 && !carries_buffers (bound->schedule);
+}
+
 /* ---- what repeats ---------------------------------------------------------------------------- */
 
 guint
@@ -124,6 +142,42 @@ run_is_steady (const Run *self)
   return TRUE;
 }
 
+static gboolean
+is_settled (const MemoryState *now, const MemoryState *before)
+{
+  return now->numbers != NULL && before->numbers != NULL && !now->unsettled && !before->unsettled;
+}
+
+static gboolean
+memory_is_alike (const MemoryState *now, const MemoryState *before)
+{
+  return now->numbers->len == before->numbers->len
+         && memcmp (now->numbers->data, before->numbers->data, now->numbers->len * sizeof (guint64))
+                == 0;
+}
+
+gboolean
+run_repeat_memory (Run *self)
+{
+  const guint last = run_n_boundaries (self) - 1;
+  gboolean    alike = TRUE;
+
+  for (guint i = 0; i < self->bound->binding->ranks->len; i++)
+    {
+      const Boundary *now = run_boundary (self, i, last),
+                     *before = run_boundary (self, i, last - 1);
+
+      if (!is_settled (&now->own, &before->own) || !is_settled (&now->shared, &before->shared)
+          || !memory_is_alike (&now->shared, &before->shared))
+        return FALSE;
+      alike = alike && memory_is_alike (&now->own, &before->own);
+    }
+  return alike
+         || (engine_pool_calls_are_plain (self->engine)
+             && engine_pool_repeat_calls (self->engine, period_length (self, last),
+                                          tag_new (1, 0, 0)));
+}
+
 /* ---- how long -------------------------------------------------------------------------------- */
 
 /* Periods of which the last two are compared. */
@@ -229,18 +283,6 @@ move_used (Run *self)
     }
 }
 
-/* Blocks of carried buffers change their numbers from period to period. */
-static gboolean
-carries_buffers (const Run *self)
-{
-  const Schedule *schedule = self->bound->schedule;
-
-  for (guint role = 0; role < schedule_n_roles (schedule); role++)
-    if (schedule_carries_buffers (schedule, role))
-      return TRUE;
-  return FALSE;
-}
-
 /*
  * PERIOD is over, and began where nothing was in flight, as now. No host waited for memory, so that
  * what the period found in it had no part in its times: those that are left do the same. What they
@@ -253,7 +295,7 @@ try_to_cut (Run *self, guint period)
   guint    left = self->n_periods + 1 - period;
   gboolean still = FALSE; /* the memory is as it was a period before, and remains so */
 
-  if (!engine_is_idle (self->engine) || carries_buffers (self)
+  if (!engine_is_idle (self->engine) || carries_buffers (self->bound->schedule)
       || !engine_pool_calls_are_plain (self->engine)
       || !waits_are_alike (&self->hosts[0], self->waited) || !ends_with_its_step (self))
     return;

@@ -146,7 +146,7 @@ static Boundary
 boundary_here (const RankHost *self, const Engine *engine)
 {
   guint    n = host_n_streams (self), n_carried = host_n_carried (self);
-  Boundary boundary = { engine_now (engine), g_new (OpId, n + n_carried), NULL };
+  Boundary boundary = { .time = engine_now (engine), .last = g_new (OpId, n + n_carried) };
 
   for (guint s = 0; s < n; s++)
     boundary.last[s] = engine_stream_last (engine, host_stream (self, s));
@@ -156,10 +156,34 @@ boundary_here (const RankHost *self, const Engine *engine)
 }
 
 static void
-mark_boundary (RankHost *self, const Engine *engine)
+append_memory (const Engine *engine, PoolId pool, MemoryState *state)
+{
+  if (state->numbers == NULL)
+    state->numbers = g_array_new (FALSE, FALSE, sizeof (guint64));
+  state->unsettled |= !engine_pool_holds (engine, pool, state->numbers);
+}
+
+/* What the pools hold that the rank uses, and, from the first period's end on, is done to its own. */
+static void
+mark_memory (RankHost *self, Engine *engine, Boundary *boundary)
+{
+  const Run *run = self->run;
+  guint      node = binding_rank (host_binding (self), self->rank)->node;
+
+  append_memory (engine, run->ranks[self->rank].hbm, &boundary->own);
+  append_memory (engine, run->host_pools[node], &boundary->shared);
+  append_memory (engine, run->drive_pools[node], &boundary->shared);
+  if (self->boundaries->len == 1)
+    engine_pool_note_calls_of (engine, run->ranks[self->rank].hbm);
+}
+
+static void
+mark_boundary (RankHost *self, Engine *engine)
 {
   Boundary boundary = boundary_here (self, engine);
 
+  if (self->run->n_periods == 1 && run_may_stand (self->run->bound))
+    mark_memory (self, engine, &boundary);
   if (self->rank == 0)
     {
       boundary.used = g_new (double, engine_n_resources (engine));
@@ -170,7 +194,7 @@ mark_boundary (RankHost *self, const Engine *engine)
 }
 
 static void
-act_step (RankHost *self, const Engine *engine)
+act_step (RankHost *self, Engine *engine)
 {
   self->n_steps++;
   if (self->steps != NULL)
@@ -200,7 +224,7 @@ open_section (RankHost *self)
 
 /* FALSE when the last period is over. */
 static gboolean
-next_section (RankHost *self, const Engine *engine)
+next_section (RankHost *self, Engine *engine)
 {
   if (self->period == 0)
     mark_boundary (self, engine);
@@ -428,6 +452,8 @@ boundary_clear (gpointer data)
 
   g_free (boundary->last);
   g_free (boundary->used);
+  g_clear_pointer (&boundary->own.numbers, g_array_unref);
+  g_clear_pointer (&boundary->shared.numbers, g_array_unref);
 }
 
 static GArray *
