@@ -163,7 +163,7 @@ append_memory (const Engine *engine, PoolId pool, MemoryState *state)
   state->unsettled |= !engine_pool_holds (engine, pool, state->numbers);
 }
 
-/* What the pools hold that the rank uses, and, from the first period's end on, is done to its own. */
+/* What its pools hold; from the first period's end on what is done to its own is noted. */
 static void
 mark_memory (RankHost *self, Engine *engine, Boundary *boundary)
 {
