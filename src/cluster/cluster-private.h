@@ -75,7 +75,7 @@ typedef struct
   double fraction;
 } SlowNic;
 
-/* proximity.c: the tables of the nodes that were asked for. */
+/* proximity-tables.c: the tables of the nodes that proximity.c was asked for. */
 typedef struct
 {
   pthread_mutex_t lock;
