@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#define OTHER_BOUND 1.1  /* what is not the network's is predicted no better: it forbids nothing */
 #define LEAST_SCALE 1e-3 /* as of one slow card: less is a network that is broken */
 #define CLOSE       1e-9 /* of time and scale */
 #define MOST_TRIES  200
@@ -163,7 +164,7 @@ find_scale (const Fit *fit, gboolean nearest, const SourceMark *mark, DiagList *
   cost_at (fit, most, &cost);
   if (cost.time <= fit->seconds)
     return solve (fit, LEAST_SCALE, most);
-  if (nearest)
+  if (nearest || (!binds_network (fit, &cost) && cost.time <= OTHER_BOUND * fit->seconds))
     return most;
   if (binds_network (fit, &cost))
     report_above (fit, &cost, what, mark, diags);
