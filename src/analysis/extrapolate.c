@@ -12,7 +12,7 @@
  * as much as all of them, all are replayed. A stage that is not on the critical path may drift for
  * longer, until it runs into one that is: the time of the step does not move, how long it waits
  * (bubble, exposed communication) may by a hundredth of the step. So waits need not agree as well
- * as the rest: the bubble to 1e-4 of the step, others to 1e-5.
+ * as the rest: the bubble to 1e-4 of the step, others to 1e-5 where j is 1.
  */
 #include "analysis/few-runs.h"
 #include "analysis/growth.h"
@@ -40,15 +40,8 @@ grows_evenly (double a, double b, double c, double scale)
   return grows_within (a, b, c, scale, TOLERANCE);
 }
 
-/* Of what stages do that may still drift, in a step of SECONDS. */
 static gboolean
-drifts_little (double a, double b, double c, double seconds)
-{
-  return grows_within (a, b, c, seconds, DRIFT);
-}
-
-static gboolean
-bindings_grow (const Prediction *const *p)
+bindings_grow (const Prediction *const *p, double drift)
 {
   for (guint i = 0; i < p[2]->bindings->len; i++)
     {
@@ -58,15 +51,15 @@ bindings_grow (const Prediction *const *p)
 
       if (a == NULL || b == NULL
           || !grows_evenly (a->seconds, b->seconds, c->seconds, p[2]->step_time_s)
-          || !drifts_little (a->utilisation * p[0]->step_time_s, b->utilisation * p[1]->step_time_s,
-                             c->utilisation * p[2]->step_time_s, p[2]->step_time_s))
+          || !grows_within (a->utilisation * p[0]->step_time_s, b->utilisation * p[1]->step_time_s,
+                            c->utilisation * p[2]->step_time_s, p[2]->step_time_s, drift))
         return FALSE;
     }
   return p[0]->bindings->len == p[2]->bindings->len && p[1]->bindings->len == p[2]->bindings->len;
 }
 
 static gboolean
-traffic_grows (const Prediction *const *p)
+traffic_grows (const Prediction *const *p, double drift)
 {
   if (p[0]->traffic->len != p[2]->traffic->len || p[1]->traffic->len != p[2]->traffic->len)
     return FALSE;
@@ -81,14 +74,15 @@ traffic_grows (const Prediction *const *p)
           || !g_str_equal (b->collective, c->collective)
           || !grows_evenly (a->calls, b->calls, c->calls, 0)
           || !grows_evenly (a->bytes, b->bytes, c->bytes, 0)
-          || !drifts_little (a->exposed_s, b->exposed_s, c->exposed_s, p[2]->step_time_s))
+          || !grows_within (a->exposed_s, b->exposed_s, c->exposed_s, p[2]->step_time_s, drift))
         return FALSE;
     }
   return TRUE;
 }
 
+/* DRIFT: of the step, by how much the increments of waits but for the bubble may differ. */
 static gboolean
-repeats (const Prediction *const *p)
+repeats (const Prediction *const *p, double drift)
 {
   GrowthFields a = growth_fields ((Prediction *) p[0]), b = growth_fields ((Prediction *) p[1]),
                c = growth_fields ((Prediction *) p[2]);
@@ -105,9 +99,9 @@ repeats (const Prediction *const *p)
              && grows_evenly (*a.values[i], *b.values[i], *c.values[i], p[2]->step_time_s)))
       return FALSE;
   return grows_within (p[0]->bubble_s, p[1]->bubble_s, p[2]->bubble_s, p[2]->step_time_s, LOOSE)
-         && drifts_little (p[0]->exposed_comm_s, p[1]->exposed_comm_s, p[2]->exposed_comm_s,
-                           p[2]->step_time_s)
-         && bindings_grow (p) && traffic_grows (p);
+         && grows_within (p[0]->exposed_comm_s, p[1]->exposed_comm_s, p[2]->exposed_comm_s,
+                          p[2]->step_time_s, drift)
+         && bindings_grow (p, drift) && traffic_grows (p, drift);
 }
 
 /*
@@ -296,7 +290,7 @@ predict_if_repeats (Few *few, guint n, guint period)
   const Prediction *p[3];
 
   for (guint each = 1; each <= MOST_PERIODS && few_last (few, each, p); each++)
-    if ((all - n) % (each * period) == 0 && repeats (p))
+    if ((all - n) % (each * period) == 0 && repeats (p, each == 1 ? DRIFT : TOLERANCE))
       return predict_rest (few, p, n, each * period);
   return NULL;
 }
