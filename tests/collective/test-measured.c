@@ -201,8 +201,8 @@ START_TEST (test_two_nodes_above_the_sum)
 END_TEST
 
 /*
- * The library's channels are predicted to hold it at 457 GB/s: what is within a tenth of that leaves
- * the network at its most, as nothing says that it is slower.
+ * The library's channels are predicted to hold it at 457 GB/s: what is within a tenth of that
+ * leaves the network at its most, as nothing says that it is slower.
  */
 START_TEST (test_channels_forbid_nothing)
 {

@@ -72,6 +72,16 @@ static const struct
   { "layouts, bloom, vtrain-single: tau", 0.80, 0, 0 },
   { "modalities-mn5, 16 nodes and more: time", 0.15, 0.71, 0 },
   { "modalities-mn5, 16 nodes and more: trend", 0.067, 0, 0 },
+  { "dgxc2502: time", 0.072, 0.22, 0 },
+  { "dgxcgb200: time", 0.08, 0.24, 0 },
+  { "megascalebase: time", 0.098, 0.18, 0 },
+  { "folding: time", 0.149, 0.38, 0 }, /* FSDP with experts; interleaving not said */
+  { "pythia: time", 0.161, 0.30, 0 },
+  { "torchao: time", 0.69, 1.04, 0 }, /* B200 under a power limit that is not said */
+  { "hf, healthy runs: time", 0.10, 0.63, 0 },
+  { "hf, tensor groups over nodes: time", 0.54, 2.46, 0 },
+  { "hf: peak reserved memory", 0.10, 0.30, 0 },
+  { "hf: fits", 0.92, 8, 0 },
 };
 
 static void
