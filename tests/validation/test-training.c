@@ -153,7 +153,7 @@ START_TEST (test_training)
   report_training_summary (v, text);
   fputs (text->str, stderr);
   check_rows (v);
-  ck_assert_uint_eq (v->goals->len, 8);
+  ck_assert_uint_eq (v->goals->len, 18);
   check_reached (v);
   check_medians (v, FALSE, "medians-training.csv");
 }
