@@ -2,7 +2,8 @@
 #pragma once
 
 #include "analysis/prediction.h"
-#include "report/json-private.h"
+
+struct json_object;
 
 /* A table with a row a stage; SELF has stages. */
 void report_stages_text (const Prediction *self, GString *out);
