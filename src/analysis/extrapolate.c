@@ -290,7 +290,7 @@ predict_if_repeats (Few *few, guint n, guint period)
   const Prediction *p[3];
 
   for (guint each = 1; each <= MOST_PERIODS && few_last (few, each, p); each++)
-    if ((all - n) % (each * period) == 0 && repeats (p, each == 1 ? DRIFT : TOLERANCE))
+    if ((all - n) % ((gint64) each * period) == 0 && repeats (p, each == 1 ? DRIFT : TOLERANCE))
       return predict_rest (few, p, n, each * period);
   return NULL;
 }

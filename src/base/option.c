@@ -382,7 +382,7 @@ gboolean
 option_set (const OptionSpec *spec, gpointer structure, const char *text, const SourceMark *mark,
             DiagList *diags)
 {
-  OptionValue      value;
+  OptionValue      value = { 0 };
   g_autofree char *stripped = g_strdup (text);
   g_autofree char *hint = NULL;
   g_autofree char *message = NULL;
