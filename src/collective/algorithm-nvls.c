@@ -137,24 +137,48 @@ port (const Timed *self)
 }
 
 /*
- * While the first chunks are on their way only one of the stages works at a time, the switches' two
- * and the levels of the trees between them: what is in flight then takes the sum of the stages'
- * times, of which the slowest is in the bandwidth term already. CAP limits what the heads reduce
- * and hand out, not what goes between nodes.
+ * What a chunk takes of a card beside those before and after it, s per byte of S: all the edges
+ * that its operation has there, once N chunks occupy all stages. There is nothing to share where
+ *  - a chunk is through the trees before the next one comes (PATH below INSIDE, a switch's stage),
+ *  - the trees are chains, of 2 or 3 nodes, whose edges take turns on a card,
+ *  - cards or leaves are the slowest: they are never idle, so the bandwidth term has their time.
+ */
+static double
+shared_pace (const Timed *self, Stages stages, double n, double path, double inside)
+{
+  const double net = self->layout->ring.net;
+
+  if (stages.pairs == 0 || path <= inside || net > inside)
+    return 0;
+  return net * MIN ((n - 1) / (2 + stages.net + stages.pairs), 1);
+}
+
+/*
+ * The first chunk passes its stages one after another, the switches' two and the levels of the
+ * trees between them; of their times the slowest is in the bandwidth term already. Later chunks
+ * share each card with those ahead of them and behind. CAP limits what the heads reduce and hand
+ * out, not what goes between nodes.
  */
 static double
 fill_of (const Timed *self, Stages stages, double cap)
 {
-  RingPace alone = timed_ring_pace_alone (self, 0);
-  double   channel = cap > 0 ? 1 / cap : 0;
-  double   pace = MAX (self->layout->link_seconds_per_byte, channel);
+  const double channel = cap > 0 ? 1 / cap : 0;
+  const double pace = MAX (self->layout->link_seconds_per_byte, channel);
+  const double inside = MAX (port (self), channel);
+  const double net = timed_ring_pace_alone (self, 0).net, pair = timed_pair_pace (self, 0);
+  const double n = MAX (ceil (self->bytes / MAX (chunk (self, 0), 1)), 1);
+  double       path = stages.net * net + stages.pairs * pair, shared;
 
   if (self->kind != COLLECTIVE_ALL_REDUCE)
     return 0;
-  return self->bytes / MAX (ceil (self->bytes / MAX (chunk (self, 0), 1)), 1)
-         * MAX (2 * MAX (port (self), channel) + stages.net * alone.net
-                    + stages.pairs * timed_pair_pace (self, 0) - pace,
-                0);
+  if (self->graph->n_nodes > 1)
+    path += (stages.net + stages.pairs) * latency_of (self, self->graph->nic, HOP_NET) * n
+            / self->bytes;
+  shared = shared_pace (self, stages, n, path, inside);
+  return self->bytes / n
+         * MAX (
+             2 * inside + stages.net * MAX (net, shared) + stages.pairs * MAX (pair, shared) - pace,
+             0);
 }
 
 static double

@@ -138,6 +138,29 @@ START_TEST (test_all_reduce)
 }
 END_TEST
 
+/* Chunks of NVLSTree that share cards with those before and after them, on many nodes and on few. */
+START_TEST (test_many_chunks)
+{
+  static const struct
+  {
+    const char *node;
+    guint       nodes, leaf_nodes;
+    double      bytes;
+  } cases[] = { { "dgx-b200", 20, 16, 1110179673 },
+                { "dgx-b200", 4, 0, 1e9 },
+                { "dgx-h100", 8, 0, 4 * LARGE },
+                { "dgx-h100", 64, 0, 8 * LARGE } };
+  Fixture fixture;
+
+  fixture_init (&fixture, cases[_i].node, cases[_i].nodes);
+  fixture.options.leaf_nodes = (gint) cases[_i].leaf_nodes;
+  fixture_build (&fixture);
+  check_alone (&fixture, (guint) _i, COLLECTIVE_ALL_REDUCE, ALGORITHM_NVLS_TREE, PROTOCOL_N,
+               cases[_i].bytes);
+  fixture_clear (&fixture);
+}
+END_TEST
+
 /* Rings across nodes, of which some edges stay under a leaf and hide their hops. */
 START_TEST (test_hierarchical)
 {
@@ -235,6 +258,7 @@ main (void)
   tcase_add_loop_test (random, test_choice, 0, (int) cases_of (N_CASES));
   tcase_add_loop_test (random, test_all_reduce, 0, (int) cases_of (N_CASES));
   tcase_add_loop_test (random, test_hierarchical, 0, (int) cases_of (N_CASES));
+  tcase_add_loop_test (random, test_many_chunks, 0, 4);
   tcase_add_test (random, test_shared);
   suite_add_tcase (suite, random);
   runner = srunner_create (suite);
