@@ -12,6 +12,7 @@
 #define GENERATION(member) G_STRUCT_OFFSET (LibraryGeneration, member)
 #define LATENCY(member)    G_STRUCT_OFFSET (Latency, member)
 #define PROTOCOL(member)   G_STRUCT_OFFSET (Protocol, member)
+#define HALVING(member)    G_STRUCT_OFFSET (TreeHalving, member)
 #define RATE_RANGE         .kind = QUANTITY_BANDWIDTH, .min = 1e6, .max = 1e13
 #define TIME_RANGE         .kind = QUANTITY_TIME, .min = 0, .max = 1e-2
 #define REQUIRED           NAN
@@ -67,6 +68,7 @@ static const OptionSpec scalars[] = {
 static const FigureSpec figures[] = {
   { "ll_net_two", QUANTITY_BANDWIDTH, LIBRARY (ll_net_two), REQUIRED, 1e8, 1e13 },
   { "ll_net_more", QUANTITY_BANDWIDTH, LIBRARY (ll_net_more), REQUIRED, 1e8, 1e13 },
+  { "buffsize", QUANTITY_BYTES, LIBRARY (buffsize), REQUIRED, 1 << 16, 1e9 },
   { "chunk_tree", QUANTITY_BYTES, LIBRARY (chunk_tree), REQUIRED, 1024, 1e9 },
   { "chunk_nvls", QUANTITY_BYTES, LIBRARY (chunk_nvls), REQUIRED, 1024, 1e9 },
   { "chunk_nvls_wide", QUANTITY_BYTES, LIBRARY (chunk_nvls_wide), REQUIRED, 1024, 1e9 },
@@ -217,7 +219,24 @@ static const OptionSpec generation_keys[] = {
   { 0 },
 };
 
+static const OptionSpec halving_keys[] = {
+  { .key = "chunks", .type = OPTION_INT, .min = 1, .max = 1024, .offset = HALVING (chunks) },
+  { .key = "least",
+    .type = OPTION_QUANTITY,
+    .kind = QUANTITY_BYTES,
+    .min = 1024,
+    .max = 1e9,
+    .offset = HALVING (least) },
+  { .key = "source", .type = OPTION_STRING, .offset = HALVING (source) },
+  { .key = "confidence",
+    .type = OPTION_ENUM,
+    .choices = profile_confidences,
+    .offset = HALVING (confidence) },
+  { 0 },
+};
+
 static const RecordSpec records[] = {
+  { "tree_halvings", LIBRARY (tree_halvings), sizeof (TreeHalving), HALVING (mark), halving_keys },
   { "latencies", LIBRARY (latencies), sizeof (Latency), LATENCY (mark), latency_keys },
   { "protocols", LIBRARY (protocols), sizeof (Protocol), PROTOCOL (mark), protocol_keys },
   { "generations", LIBRARY (generations), sizeof (LibraryGeneration), GENERATION (mark),

@@ -62,6 +62,19 @@ typedef struct
   SourceMark mark;
 } LibraryGeneration;
 
+/*
+ * A channel's chunk of a tree under Simple is halved while its part of S has fewer than `chunks` of
+ * them a level, down to LEAST bytes.
+ */
+typedef struct
+{
+  gint64     chunks;
+  double     least;
+  char      *source;
+  gint       confidence; /* Confidence */
+  SourceMark mark;
+} TreeHalving;
+
 typedef struct
 {
   char  *id, *title;
@@ -75,6 +88,7 @@ typedef struct
   double thread_bytes[PROTOCOL_N]; /* bytes a channel is given at least: threads x bytes a thread */
   float  tree_correction[PROTOCOL_N][CORRECTION_SIZES];
   Figure ll_net_two, ll_net_more; /* B/s of LL between two nodes, more: the host's proxies */
+  Figure buffsize; /* bytes of a connection's buffer under Simple, eight slots: NCCL_BUFFSIZE */
   Figure chunk_tree, chunk_nvls, chunk_nvls_wide; /* bytes; wide: from 4 nodes */
   Figure chunk_p2p, chunk_p2p_net;                /* bytes; over NVLink, otherwise */
   Figure staged_channel;                          /* B/s that a channel moves through host memory */
@@ -95,6 +109,8 @@ typedef struct
   Figure  process_channel;       /* s a channel by which its kernels start later */
   GArray *generations;           /* LibraryGeneration, newest first */
   GArray *latencies, *protocols; /* as written; base, hop, post, ... are made of them */
+  GArray
+      *tree_halvings; /* TreeHalving, one after another; NULL or empty: chunks stay as they are */
 
   gboolean pxn_over_c2c; /* PXN also by cards behind the CPU of a GPU's module */
 } LibraryProfile;

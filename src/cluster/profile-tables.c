@@ -169,6 +169,7 @@ static const FigureSpec link_figures[] = {
   { "p2p_rate", QUANTITY_BANDWIDTH, LINK (p2p_rate), 0, 1e6, 1e13 },
   { "sharp_efficiency", QUANTITY_RATIO, LINK (sharp_efficiency), 0, 0.01, 1 },
   { "p2p_chunk", QUANTITY_BYTES, LINK (p2p_chunk), 0, 1024, 1e9 },
+  { "buffsize", QUANTITY_BYTES, LINK (buffsize), 0, 1 << 16, 1e9 },
   { "reported_latency", QUANTITY_TIME, LINK (reported_latency), 0, 0, 1e-2 },
   { "peer_latency", QUANTITY_TIME, LINK (peer_latency), 0, 0, 1 },
   { "staged_rate", QUANTITY_BANDWIDTH, LINK (staged_rate), 0, 1e6, 1e13 },

@@ -181,6 +181,8 @@ typedef struct
   Figure p2p_rate;     /* the same of a send/receive channel */
   Figure p2p_chunk;    /* networks: bytes that a send/receive channel hands to the card at once, as
                           the network's plug-in sets it; 0: as the library does */
+  Figure buffsize;     /* networks: bytes of a connection's buffer under Simple, as the network's
+                          plug-in or scripts set it (NCCL_BUFFSIZE); 0: as the library does */
   Figure peer_latency; /* networks: of the host's proxy for each further remote peer of an
                           all-to-all, s */
   Figure sharp_efficiency;  /* networks: of a card whose switches reduce, against bandwidth; 0: as

@@ -96,7 +96,7 @@ pipeline_fill (const Timed *self, guint channels, double cap)
   Stages stages = timed_tree_stages (self);
 
   stages.intra = 2 * (self->graph->per_node - 1);
-  return timed_pipeline_fill (self, stages, channels, cap);
+  return timed_double_tree_fill (self, stages, channels, cap);
 }
 
 static double
@@ -146,5 +146,5 @@ const Algorithm algorithm_tree = { .id = ALGORITHM_TREE,
                                    .bound = bound,
                                    .stepped = stepped,
                                    .hops = timed_link_hops,
-                                   .chunk = timed_tree_chunk,
+                                   .chunk = timed_double_tree_chunk,
                                    .build = step_build_pipeline };

@@ -30,6 +30,10 @@ typedef enum
   PXN_ON, /* wherever GPUs are joined by NVLink or its like */
 } PxnWish;
 
+/* Bytes of a connection's buffer that may be asked for. */
+#define COLLECTIVE_LEAST_BUFFER (1 << 16)
+#define COLLECTIVE_MOST_BUFFER  1e9
+
 /* Channels that the library makes at most. */
 #define COLLECTIVE_MAX_CHANNELS 64
 
@@ -47,7 +51,9 @@ typedef struct
   gint  nvls;            /* NvlsUse */
   gint  pxn;             /* PxnWish */
   guint channels;        /* thread blocks of a ring or tree; 0: by the library's search */
-  guint net_peer_channels;   /* of a send/receive pair over the network; 0: by the library's rule */
+  double buffsize;       /* bytes of a connection's buffer under Simple; 0: as the network's
+                                plug-in or the library has it */
+  guint  net_peer_channels;  /* of a send/receive pair over the network; 0: by the library's rule */
   gboolean  library_chooses; /* whatever the network's plug-in says */
   gboolean  split_data;      /* each message is cut over a connection's queue pairs;
                               else they take messages in turn */

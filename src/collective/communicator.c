@@ -1,17 +1,21 @@
 #include "collective/communicator.h"
+
+#include <math.h>
+
 #include "collective/graph-private.h"
 
-#define MIB          1048576.0
-#define BUFFER_BYTES (10 * MIB)
-#define SENDER_BYTES (2 * MIB)
+#define PAGE         2097152.0
+#define LINES_BYTES  (120 * 640 * 8 * 8.0 + 8 * 512 * 8 * 16.0) /* LL128's and LL's */
+#define SENDER_BYTES PAGE
 
 /* Of one connection, its sender's part included: PER_NODE members share the node's way out. */
 static double
 connection_bytes (const CollectiveGraph *graph)
 {
-  double over_network = graph->n_nodes > 1 ? 1.0 / graph->per_node : 0;
+  const double over_network = graph->n_nodes > 1 ? 1.0 / graph->per_node : 0;
+  const double buffers = ceil ((graph->buffer + LINES_BYTES) / PAGE) * PAGE;
 
-  return BUFFER_BYTES + SENDER_BYTES + over_network * (BUFFER_BYTES - SENDER_BYTES);
+  return buffers + SENDER_BYTES + over_network * (buffers - SENDER_BYTES);
 }
 
 guint64

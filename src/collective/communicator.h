@@ -1,12 +1,13 @@
 /*
  * The device memory of a communicator. Every connection of a channel has a buffer where data
- * arrives, for all three protocols: Simple 4 MiB, LL128 120 x 640 x 8 x 8 = 4915200 B, LL 8 x 512 x
- * 8 x 16 = 524288 B (NCCL, src/init.cc, computeBuffSizes), together 10 MiB in pages of 2 MiB, and 2
- * MiB for the sender's counters (both sizes as allocated: NVIDIA/nccl#1685). A network's sender has
- * a buffer like the receiver's. A member of n has 1 connection of the ring and on average 2 (n - 1)
- * / n of the tree, each way. Measured: two GPUs of an NVLink node 544 MiB, four 688 MiB
- * (NVIDIA/nccl#964), here 576 and 720. Left out: NVLS and CollNet buffers, and what connections to
- * further peers take over the network.
+ * arrives, for all three protocols: Simple 4 MiB (NCCL_BUFFSIZE; 8 MiB where a network's plug-in
+ * sets that), LL128 120 x 640 x 8 x 8 = 4915200 B, LL 8 x 512 x 8 x 16 = 524288 B (NCCL,
+ * src/init.cc, computeBuffSizes), together 10 MiB (14 MiB) in pages of 2 MiB, and 2 MiB for the
+ * sender's counters (both sizes as allocated: NVIDIA/nccl#1685). A network's sender has a buffer
+ * like the receiver's. A member of n has 1 connection of the ring and on average 2 (n - 1) / n of
+ * the tree, each way. Measured: two GPUs of an NVLink node 544 MiB, four 688 MiB (NVIDIA/nccl#964),
+ * here 576 and 720. Left out: NVLS and CollNet buffers, and what connections to further peers take
+ * over the network.
  */
 #pragma once
 

@@ -79,6 +79,16 @@ const OptionSpec collective_options[] = {
     .max = COLLECTIVE_MAX_CHANNELS,
     .help = "channels of a send/receive pair over the network; unset = by NCCL's rule",
     .source = "NCCL_NCHANNELS_PER_NET_PEER" },
+  { .key = "buffsize",
+    .type = OPTION_QUANTITY,
+    .kind = QUANTITY_BYTES,
+    .offset = OPTION (buffsize),
+    .optional = TRUE,
+    .min = COLLECTIVE_LEAST_BUFFER,
+    .max = COLLECTIVE_MOST_BUFFER,
+    .help = "of a connection under Simple, for whose eighths trees' chunks are; unset = as the "
+            "network's plug-in sets it, else the library",
+    .source = "NCCL_BUFFSIZE" },
   { .key = "tuner",
     .type = OPTION_BOOL,
     .offset = OPTION (tuner),
@@ -144,6 +154,7 @@ collective_config_options (const CollectiveConfig *self)
   options.pxn = self->pxn;
   options.channels = (guint) self->nchannels;
   options.net_peer_channels = (guint) self->nchannels_per_net_peer;
+  options.buffsize = self->buffsize;
   options.library_chooses = !self->tuner;
   options.split_data = self->split_data;
   options.timed_calls = self->timed_calls;

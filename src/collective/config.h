@@ -17,6 +17,7 @@ typedef struct
   gint     nvls;                              /* NvlsUse */
   gint     pxn;                               /* PxnWish */
   gint64   nchannels, nchannels_per_net_peer; /* 0 = the library's own */
+  double   buffsize;                          /* 0 = the network's or the library's own */
   gboolean tuner;
   gboolean split_data;
   gboolean timed_calls;

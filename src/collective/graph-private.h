@@ -31,6 +31,7 @@ typedef struct
   double   raised;   /* times speed: inside nodes, where less than all of the traffic crosses */
   guint    channels; /* thread blocks that run: the search's channels twice */
   guint    channels_asked;    /* NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS; 0: neither */
+  double   buffer;            /* bytes of a connection's under Simple */
   guint    net_peer_channels; /* NCCL_NCHANNELS_PER_NET_PEER; 0: by the library's rule */
   gboolean split_data;        /* NCCL_IB_SPLIT_DATA_ON_QPS */
   gboolean nvls_off;          /* NCCL_NVLS_ENABLE=0 */

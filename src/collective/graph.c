@@ -384,6 +384,29 @@ are_alike (const Cluster *cluster, const Members *members, const MemberNode *a, 
          && cluster_node_profile (cluster, a->node) == cluster_node_profile (cluster, b->node);
 }
 
+/*
+ * What is asked for, what the plug-in of a node's network sets for all that its processes do (the
+ * least, of unlike nodes), or the library's own.
+ */
+static double
+buffer_bytes (const Cluster *cluster, const Members *members, const LibraryProfile *library,
+              double asked)
+{
+  double least = 0;
+
+  if (asked > 0)
+    return asked;
+  for (guint i = 0; i < members->n_nodes; i++)
+    {
+      const LinkProfile *nic = cluster_nic_profile (cluster, members->nodes[i].node);
+      const double       own = nic != NULL ? nic->buffsize.value : 0;
+      const double       set = own > 0 ? own : library->buffsize.value;
+
+      least = i == 0 ? set : MIN (least, set);
+    }
+  return least;
+}
+
 void
 collective_graph_init (CollectiveGraph *self, const Cluster *cluster, const Members *members,
                        const LibraryProfile *library, const CollectiveOptions *options)
@@ -398,6 +421,7 @@ collective_graph_init (CollectiveGraph *self, const Cluster *cluster, const Memb
              .n_cards = members->n_nodes > 1 ? fewest_cards (cluster, members) : 0,
              .hosts = members_are_hosts (members, cluster),
              .channels_asked = asked->channels,
+             .buffer = buffer_bytes (cluster, members, library, asked->buffsize),
              .net_peer_channels = asked->net_peer_channels,
              .split_data = asked->split_data,
              .nvls_off = asked->nvls == NVLS_OFF,

@@ -5,6 +5,7 @@
  *   time-rates.c     channels, and what they let through
  *   time-ring.c      rings and chains
  *   time-pipeline.c  trees: what passes stages one after another
+ *   time-tree.c      the double tree, whose chunks follow a connection's buffer
  *   time-steps.c     steps that all ranks make one after another
  *   time-messages.c  messages between plain hosts
  *   time.c           all together, its steps, its bound
@@ -86,6 +87,13 @@ double timed_line_fill (const Timed *self, Stages stages, guint channels); /* LL
 /* The same where all members of a node send to a head at once. */
 double timed_direct_fill (const Timed *self, Stages stages, guint channels, double cap);
 double timed_pipeline_bound (const Timed *self, double hops, double cap);
+
+/*
+ * Bytes of S that pass a double tree at once, and what its pipeline takes beyond the time that the
+ * slowest resource is busy, as timed_pipeline_fill.
+ */
+double timed_double_tree_chunk (const Timed *self, guint channels);
+double timed_double_tree_fill (const Timed *self, Stages stages, guint channels, double cap);
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 

@@ -336,6 +336,7 @@ static const struct
 } valued_words[] = {
   { "nchannels=", collective_options, "nchannels" },
   { "nchannels_per_net_peer=", collective_options, "nchannels_per_net_peer" },
+  { "buffsize=", collective_options, "buffsize" },
   { "qps=", cluster_options, "qps" },
 };
 

@@ -74,6 +74,7 @@ GPtrArray *measurement_table_load (const char *file, BadRows bad_rows, DiagList 
  *   collnet=1                that was asked for in vain
  *   nchannels=16             channels of rings and trees
  *   nchannels_per_net_peer=4 channels of a send/receive pair over the network
+ *   buffsize=8MiB            a connection's buffer under Simple
  *   qps=8, split-data        queue pairs of a connection; messages are cut over them
  *   torch                    torch.distributed's benchmark: each call is timed by itself
  *   acs-on                   peer traffic over PCIe goes up to the root complex

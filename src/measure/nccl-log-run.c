@@ -98,17 +98,19 @@ add_numbered (LogRun *self, const char *name, const char *value)
 {
   static const struct
   {
-    const char *variable, *word, *same;
+    const char *variable, *word, *same, *unit;
   } numbered[] = {
-    { "NCCL_NVLS_ENABLE", "nvls", "2" },
-    { "NCCL_NCHANNELS_PER_NET_PEER", "nchannels_per_net_peer", "-1" },
-    { "NCCL_IB_QPS_PER_CONNECTION", "qps", "" },
+    { "NCCL_NVLS_ENABLE", "nvls", "2", "" },
+    { "NCCL_NCHANNELS_PER_NET_PEER", "nchannels_per_net_peer", "-1", "" },
+    { "NCCL_BUFFSIZE", "buffsize", "-2", "B" },
+    { "NCCL_IB_QPS_PER_CONNECTION", "qps", "", "" },
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (numbered); i++)
     if (strcmp (name, numbered[i].variable) == 0)
       {
-        g_autofree char *word = g_strdup_printf ("%s=%s", numbered[i].word, value);
+        g_autofree char *word =
+            g_strdup_printf ("%s=%s%s", numbered[i].word, value, numbered[i].unit);
 
         if (strcmp (value, numbered[i].same) != 0)
           log_run_add_word (self, word);

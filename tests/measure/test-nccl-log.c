@@ -477,10 +477,16 @@ START_TEST (test_words)
       "# Blocking Enabled: wait for completion and barrier after each collective \n"
       "#  Rank  0 Group  0 Pid 1 on h1 device  0 [0000:0f:00] Hand\n"
       "#  Rank  1 Group  0 Pid 2 on h1 device  1 [0000:1f:00] Hand\n" TABLE;
+  static const char buffer[] =
+      "# Collective test starting: all_reduce_perf\n"
+      "#  Rank  0 Group  0 Pid 1 on h1 device  0 [0000:0f:00] Hand\n"
+      "#  Rank  1 Group  0 Pid 2 on h1 device  1 [0000:1f:00] Hand\n"
+      "h1:1:1 [0] NCCL INFO NCCL_BUFFSIZE set by environment to 8388608.\n" TABLE;
   static const Setting  pair[] = { { "node", "hand-pair" }, END };
   g_autoptr (GPtrArray) between_hosts = load_text (mpi, hosts);
   g_autoptr (GPtrArray) on_one = load_text (shared, pair);
   g_autoptr (GPtrArray) in_step = load_text (blocking, pair);
+  g_autoptr (GPtrArray) buffered = load_text (buffer, pair);
 
   ck_assert_uint_eq (between_hosts->len, 1);
   check_row (between_hosts, 0, COLLECTIVE_ALL_REDUCE, 1048576, 50, "out-of-place algo=ring");
@@ -489,6 +495,7 @@ START_TEST (test_words)
              "out-of-place ranks-share-gpu channels=4");
   check_all (on_one, 1, 2, "2.28.9");
   check_row (in_step, 0, COLLECTIVE_ALL_REDUCE, 1048576, 50, "out-of-place aggregated blocking");
+  check_row (buffered, 0, COLLECTIVE_ALL_REDUCE, 1048576, 50, "out-of-place buffsize=8388608B");
 }
 END_TEST
 

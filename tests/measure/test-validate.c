@@ -274,7 +274,7 @@ predicted (const char *env, char **reason)
 START_TEST (test_more_words)
 {
   static const char text[] = "nvls=0 sharp nchannels=12 nchannels_per_net_peer=4 qps=8 split-data"
-                             " torch acs-on no-cxi-hook pxn=0";
+                             " torch acs-on no-cxi-hook pxn=0 buffsize=8388608B";
   static const struct
   {
     const char *env, *reason;
@@ -282,6 +282,8 @@ START_TEST (test_more_words)
     { "nchannels=0", "unknown word 'nchannels=0' in 'env'" },
     { "nchannels=65", "unknown word 'nchannels=65' in 'env'" },
     { "nchannels=", "unknown word 'nchannels=' in 'env'" },
+    { "buffsize=1KiB", "unknown word 'buffsize=1KiB' in 'env'" },
+    { "buffsize=big", "unknown word 'buffsize=big' in 'env'" },
     { "qps=0", "unknown word 'qps=0' in 'env'" },
     { "nchannels_per_net_peer=x", "unknown word 'nchannels_per_net_peer=x' in 'env'" },
     { "nvls=2", "unknown word 'nvls=2' in 'env'" },
@@ -306,6 +308,7 @@ START_TEST (test_more_words)
   ck_assert (options.sharp && !options.collnet_refused);
   ck_assert_uint_eq (options.channels, 12);
   ck_assert_uint_eq (options.net_peer_channels, 4);
+  ck_assert_double_eq (options.buffsize, 8 << 20);
   ck_assert_int_eq (cluster.qps, 8);
   ck_assert (options.split_data && options.timed_calls);
   ck_assert (cluster.pcie_acs && cluster.nic_sockets);

@@ -1,0 +1,106 @@
+/*
+ * Asserts the chunks of a double tree under Simple, by arithmetic done by hand on two nodes of
+ * eight: what a connection's buffer, the network's plug-in and an older release make of them. Where
+ * channels are slower than links, a chunk takes 1 / cap a byte on each of 14 edges inside nodes and
+ * 2 between them, and all but one of these 16 are fill: so two runs differ by 15 (c - c') / cap.
+ * Not asserted: what else a tree takes, and agreement with measurements.
+ */
+#include "fixture.h"
+
+#include <stdlib.h>
+
+#define KIB    1024.0
+#define MIB    (1024 * KIB)
+#define STAGES 16
+
+typedef struct
+{
+  const char *node, *library;
+  double      buffer; /* asked for; 0: not */
+} Run;
+
+static CollectiveCost
+cost_of (const Run *run, double bytes)
+{
+  Fixture             fixture;
+  g_autoptr (Cluster) cluster = NULL;
+  CollectiveOptions   options = collective_default_options;
+  CollectiveCost      cost;
+
+  fixture_init (&fixture, run->node, 2);
+  cluster = fixture_cluster (&fixture);
+  options.algorithm = ALGORITHM_TREE;
+  options.protocol = PROTOCOL_SIMPLE;
+  options.library = run->library;
+  options.buffsize = run->buffer;
+  options.channels = 4; /* few enough to bind */
+  {
+    g_autofree guint32        *all = fixture_all (cluster);
+    g_autoptr (CollectivePlan) plan = collective_plan_new (cluster, COLLECTIVE_ALL_REDUCE, all,
+                                                           cluster_n_gpus (cluster), &options);
+
+    collective_plan_cost (plan, bytes, &cost);
+    cost.loads = NULL; /* the plan's */
+  }
+  g_clear_pointer (&cluster, cluster_free);
+  fixture_clear (&fixture);
+  ck_assert_int_eq (cost.algorithm, ALGORITHM_TREE);
+  ck_assert_int_eq (cost.protocol, PROTOCOL_SIMPLE);
+  assert_near (cost.time, cost.latency + bytes / cost.rate_cap); /* channels bind */
+  return cost;
+}
+
+/*
+ * A channel's part of S over the chunk is held against 8, 4 and 1 times the depth of 7 + 1. Four
+ * channels carry 1 MiB: 256 KiB each, one chunk, before 2.20 halved to 128, 64 and 32 KiB, of which
+ * there are 8. 4 MiB: 1 MiB each, 2 chunks of 512 KiB, halved to 64 KiB (16 are enough for the last
+ * rule). 64 MiB: 16 MiB each, halved once to 64 of 256 KiB. 256 MiB: 128 of 512 KiB, not halved. Of
+ * a buffer of 8 MiB the slots are 1 MiB: 64 MiB are 16 chunks instead of 32, and 256 MiB has just
+ * 64 a channel. A p4d's plug-in asks for that.
+ */
+START_TEST (test_chunks)
+{
+  static const struct
+  {
+    Run    run, other;
+    double bytes, chunk, other_chunk; /* of all channels */
+  } cases[] = {
+    { { "dgx-a100", "2.20", 0 }, { "dgx-a100", "2.19", 0 }, MIB, MIB, 128 * KIB },
+    { { "dgx-a100", "2.28", 0 }, { "dgx-a100", "2.18.5", 0 }, 4 * MIB, 2 * MIB, 256 * KIB },
+    { { "dgx-a100", "2.20", 0 }, { "dgx-a100", "2.12", 0 }, 64 * MIB, 2 * MIB, MIB },
+    { { "dgx-a100", "2.20", 0 }, { "dgx-a100", "2.12", 0 }, 256 * MIB, 2 * MIB, 2 * MIB },
+    { { "dgx-a100", "2.20", 8 * MIB }, { "dgx-a100", "2.20", 0 }, 64 * MIB, 4 * MIB, 2 * MIB },
+    { { "dgx-a100", "2.20", 4 * MIB }, { "dgx-a100", "2.20", 0 }, 64 * MIB, 2 * MIB, 2 * MIB },
+    { { "dgx-a100", "2.19", 8 * MIB }, { "dgx-a100", "2.19", 0 }, 256 * MIB, 4 * MIB, 2 * MIB },
+    { { "p4d", "2.20", 0 }, { "p4d", "2.20", 4 * MIB }, 64 * MIB, 4 * MIB, 2 * MIB },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      const CollectiveCost one = cost_of (&cases[i].run, cases[i].bytes);
+      const CollectiveCost other = cost_of (&cases[i].other, cases[i].bytes);
+      const double differ = (STAGES - 1) * (cases[i].chunk - cases[i].other_chunk) / one.rate_cap;
+
+      assert_near (one.rate_cap, other.rate_cap);
+      ck_assert_msg (fabs (one.time - other.time - differ) < 1e-9 * one.time,
+                     "case %u: %g s longer, expected %g", i, one.time - other.time, differ);
+    }
+}
+END_TEST
+
+int
+main (void)
+{
+  Suite   *suite = suite_create ("tree-chunks");
+  TCase   *tcase = tcase_create ("chunks");
+  SRunner *runner;
+  int      failed;
+
+  tcase_add_test (tcase, test_chunks);
+  suite_add_tcase (suite, tcase);
+  runner = srunner_create (suite);
+  srunner_run_all (runner, CK_ENV);
+  failed = srunner_ntests_failed (runner);
+  srunner_free (runner);
+  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
