@@ -139,8 +139,12 @@ static gboolean
 find_older (ClusterReader *reader, NodeGroup *group)
 {
   const LinkProfile *nic = group->nic;
+  g_auto (GStrv)     gpus = NULL;
 
   if (nic == NULL || nic->under_older == NULL || strcmp (nic->under_older, nic->id) == 0)
+    return TRUE;
+  gpus = g_strsplit (nic->under_older_gpus != NULL ? nic->under_older_gpus : "", " ", -1);
+  if (gpus[0] != NULL && !g_strv_contains ((const char *const *) gpus, group->gpu->architecture))
     return TRUE;
   group->older_nic = profile_set_link (reader->profiles, nic->under_older,
                                        READER_MARK (reader, "nic", "node", "name"), reader->diags);

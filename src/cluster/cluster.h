@@ -153,8 +153,9 @@ const GpuProfile  *cluster_gpu_profile (const Cluster *self, guint gpu);
 const NodeProfile *cluster_node_profile (const Cluster *self,
                                          guint node); /* with the scenario's overrides applied */
 const LinkProfile *cluster_intra_profile (const Cluster *self, guint node);
-const LinkProfile *cluster_nic_profile (const Cluster *self, guint node); /* NULL without cards */
-/* The same under release VERSION of the library; NULL or no version: one that nothing is said of. */
+/* NULL without cards */
+const LinkProfile *cluster_nic_profile (const Cluster *self, guint node);
+/* The same under release VERSION of the library; NULL, or no version: nothing is said of it. */
 const LinkProfile *cluster_nic_profile_under (const Cluster *self, guint node, const char *version);
 /* Of library_profile_nearest: what runs collectives between its GPUs. */
 const LibraryProfile *cluster_library (const Cluster *self, const char *version);

@@ -220,8 +220,10 @@ typedef struct
   char     *older_gpus, *beside_older; /* networks: beside GPUs of these architectures (separated by
                                       spaces) the card is as the profile of that id says */
   char     *older_library, *under_older; /* networks: under releases of the library before this one
-                                         the card is as the profile of that id says */
-  gboolean  serial_exchange; /* networks of sockets: two hosts that send each other announced
+                                            the card is as the profile of that id says ... */
+  char     *under_older_gpus; /* ... beside GPUs of these architectures (separated by spaces); NULL:
+                                 beside all */
+  gboolean  serial_exchange;  /* networks of sockets: two hosts that send each other announced
                                 messages do so one after the other */
 } LinkProfile;
 

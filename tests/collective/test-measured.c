@@ -1,9 +1,8 @@
 /*
  * The network as it was measured: what was measured is predicted again, by a scale that by hand is
  * measured over carried where cards are all that counts; a network that is measured as predicted
- * keeps its scale; several take the geometric mean; where hops are most of the time they are what is
- * scaled; what no network does is said. Not asserted:
- * that real networks are slower by one factor.
+ * keeps its scale; several take the geometric mean; hops are scaled where they are most of it all;
+ * what no network does is said. Not asserted: that real networks are slower by one factor.
  */
 #include "collective/measured.h"
 #include "fixture.h"
