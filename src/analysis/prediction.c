@@ -112,6 +112,7 @@ prediction_free (Prediction *self)
   g_array_unref (self->bindings);
   g_array_unref (self->traffic);
   g_free (self->profiles);
+  g_free (self->unmeasured);
   g_clear_pointer (&self->stages, g_array_unref);
   remedies_free (self->remedies);
   advice_free (self->advice);
@@ -154,6 +155,7 @@ prediction_copy (const Prediction *self)
   memory_use_keep (&copy->drives);
   copy->binding_resource = g_strdup (self->binding_resource);
   copy->profiles = g_strdup (self->profiles);
+  copy->unmeasured = g_strdup (self->unmeasured);
   copy->stages = self->stages != NULL ? stages_copy (self->stages) : NULL;
   copy->remedies = NULL;
   copy->advice = NULL;

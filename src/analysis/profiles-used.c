@@ -162,3 +162,46 @@ profiles_used (ProfileSet *profiles, const Cluster *cluster, guint counts[N_CONF
     }
   return g_string_free (names, FALSE);
 }
+
+/* ---- kernels that nobody measured ------------------------------------------------------------ */
+
+static void
+append_measured (GString *text, const GpuProfile *gpu)
+{
+  const struct
+  {
+    const Figure *figure;
+    const char   *what;
+  } kernels[] = {
+    { &gpu->matmul_efficiency, "products" },
+    { &gpu->attention_efficiency, "attention" },
+    { &gpu->stream_efficiency, "streams" },
+  };
+  guint n = 0;
+
+  for (guint i = 0; i < G_N_ELEMENTS (kernels); i++)
+    if (kernels[i].figure->confidence == CONFIDENCE_MEASURED)
+      g_string_append_printf (text, "%s%s", n++ > 0 ? ", " : "; measured: ", kernels[i].what);
+  if (n == 0)
+    g_string_append (text, "; datasheet and estimates only");
+}
+
+char *
+profiles_used_unmeasured (const Cluster *cluster)
+{
+  g_autoptr (GPtrArray) seen = g_ptr_array_new ();
+  g_autoptr (GString)   text = g_string_new (NULL);
+
+  for (guint node = 0; node < cluster_n_nodes (cluster); node++)
+    {
+      const GpuProfile *gpu = cluster_gpu_profile (cluster, cluster_first_gpu (cluster, node));
+
+      if (gpu->sustained_clock.confidence == CONFIDENCE_MEASURED
+          || g_str_equal (gpu->architecture, "host") || g_ptr_array_find (seen, gpu, NULL))
+        continue;
+      g_ptr_array_add (seen, (gpointer) gpu);
+      g_string_append_printf (text, "%s%s: no run under load", text->len > 0 ? "; " : "", gpu->id);
+      append_measured (text, gpu);
+    }
+  return text->len > 0 ? g_string_free (g_steal_pointer (&text), FALSE) : NULL;
+}

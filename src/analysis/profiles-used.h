@@ -24,3 +24,10 @@ GArray *profiles_used_list (const Cluster *cluster);
  * source added, by confidence. Newly allocated.
  */
 char *profiles_used (ProfileSet *profiles, const Cluster *cluster, guint counts[N_CONFIDENCES]);
+
+/*
+ * "b200-sxm-180: no run under load; measured: products, attention": each GPU of CLUSTER whose speed
+ * under load no run told, and which of its kernels were measured at all. NULL where there is none.
+ * Newly allocated.
+ */
+char *profiles_used_unmeasured (const Cluster *cluster);

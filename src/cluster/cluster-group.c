@@ -134,6 +134,23 @@ settle_make (ClusterReader *reader, NodeGroup *group)
                            READER_MARK (reader, "nic", "node", "name"));
 }
 
+/* What the cards are under older releases of the library. FALSE after a diagnostic. */
+static gboolean
+find_older (ClusterReader *reader, NodeGroup *group)
+{
+  const LinkProfile *nic = group->nic;
+  g_auto (GStrv)     gpus = NULL;
+
+  if (nic == NULL || nic->under_older == NULL || strcmp (nic->under_older, nic->id) == 0)
+    return TRUE;
+  gpus = g_strsplit (nic->under_older_gpus != NULL ? nic->under_older_gpus : "", " ", -1);
+  if (gpus[0] != NULL && !g_strv_contains ((const char *const *) gpus, group->gpu->architecture))
+    return TRUE;
+  group->older_nic = profile_set_link (reader->profiles, nic->under_older,
+                                       READER_MARK (reader, "nic", "node", "name"), reader->diags);
+  return group->older_nic != NULL;
+}
+
 /* FALSE after a diagnostic: the cards have no profile that says what they do under sockets. */
 static gboolean
 drive_through_sockets (ClusterReader *reader, NodeGroup *group)
@@ -185,7 +202,8 @@ fill_group (ClusterReader *reader, NodeGroup *group, const GroupRequest *request
   group->gpus =
       request->gpus_per_node > 0 ? (guint) request->gpus_per_node : (guint) profile->gpus.value;
   if (!load_parts (reader, group, request) || !check_shape (reader, group, node, generic)
-      || !settle_make (reader, group) || !drive_through_sockets (reader, group))
+      || !settle_make (reader, group) || !drive_through_sockets (reader, group)
+      || !find_older (reader, group))
     return FALSE;
   if (generic)
     assume_switches (reader, group);

@@ -1,4 +1,5 @@
 /* What a cluster has where: its nodes, GPUs, profiles and resources. */
+#include "base/version.h"
 #include "cluster/cluster-private.h"
 
 const NodeGroup *
@@ -87,6 +88,18 @@ const LinkProfile *
 cluster_nic_profile (const Cluster *self, guint node)
 {
   return cluster_group_of_node (self, node)->nic;
+}
+
+const LinkProfile *
+cluster_nic_profile_under (const Cluster *self, guint node, const char *version)
+{
+  const NodeGroup *group = cluster_group_of_node (self, node);
+  const gboolean   known = version != NULL && version_is_valid (version);
+
+  return group->older_nic != NULL && known
+                 && version_compare (version, group->nic->older_library) < 0
+             ? group->older_nic
+             : group->nic;
 }
 
 const LibraryProfile *

@@ -134,6 +134,18 @@ cluster_network_scale (const Cluster *self)
   return self->network_scale > 0 ? self->network_scale : 1;
 }
 
+static void
+key_scaled (Cluster *self)
+{
+  g_autofree char *rate = number_format_exact (cluster_network_scale (self));
+  g_autofree char *hops = number_format_exact (cluster_hop_scale (self));
+
+  if (self->key == NULL)
+    return;
+  g_free (self->scaled_key);
+  self->scaled_key = g_strdup_printf ("%snetwork x %s hops x %s\n", self->key, rate, hops);
+}
+
 void
 cluster_scale_network (Cluster *self, double scale)
 {
@@ -149,13 +161,21 @@ cluster_scale_network (Cluster *self, double scale)
   for (guint i = 0; i < self->n_resources; i++)
     if (resource_kind_is_network (self->resources[i].kind))
       self->resources[i].capacity = self->unscaled[i] * scale;
-  if (self->key != NULL)
-    {
-      g_autofree char *number = number_format_exact (scale);
+  key_scaled (self);
+}
 
-      g_free (self->scaled_key);
-      self->scaled_key = g_strdup_printf ("%snetwork x %s\n", self->key, number);
-    }
+double
+cluster_hop_scale (const Cluster *self)
+{
+  return self->hop_scale > 0 ? self->hop_scale : 1;
+}
+
+void
+cluster_scale_hops (Cluster *self, double scale)
+{
+  g_assert (scale > 0);
+  self->hop_scale = scale;
+  key_scaled (self);
 }
 
 double
@@ -194,6 +214,8 @@ cluster_network_title (const Cluster *self)
       g_string_append_printf (title, " at %s", size);
     }
   g_string_append_printf (title, ": x %.3g of the profile", cluster_network_scale (self));
+  if (cluster_hop_scale (self) != 1)
+    g_string_append_printf (title, ", its hops x %.3g", cluster_hop_scale (self));
   for (guint i = 0; self->measured->len > 1 && i < self->measured->len; i++)
     {
       g_string_append (title, i > 0 ? ", " : ", which predicts ");

@@ -38,6 +38,7 @@ typedef struct
   NodeProfile        profile;
   const GpuProfile  *gpu;
   const LinkProfile *intra, *nic; /* nic: NULL without cards */
+  const LinkProfile *older_nic;   /* under releases before nic->older_library; NULL: none is */
   char              *gpu_id, *intra_id, *nic_id, *override_source;
   gboolean           unplaced; /* given by parts: where GPUs and cards hang is not said */
 } NodeGroup;
@@ -101,6 +102,7 @@ struct _Cluster
   GArray          *slow_nics;     /* SlowNic */
   GArray          *measured;      /* ClusterMeasured, or NULL */
   double           network_scale; /* 0: as the profiles have it */
+  double           hop_scale;     /* of hops between nodes; 0: the same */
   double *unscaled; /* [n_resources] capacities at scale 1; NULL: the network was not scaled */
   char   *title;
   char   *key;        /* of cluster_key, or NULL */

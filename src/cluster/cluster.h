@@ -153,7 +153,10 @@ const GpuProfile  *cluster_gpu_profile (const Cluster *self, guint gpu);
 const NodeProfile *cluster_node_profile (const Cluster *self,
                                          guint node); /* with the scenario's overrides applied */
 const LinkProfile *cluster_intra_profile (const Cluster *self, guint node);
-const LinkProfile *cluster_nic_profile (const Cluster *self, guint node); /* NULL without cards */
+/* NULL without cards */
+const LinkProfile *cluster_nic_profile (const Cluster *self, guint node);
+/* The same under release VERSION of the library; NULL, or no version: nothing is said of it. */
+const LinkProfile *cluster_nic_profile_under (const Cluster *self, guint node, const char *version);
 /* Of library_profile_nearest: what runs collectives between its GPUs. */
 const LibraryProfile *cluster_library (const Cluster *self, const char *version);
 
@@ -198,6 +201,10 @@ void cluster_note_measured (Cluster *self, guint i, double scale, double predict
 void   cluster_scale_network (Cluster *self, double scale);
 double cluster_network_scale (const Cluster *self); /* 1 unless it was scaled */
 double cluster_most_network_scale (const Cluster *self);
+
+/* The same of what a hop between nodes takes: times as long. */
+void   cluster_scale_hops (Cluster *self, double scale);
+double cluster_hop_scale (const Cluster *self); /* 1 unless it was scaled */
 
 /*
  * "scaled to measured all_reduce 94 GB/s at 1 GiB: x 0.87 of the profile"; NULL where nothing was

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/suggest.h"
+#include "base/version.h"
 
 /* Bounds are there to catch a wrong unit or a slipped zero, not to judge hardware. */
 #define GPU(member)  G_STRUCT_OFFSET (GpuProfile, member)
@@ -21,6 +22,7 @@ static const char *const link_kinds[] = { "none", "switch", "mesh",    "pairs", 
 static const char *const link_routings[] = { "adaptive", "ecmp", NULL };
 static const char *const link_protocols[] = { "all", "no_ll", "simple", NULL };
 static const char *const link_pxns[] = { "on", "off", NULL };
+static const char *const link_nvls[] = { "on", "off", NULL };
 static const char *const gpu_direct_levels[] = { "pxb", "phb", "sys", NULL };
 
 static const OptionSpec gpu_scalars[] = {
@@ -121,6 +123,21 @@ static const OptionSpec link_scalars[] = {
     .offset = LINK (beside_older),
     .optional = TRUE,
     .help = "the profile that stands for the card beside 'older_gpus'" },
+  { .key = "older_library",
+    .type = OPTION_STRING,
+    .offset = LINK (older_library),
+    .optional = TRUE,
+    .help = "under releases of the library before this one 'under_older' stands for the card" },
+  { .key = "under_older",
+    .type = OPTION_STRING,
+    .offset = LINK (under_older),
+    .optional = TRUE,
+    .help = "the profile that stands for the card under releases before 'older_library'" },
+  { .key = "under_older_gpus",
+    .type = OPTION_STRING,
+    .offset = LINK (under_older_gpus),
+    .optional = TRUE,
+    .help = "architectures of GPUs beside which 'under_older' does; absent = all" },
   { .key = "serial_exchange",
     .type = OPTION_BOOL,
     .offset = LINK (serial_exchange),
@@ -144,10 +161,16 @@ static const OptionSpec link_pxn = { .key = "pxn",
                                      .choices = link_pxns,
                                      .offset = LINK (pxn) };
 
+static const OptionSpec link_multicast = { .key = "nvls",
+                                           .type = OPTION_ENUM,
+                                           .choices = link_nvls,
+                                           .offset = LINK (nvls) };
+
 static const FactSpec link_facts[] = {
   { "routing", LINK (routing_fact), &link_routing },
   { "protocols", LINK (protocols_fact), &link_protocol },
   { "pxn", LINK (pxn_fact), &link_pxn },
+  { "nvls", LINK (nvls_fact), &link_multicast },
   { 0 },
 };
 
@@ -338,10 +361,23 @@ derive_efficiency (LinkProfile *link, const ConfigNode *root, DiagList *diags)
 }
 
 static void
+older_library_check (const LinkProfile *link, const ConfigNode *root, DiagList *diags)
+{
+  if (link->older_library != NULL && !version_is_valid (link->older_library))
+    diag_error (diags, mark_of (root, "older_library"), "numbers and dots, such as \"2.18.5\"",
+                "'%s' is no version", link->older_library);
+  if ((link->older_library != NULL) != (link->under_older != NULL))
+    diag_error (diags,
+                mark_of (root, link->older_library != NULL ? "older_library" : "under_older"), NULL,
+                "'older_library' and 'under_older' belong together");
+}
+
+static void
 link_check (gpointer profile, const ConfigNode *root, DiagList *diags)
 {
   const ConfigNode *kind = config_node_get (root, "kind");
   graph_check (profile, root, diags);
+  older_library_check (profile, root, diags);
   if (kind != NULL && g_strcmp0 (config_node_text (kind), link_kinds[LINK_NONE]) == 0)
     return;
   if (config_node_get (root, "bandwidth") == NULL)

@@ -148,6 +148,13 @@ typedef enum
   LINK_PXN_OFF, /* the provider's settings turn it off */
 } LinkPxn;
 
+/* Whether the library may use what NVLink's switches multicast. */
+typedef enum
+{
+  LINK_NVLS_ON,
+  LINK_NVLS_OFF, /* the plug-in turns it off, inside nodes as well */
+} LinkNvls;
+
 typedef struct
 {
   char    *id, *title;
@@ -206,13 +213,19 @@ typedef struct
   Fact      protocols_fact;
   gint      protocols; /* networks: LinkProtocols, as protocols_fact says */
   Fact      pxn_fact;
-  gint      pxn;        /* networks: LinkPxn, as pxn_fact says */
+  gint      pxn; /* networks: LinkPxn, as pxn_fact says */
+  Fact      nvls_fact;
+  gint      nvls;       /* networks: LinkNvls, as nvls_fact says */
   gboolean  gpu_direct; /* networks: card reads GPU memory; otherwise staged through host memory */
   char     *over_sockets; /* networks: id of the profile that stands for this card where the library
                          drives it through sockets; NULL: none */
   char     *older_gpus, *beside_older; /* networks: beside GPUs of these architectures (separated by
                                       spaces) the card is as the profile of that id says */
-  gboolean  serial_exchange; /* networks of sockets: two hosts that send each other announced
+  char     *older_library, *under_older; /* networks: under releases of the library before this one
+                                            the card is as the profile of that id says ... */
+  char     *under_older_gpus; /* ... beside GPUs of these architectures (separated by spaces); NULL:
+                                 beside all */
+  gboolean  serial_exchange;  /* networks of sockets: two hosts that send each other announced
                                 messages do so one after the other */
 } LinkProfile;
 

@@ -14,6 +14,7 @@ typedef struct
   const LinkProfile       *intra; /* of the node whose links are slowest */
   const LinkProfile       *nic;   /* the slowest; NULL on one node */
   const LibraryProfile    *library;
+  const char              *release;    /* of the library, as it was asked for; NULL: unknown */
   const TunerProfile      *tuner;      /* of the network's plug-in; NULL: the library chooses */
   const LibraryGeneration *generation; /* the oldest */
   guint                    n_ranks, n_nodes, per_node; /* members of the node with most */
@@ -38,6 +39,7 @@ typedef struct
   gint     pxn_wish;          /* PxnWish */
   guint    pxn;               /* PxnUse, by bits: of messages between nodes */
   gboolean collnet;           /* NCCL_COLLNET_ENABLE: its channels are made */
+  double   hops;              /* of the network, times as long as its profile says */
   gboolean timed_calls;       /* each call is timed by itself ... */
   double   issue;             /* ... s of host time of it, where it is */
 } CollectiveGraph;

@@ -275,21 +275,36 @@ pxn_use (const CollectiveGraph *self)
          | (generation->ll128_over_pxn ? PXN_OF_MESHES : 0);
 }
 
+/*
+ * The cards whose plug-in's settings hold on NODE. They are variables of the process, so they hold
+ * for communicators inside the node too; NULL: the job has no network.
+ */
+static const LinkProfile *
+find_plugged (const CollectiveGraph *self, const Cluster *cluster, const MemberNode *node)
+{
+  return cluster_n_nodes (cluster) > 1
+             ? cluster_nic_profile_under (cluster, node->node, self->release)
+             : NULL;
+}
+
 /* What the search finds on NODE alone; SELF has what is the same on all. */
 static void
 search_one (CollectiveGraph *self, const Cluster *cluster, const Members *members,
             const MemberNode *node)
 {
+  const LinkProfile *plugged = find_plugged (self, cluster, node);
+
   self->gpu = cluster_gpu_profile (cluster, members->gpus[node->first]);
   self->intra = cluster_intra_profile (cluster, node->node);
-  self->nic = self->n_nodes > 1 ? cluster_nic_profile (cluster, node->node) : NULL;
-  self->protocols = self->nic != NULL ? (LinkProtocols) self->nic->protocols : LINK_PROTOCOLS_ALL;
+  self->nic = self->n_nodes > 1 ? plugged : NULL;
+  self->protocols = plugged != NULL ? (LinkProtocols) plugged->protocols : LINK_PROTOCOLS_ALL;
   self->n_cycles = count_cycles (self->intra, cluster, members, node);
   self->generation = library_profile_generation (self->library, self->gpu);
   self->hop = self->per_node == 1 || is_nvlink (self) ? HOP_NVLINK : HOP_PCIE;
   self->inside = intra_rate (self);
   self->nvls = self->intra->kind == LINK_SWITCH && self->generation->nvls_channels > 0
-               && self->per_node > 2 && !self->nvls_off;
+               && self->per_node > 2 && !self->nvls_off
+               && !(plugged != NULL && plugged->nvls == LINK_NVLS_OFF);
   self->staged = self->nic != NULL && !self->hosts && is_staged (cluster, members, node);
   self->ll128 = self->hop == HOP_NVLINK && self->generation->ll128 && !self->staged
                 && (self->nic == NULL
@@ -414,6 +429,7 @@ collective_graph_init (CollectiveGraph *self, const Cluster *cluster, const Memb
   const CollectiveOptions *asked = options != NULL ? options : &collective_default_options;
   CollectiveGraph          same = {
              .library = library,
+             .release = asked->library,
              .tuner = asked->library_chooses ? NULL : cluster_tuner (cluster, asked->library),
              .n_ranks = members->n_gpus,
              .n_nodes = members->n_nodes,
@@ -428,6 +444,7 @@ collective_graph_init (CollectiveGraph *self, const Cluster *cluster, const Memb
              .pxn_wish = asked->pxn,
              .collnet = asked->sharp || asked->collnet_refused,
              .timed_calls = asked->timed_calls,
+             .hops = cluster_hop_scale (cluster),
   };
 
   for (guint i = 0; i < members->n_nodes; i++)

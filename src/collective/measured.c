@@ -2,10 +2,15 @@
 
 #include <math.h>
 
-#define OTHER_BOUND 1.1  /* what is not the network's is predicted no better: it forbids nothing */
-#define LEAST_SCALE 1e-3 /* as of one slow card: less is a network that is broken */
-#define CLOSE       1e-9 /* of time and scale */
-#define MOST_TRIES  200
+#define OTHER_BOUND  1.1  /* what is not the network's is predicted no better: it forbids nothing */
+#define LEAST_SCALE  1e-3 /* as of one slow card: less is a network that is broken */
+#define CLOSE        1e-9 /* of time and scale */
+#define MOST_TRIES   200
+#define LEAST_HOPS   1e-3 /* of what the profile says a hop takes */
+#define MOST_HOPS    1e3
+#define NO_HOPS      1e-9
+#define SAYS_NOTHING (-1.0)
+#define MUCH         0.5 /* of the time: what takes more is what was measured */
 
 typedef struct
 {
@@ -15,6 +20,10 @@ typedef struct
   const guint32           *ranks;
   guint                    n_ranks;
   double                   seconds; /* measured */
+  gboolean                 others;  /* were measured that something else may explain */
+  gboolean                 nearest; /* where nothing explains it, what comes nearest */
+  const SourceMark        *mark;
+  DiagList                *diags;
 } Fit;
 
 static double
@@ -41,6 +50,14 @@ time_at (const Fit *fit, double scale)
 
   cost_at (fit, scale, &cost);
   return cost.time;
+}
+
+/* With hops that take SCALE times as long as their profile says, on the network as it is. */
+static double
+time_of_hops (const Fit *fit, double scale)
+{
+  cluster_scale_hops (fit->cluster, scale);
+  return time_at (fit, cluster_network_scale (fit->cluster));
 }
 
 /*
@@ -144,9 +161,12 @@ report_above (const Fit *fit, const CollectiveCost *cost, const char *what, cons
 
 /* ---- the scale ------------------------------------------------------------------------------- */
 
-/* Of FIT's measurement; 0 after a diagnostic, or (NEAREST) an end of what there may be. */
+/*
+ * Of FIT's measurement; 0 after a diagnostic, or (nearest) an end of what there may be; or
+ * SAYS_NOTHING where others were measured and not the network holds up what is predicted.
+ */
 static double
-find_scale (const Fit *fit, gboolean nearest, const SourceMark *mark, DiagList *diags)
+find_scale (const Fit *fit)
 {
   const double     most = cluster_most_network_scale (fit->cluster);
   g_autofree char *what = name_measurement (fit);
@@ -156,56 +176,138 @@ find_scale (const Fit *fit, gboolean nearest, const SourceMark *mark, DiagList *
     return 1; /* where something else binds, many scales would do */
   if (time_at (fit, LEAST_SCALE) < fit->seconds)
     {
-      if (!nearest)
-        diag_error (diags, mark, NULL, "'measured': %s is less than a thousandth of the network",
-                    what);
-      return nearest ? LEAST_SCALE : 0;
+      if (!fit->nearest)
+        diag_error (fit->diags, fit->mark, NULL,
+                    "'measured': %s is less than a thousandth of the network", what);
+      return fit->nearest ? LEAST_SCALE : 0;
     }
   cost_at (fit, most, &cost);
   if (cost.time <= fit->seconds)
     return solve (fit, LEAST_SCALE, most);
-  if (nearest || (!binds_network (fit, &cost) && cost.time <= OTHER_BOUND * fit->seconds))
+  if (fit->nearest || (!binds_network (fit, &cost) && cost.time <= OTHER_BOUND * fit->seconds))
     return most;
   if (binds_network (fit, &cost))
-    report_above (fit, &cost, what, mark, diags);
+    report_above (fit, &cost, what, fit->mark, fit->diags);
+  else if (fit->others)
+    return SAYS_NOTHING;
   else
-    report_other_bound (fit, &cost, what, mark, diags);
+    report_other_bound (fit, &cost, what, fit->mark, fit->diags);
   return 0;
+}
+
+/* ---- hops ------------------------------------------------------------------------------------ */
+
+/* Whether hops between nodes take most of the time, so that it says what they take. */
+static gboolean
+tells_hops (const Fit *fit)
+{
+  const double whole = time_of_hops (fit, 1), rest = time_of_hops (fit, NO_HOPS);
+
+  cluster_scale_hops (fit->cluster, 1);
+  return whole - rest > MUCH * whole;
+}
+
+/* What explains FIT's measurement on the network as it is; as find_scale. */
+static double
+find_hops (const Fit *fit)
+{
+  double low = LEAST_HOPS, high = MOST_HOPS;
+
+  if (time_of_hops (fit, low) >= fit->seconds)
+    {
+      g_autofree char *what = name_measurement (fit);
+      CollectiveCost   cost;
+
+      if (fit->nearest)
+        return low;
+      cost_at (fit, cluster_network_scale (fit->cluster), &cost);
+      cost.latency = MAX (cost.latency, fit->seconds); /* what is not hops' takes as long */
+      report_other_bound (fit, &cost, what, fit->mark, fit->diags);
+      return 0;
+    }
+  if (time_of_hops (fit, high) <= fit->seconds)
+    return high;
+  for (guint i = 0; i < MOST_TRIES && high / low > 1 + CLOSE; i++)
+    {
+      const double middle = sqrt (low * high);
+
+      if (time_of_hops (fit, middle) > fit->seconds)
+        high = middle;
+      else
+        low = middle;
+    }
+  return high;
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+static void
+turn_to (Fit *fit, guint i)
+{
+  fit->measured = cluster_measured (fit->cluster, i);
+  fit->seconds = seconds_of (fit, fit->measured->bus);
+}
+
+/* The geometric mean of what explains each measurement whose element of TAKEN is WANTED, or 1. */
+static double
+mean_of (Fit *fit, double (*find) (const Fit *), const gboolean *taken, gboolean wanted)
+{
+  const guint n = cluster_n_measured (fit->cluster);
+  double      logs = 0, last = 1, scale;
+  guint       found = 0;
+
+  for (guint i = 0; i < n; i++)
+    {
+      if (taken[i] != wanted)
+        continue;
+      turn_to (fit, i);
+      scale = find (fit);
+      if (scale <= 0)
+        continue;
+      cluster_note_measured (fit->cluster, i, scale, 0);
+      last = scale;
+      logs += log (scale);
+      found++;
+    }
+  return found < 2 ? last : exp (logs / found);
 }
 
 gboolean
 collective_scale_to_measured (Cluster *cluster, const CollectiveOptions *options, gboolean nearest,
                               const SourceMark *mark, DiagList *diags)
 {
-  const guint         n = cluster_n_measured (cluster), n_ranks = cluster_n_gpus (cluster);
-  const guint         errors = diag_list_n_errors (diags);
-  g_autofree guint32 *ranks = g_new (guint32, n_ranks);
-  CollectiveOptions   own = *options;
-  Fit                 fit = { cluster, &own, NULL, ranks, n_ranks, 0 };
-  double              logs = 0, mean;
+  const guint          n = cluster_n_measured (cluster), n_ranks = cluster_n_gpus (cluster);
+  const guint          errors = diag_list_n_errors (diags);
+  g_autofree guint32  *ranks = g_new (guint32, n_ranks);
+  g_autofree gboolean *hops = g_new (gboolean, n);
+  CollectiveOptions    own = *options;
+  Fit    fit = { cluster, &own, NULL, ranks, n_ranks, 0, n > 1, nearest, mark, diags };
+  double scale;
 
+  if (n == 0)
+    return TRUE;
   own.layouts = NULL; /* of a network at another scale */
   for (guint i = 0; i < n_ranks; i++)
     ranks[i] = i;
   for (guint i = 0; i < n; i++)
     {
-      double scale;
-
-      fit.measured = cluster_measured (cluster, i);
-      fit.seconds = seconds_of (&fit, fit.measured->bus);
-      scale = find_scale (&fit, nearest, mark, diags);
-      if (scale > 0)
-        cluster_note_measured (cluster, i, scale, 0);
-      logs += log (MAX (scale, LEAST_SCALE)) / n;
+      turn_to (&fit, i);
+      hops[i] = tells_hops (&fit);
     }
+  scale = mean_of (&fit, find_scale, hops, FALSE);
   if (diag_list_n_errors (diags) > errors)
     return FALSE;
-  mean = n == 1 ? cluster_measured (cluster, 0)->scale : exp (logs);
+  cluster_scale_network (cluster, scale);
+  scale = mean_of (&fit, find_hops, hops, TRUE);
+  if (diag_list_n_errors (diags) > errors)
+    return FALSE;
+  cluster_scale_hops (cluster, scale);
   for (guint i = 0; i < n; i++)
     {
-      fit.measured = cluster_measured (cluster, i);
-      cluster_note_measured (cluster, i, fit.measured->scale,
-                             seconds_of (&fit, 1) / time_at (&fit, mean));
+      turn_to (&fit, i);
+      cluster_note_measured (
+          cluster, i, fit.measured->scale,
+          seconds_of (&fit, 1) / time_at (&fit, cluster_network_scale (cluster)));
     }
   return TRUE;
 }

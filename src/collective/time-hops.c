@@ -48,8 +48,9 @@ net_hop (const Timed *self, CollectiveAlgorithm row)
 {
   if (self->graph->nic == NULL)
     return 0;
-  return link_hop (self->graph->nic, self->protocol,
-                   self->graph->library->hop[HOP_NET][row][self->protocol]);
+  return self->graph->hops
+         * link_hop (self->graph->nic, self->protocol,
+                     self->graph->library->hop[HOP_NET][row][self->protocol]);
 }
 
 /* With one rank a node nothing hides the network's latency: NCCL's tree row has it in full. */

@@ -127,7 +127,13 @@ implied_find (Implied *self, const char *text, DiagList *diags)
 
   if (!g_hash_table_lookup_extended (self->found, text, NULL, &known))
     {
+      const guint errors = diag_list_n_errors (diags);
+
       known = (gpointer) profile_set_find_framework (self->profiles, text, diags);
+      if (known == NULL && diag_list_n_errors (diags) == errors)
+        diag_warning (diags, NULL, "hwprofiles/framework holds those that there are",
+                      "no profile of the framework '%s': its runs are predicted as those of none",
+                      text);
       g_hash_table_insert (self->found, g_strdup (text), known);
     }
   framework = known;

@@ -394,7 +394,11 @@ add_profiles (HtmlPage *page, const Prediction *p)
   };
 
   const HtmlFact network = { "network", p->network, NULL };
+  const HtmlFact unmeasured = { "not measured", p->unmeasured,
+                                "GPUs whose speed nobody published" };
 
+  if (p->unmeasured != NULL)
+    html_page_add_facts (page, &unmeasured, 1);
   html_page_add_facts (page, facts, G_N_ELEMENTS (facts));
   if (p->network != NULL)
     html_page_add_facts (page, &network, 1);

@@ -526,6 +526,8 @@ prediction_json (const Prediction *p)
   json_add_count (confidence, "measured", p->n_measured);
   json_add_count (confidence, "datasheet", p->n_datasheet);
   json_add_count (confidence, "estimate", p->n_estimate);
+  if (p->unmeasured != NULL)
+    json_object_object_add (confidence, "not_measured", json_object_new_string (p->unmeasured));
   json_object_object_add (confidence, "profiles",
                           json_object_new_string (p->profiles != NULL ? p->profiles : ""));
   json_object_object_add (result, "confidence", confidence);

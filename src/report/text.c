@@ -250,6 +250,8 @@ report_prediction_text (const Prediction *self, GString *out)
     report_stages_text (self, out);
   append_traffic (self, out);
   g_string_append (out, "\nConfidence\n");
+  if (self->unmeasured != NULL)
+    line (out, "not measured", "%s", self->unmeasured);
   line (out, "hardware figures", "%u measured, %u datasheet, %u estimated", self->n_measured,
         self->n_datasheet, self->n_estimate);
   line (out, "profiles", "%s", self->profiles != NULL ? self->profiles : "");

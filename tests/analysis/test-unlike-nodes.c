@@ -13,6 +13,7 @@
 #include <glib/gstdio.h>
 #include <json-c/json.h>
 
+#include "analysis/profiles-used.h"
 #include "base/layout.h"
 #include "report/report.h"
 
@@ -355,6 +356,41 @@ START_TEST (test_shards_of_experts_are_on_like_nodes)
 }
 END_TEST
 
+/*
+ * What a report says first of its confidence: A100 and H100 ran under load, of an A40 there is the
+ * datasheet alone, of a B200 short measurements of products and attention.
+ */
+START_TEST (test_unmeasured_gpus_are_named)
+{
+  static const struct
+  {
+    const char *cluster, *said;
+  } cases[] = {
+    { "2 x dgx-a100", NULL },
+    { "1 x dgx-h100", NULL },
+    { "2 x dgx-b200", "b200-sxm-180: no run under load; measured: products, attention" },
+    { "mixed-a100-a40", "a40-48: no run under load; datasheet and estimates only" },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+      g_autoptr (DiagList)   diags = diag_list_new ();
+      g_autoptr (Cluster)    cluster = NULL;
+      g_autofree char       *said = NULL;
+      ClusterOptions         options = { 0 };
+
+      option_table_defaults (cluster_options, &options);
+      options.name = g_strdup (cases[i].cluster);
+      cluster = cluster_new (&options, profiles, NULL, diags);
+      option_table_clear (cluster_options, &options);
+      ck_assert_ptr_nonnull (cluster);
+      said = profiles_used_unmeasured (cluster);
+      ck_assert_pstr_eq (said, cases[i].said);
+    }
+}
+END_TEST
+
 int
 main (void)
 {
@@ -366,6 +402,7 @@ main (void)
   tcase_add_loop_test (tests, test_order_of_groups_in_a_step, 0, G_N_ELEMENTS (strategies));
   tcase_add_loop_test (tests, test_ranks_that_share_are_on_like_nodes, 0, G_N_ELEMENTS (sharing));
   tcase_add_test (tests, test_shards_of_experts_are_on_like_nodes);
+  tcase_add_test (tests, test_unmeasured_gpus_are_named);
   suite_add_tcase (suite, tests);
   return fixture_main (suite);
 }

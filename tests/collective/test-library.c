@@ -44,7 +44,7 @@ setup_clear (Setup *self)
 
 #define FIGURE(key, value) key ": { value: " value ", source: \"made up\", confidence: estimate }\n"
 #define MADE_UP            "extends: nccl-2.28\ntitle: made up\n"
-#define MINE               "version: \"2.18\"\naliases: mine other\n"
+#define MINE               "version: \"2.16\"\naliases: mine other\n"
 #define OLDER              MADE_UP MINE FIGURE ("p2p_ll", "0 B")
 
 START_TEST (test_release)
@@ -55,7 +55,8 @@ START_TEST (test_release)
   } cases[] = {
     { NULL, "2.28" },   { "unknown", "2.28" }, { "2.30.7", "2.28" }, { "2.28", "2.28" },
     { "2.19", "2.18" }, { "2.18.5", "2.18" },  { "3", "2.28" },      { "RCCL", "2.28" },
-    { "mine", "2.18" }, { "2.4", NULL },       { "banana", NULL },   { "2.", NULL },
+    { "mine", "2.16" }, { "2.17", "2.16" },    { "2.4", NULL },      { "banana", NULL },
+    { "2.", NULL },
   };
   Setup self;
 
@@ -80,7 +81,7 @@ START_TEST (test_release)
                       "'2.4' is older than all known releases of the library");
     g_autofree char *text = diag_list_format (self.diags, FALSE);
     ck_assert_ptr_nonnull (
-        strstr (text, "known: 2.28, 2.20, 2.18, 2.12, RCCL, mine, other, unknown;"));
+        strstr (text, "known: 2.28, 2.20, 2.18, 2.16, 2.12, RCCL, mine, other, unknown;"));
   }
   setup_clear (&self);
 }
@@ -114,7 +115,7 @@ START_TEST (test_figures_count)
 
     ck_assert_ptr_nonnull (cluster);
     ck_assert_int_eq (protocol_of (cluster, "2.28"), PROTOCOL_LL);
-    ck_assert_int_eq (protocol_of (cluster, "2.18"), PROTOCOL_SIMPLE);
+    ck_assert_int_eq (protocol_of (cluster, "2.16"), PROTOCOL_SIMPLE);
   }
   option_table_clear (cluster_options, &options);
   setup_clear (&self);
