@@ -173,7 +173,11 @@ whole_rows (double rows)
   return MAX (floor (rows), 1);
 }
 
-/* The ranks that divide an expert. */
+/*
+ * The ranks that divide an expert. Megatron-LM's dispatcher gathers before the sort, the products
+ * keep what was gathered and sorted, and nothing runs concurrently with the collectives
+ * (core/transformer/moe/token_dispatcher.py: dispatch_postprocess, combine_preprocess).
+ */
 static CommGroup
 expert_tensor_group (const LayerBuilder *b)
 {
@@ -184,7 +188,8 @@ expert_tensor_group (const LayerBuilder *b)
       group.axis = MESH_EXPERT_TENSOR;
       group.members = (guint) b->mesh->etp;
     }
-  group.sliced = FALSE;
+  group.sliced = group.concurrent = FALSE;
+  group.kept = TRUE;
   group.fp8 = group.fp8 && b->tape->fp8.kept; /* as the experts' products are */
   return group;
 }
@@ -221,15 +226,15 @@ dispatch_rows (LayerBuilder *b, TapeValue x)
   TapeValue rows = permute (b, x, sent);
 
   rows = tape_comm_exchange (b->tape, "experts.dispatch", rows, received * b->width, experts);
-  rows = sort_rows (b, "experts.sort", rows);
   if (gathers_rows (b))
     rows = tape_comm_gather (b->tape, "experts.gather", rows, tensor);
+  rows = sort_rows (b, "experts.sort", rows);
   b->tape->counted = counted_rows (b, rows);
   rows = add_expert_mlp (b, rows);
   b->tape->counted = 1;
+  rows = sort_rows (b, "experts.unsort", rows);
   if (gathers_rows (b))
     rows = tape_comm_scatter (b->tape, "experts.scatter", rows, tensor);
-  rows = sort_rows (b, "experts.unsort", rows);
   return tape_comm_exchange (b->tape, "experts.return", rows, sent * b->width, experts);
 }
 

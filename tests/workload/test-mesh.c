@@ -340,6 +340,38 @@ START_TEST (test_folded_layers)
 }
 END_TEST
 
+/*
+ * The same backwards: what was gathered is kept, so that of the ranks that divide an expert one
+ * collective gathers the gradient that was scattered, one scatters that of the gathered rows, and
+ * nothing runs concurrently.
+ */
+START_TEST (test_folded_backward)
+{
+  ModelShape           shape = shipped ("mixtral-8x7b");
+  TrainingOptions      options = training (4096, 1);
+  MeshOptions          mesh = { .tp = 2, .sp = 1, .etp = 4, .ep = 2, .routing_skew = 1 };
+  g_autoptr (Workload) workload = NULL;
+  const LayerDesc     *block;
+  double               gathered = 0, scattered = 0;
+
+  mesh_normalise (&mesh);
+  workload = workload_new_stage (&shape, &options, &mesh, 0);
+  block = workload_layer (workload, 1);
+  for (guint k = 0; k < block->n_backward; k++)
+    if (block->backward[k].kind == KERNEL_COMMUNICATION
+        && block->backward[k].axis == MESH_EXPERT_TENSOR)
+      {
+        gboolean gathers = block->backward[k].comm == COLLECTIVE_ALL_GATHER;
+
+        *(gathers ? &gathered : &scattered) += block->backward[k].read_bytes;
+        ck_assert (!block->backward[k].async);
+      }
+  ck_assert_double_eq (gathered, 4.0 * 32 * 1024 * 1024);
+  ck_assert_double_eq (scattered, 4.0 * 32 * 1024 * 1024);
+  model_shape_clear (&shape);
+}
+END_TEST
+
 START_TEST (test_refused_folding)
 {
   ModelShape      shape = shipped ("mixtral-8x7b"), dense = arch ("gpt", 12, 64, 8, 0, 100);
@@ -430,6 +462,7 @@ main (void)
   tcase_add_test (tcase, test_refused_experts);
   tcase_add_test (tcase, test_folded_groups);
   tcase_add_test (tcase, test_folded_layers);
+  tcase_add_test (tcase, test_folded_backward);
   tcase_add_test (tcase, test_refused_folding);
   tcase_add_test (tcase, test_refused_pipelines);
   tcase_add_test (tcase, test_all_at_once);
