@@ -267,6 +267,8 @@ axis_group (const ResolvedScenario *resolved, MeshAxis axis)
 
   if (axis == MESH_CONTEXT)
     return mesh_context (mesh, (guint) workload_mesh (resolved->workload)->cp);
+  if (axis == MESH_EXPERT_TENSOR)
+    return mesh_expert_tensor (mesh);
   return axis == MESH_EXPERT ? mesh_experts (mesh) : mesh_tensor (mesh);
 }
 

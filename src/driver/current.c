@@ -33,10 +33,14 @@ const char *
 driver_axis_name (const Driver *self, MeshAxis axis)
 {
   static const char *const names[2][MESH_N_AXES] = {
-    { [MESH_TENSOR] = "tensor", [MESH_CONTEXT] = "context", [MESH_EXPERT] = "expert" },
+    { [MESH_TENSOR] = "tensor",
+      [MESH_CONTEXT] = "context",
+      [MESH_EXPERT] = "expert",
+      [MESH_EXPERT_TENSOR] = "expert tensor" },
     { [MESH_TENSOR] = "concurrent tensor",
       [MESH_CONTEXT] = "concurrent context",
-      [MESH_EXPERT] = "concurrent expert" },
+      [MESH_EXPERT] = "concurrent expert",
+      [MESH_EXPERT_TENSOR] = "concurrent expert tensor" },
   };
 
   return names[self->concurrent][axis];

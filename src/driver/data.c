@@ -158,6 +158,7 @@ data_open (Driver *self)
     [MESH_TENSOR] = "what tensor ranks exchange",
     [MESH_CONTEXT] = "what context ranks exchange",
     [MESH_EXPERT] = "what expert ranks exchange",
+    [MESH_EXPERT_TENSOR] = "what ranks that divide an expert exchange",
   };
 
   for (guint axis = 0; axis < MESH_N_AXES; axis++)

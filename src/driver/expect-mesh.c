@@ -14,6 +14,8 @@ plan_axis_group (const PlanInput *in, MeshAxis axis)
       return mesh_context (&in->mesh, (guint) workload_mesh (in->workload)->cp);
     case MESH_EXPERT:
       return mesh_experts (&in->mesh);
+    case MESH_EXPERT_TENSOR:
+      return mesh_expert_tensor (&in->mesh);
     case MESH_TENSOR:
     case MESH_N_AXES:
       break;

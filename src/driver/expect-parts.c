@@ -12,7 +12,11 @@ expect_norm (const PlanInput *in, MeshGroup optimizer, PlanTotals *totals)
     return;
   plan_totals_add (totals, COLLECTIVE_ALL_REDUCE, optimizer, 4);
   if (optimizer.size == 1) /* experts that nobody shards differ within their group */
-    plan_totals_add (totals, COLLECTIVE_ALL_REDUCE, mesh_experts (&in->mesh), 4);
+    {
+      plan_totals_add (totals, COLLECTIVE_ALL_REDUCE, mesh_experts (&in->mesh), 4);
+      if (in->mesh.expert_tensor > 0)
+        plan_totals_add (totals, COLLECTIVE_ALL_REDUCE, mesh_expert_tensor (&in->mesh), 4);
+    }
   plan_totals_add (totals, COLLECTIVE_ALL_REDUCE, mesh_tensor (&in->mesh), 4);
   plan_totals_add (totals, COLLECTIVE_ALL_REDUCE, mesh_stages (&in->mesh), 4);
 }

@@ -34,7 +34,8 @@ layer_padded (const Workload *workload, const LayerDesc *layer, const ShardForma
   const TensorDesc *tensors = layer->tensors;
   guint             all = layer->n_tensors, first = 0, n = 0;
 
-  while (first < all && (workload_mesh (workload)->ep == 1 || !tensors[first].expert))
+  while (first < all
+         && (!mesh_spreads_experts (workload_mesh (workload)) || !tensors[first].expert))
     first++;
   while (first + n < all && tensors[first + n].expert)
     n++;
@@ -85,7 +86,7 @@ joined_padded (const PlanInput *in, const UnitPolicy *policy, guint kind, guint 
                gboolean trainable)
 {
   g_autofree TensorDesc *all = NULL;
-  gboolean               spread = workload_mesh (in->workload)->ep > 1;
+  gboolean               spread = mesh_spreads_experts (workload_mesh (in->workload));
   guint                  n = 0;
 
   for (guint i = 0; i < workload_n_layers (in->workload); i++)

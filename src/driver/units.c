@@ -82,7 +82,7 @@ append_layer (GArray *units, const Workload *workload, guint index)
   const LayerDesc  *layer = workload_layer (workload, index);
   const TensorDesc *tensors = layer->tensors;
   guint             all = layer->n_tensors, first = all;
-  guint             n = workload_mesh (workload)->ep > 1 ? expert_tensors (layer, &first) : 0;
+  guint n = mesh_spreads_experts (workload_mesh (workload)) ? expert_tensors (layer, &first) : 0;
 
   append_part (units, workload, index, tensors, first, FALSE);
   append_part (units, workload, index, tensors + first, n, TRUE);
@@ -101,7 +101,8 @@ append_modules (GArray *units, const Workload *workload, guint index)
       PlanUnit          unit = unit_new (workload, index, tensors, module->n_tensors, units->len);
 
       unit.module = (gint) m;
-      unit.expert = workload_mesh (workload)->ep > 1 && module->n_tensors > 0 && tensors->expert;
+      unit.expert = mesh_spreads_experts (workload_mesh (workload)) && module->n_tensors > 0
+                    && tensors->expert;
       if (module->elements > 0)
         g_array_append_val (units, unit);
     }

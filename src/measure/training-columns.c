@@ -38,6 +38,11 @@ static const struct
 static const char *const layout_columns[] = {
   "micro_batch", "grad_accum", "tp", "sp", "pp", "vp", "activation_checkpointing", NULL
 };
+/* What runs of one model on one cluster have in common, whatever trains it in which layout. */
+static const char *const model_columns[] = { "cluster", "nodes", "gpus_per_node", "gpu",
+                                             "config",  "arch",  "n_layers",      "d_model",
+                                             "n_heads", "d_ff",  "vocab",         "seq_len",
+                                             "metric",  NULL };
 /* What says nothing about how a run was made. */
 static const char *const figure_columns[] = { "id",   "source", "metric", "value",
                                               "unit", "use",    "remark", NULL };
@@ -161,6 +166,7 @@ column_of (const CsvReader *reader, guint i)
   self.same_rank = !g_strv_contains (layout_columns, name) && strcmp (name, "id") != 0
                    && strcmp (name, "value") != 0 && strcmp (name, "remark") != 0
                    && self.kind != COLUMN_NETWORK;
+  self.same_model = g_strv_contains (model_columns, name);
   return self;
 }
 

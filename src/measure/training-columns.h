@@ -44,6 +44,7 @@ typedef struct
   gboolean           required;   /* an empty cell is an error */
   gboolean           same_run;   /* tells runs apart */
   gboolean           same_rank;  /* tells groups of layouts apart */
+  gboolean           same_model; /* tells models and their cluster apart */
 } TrainingColumn;
 
 /* Newly allocated array of TrainingColumn; what is unknown or missing is added to DIAGS. */

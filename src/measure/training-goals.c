@@ -14,7 +14,7 @@ typedef struct
   gint     of;
   double   bounds[5]; /* of the keys from `median` on */
   gint64   nodes;
-  gboolean healthy, tensor_over_nodes;
+  gboolean healthy, tensor_over_nodes, strategies;
 } Draft;
 
 static const char *const kinds[] = { "time", "memory", "fits", "ranking", "trend", NULL };
@@ -69,6 +69,11 @@ static const OptionSpec keys[] = {
     .offset = G_STRUCT_OFFSET (Draft, tensor_over_nodes),
     .fallback = "false",
     .help = "time: runs alone whose tensor groups span nodes" },
+  { .key = "strategies",
+    .type = OPTION_BOOL,
+    .offset = G_STRUCT_OFFSET (Draft, strategies),
+    .fallback = "false",
+    .help = "ranking: of all strategies and layouts of a model on a cluster" },
   { 0 },
 };
 
@@ -116,6 +121,7 @@ check_filters (const ConfigNode *node, gint kind, DiagList *diags)
     { "nodes", 1u << GOAL_TIME | 1u << GOAL_TREND },
     { "healthy", 1u << GOAL_TIME },
     { "tensor_over_nodes", 1u << GOAL_TIME },
+    { "strategies", 1u << GOAL_RANKING },
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (filters); i++)
@@ -177,6 +183,7 @@ read_goal (GArray *goals, const ConfigNode *node, DiagList *diags)
   goal.nodes = (guint) draft.nodes;
   goal.healthy = draft.healthy;
   goal.tensor_over_nodes = draft.tensor_over_nodes;
+  goal.strategies = draft.strategies;
   g_array_append_val (goals, goal);
 }
 

@@ -7,7 +7,8 @@
  *   rows      what the summary calls them
  *   of        time: errors of the rows of speed; memory: of peak_reserved_gib; fits: rows of `fits`
  *             that are right, and no run that ran out of memory predicted below 90 % of capacity;
- *             ranking: Kendall's tau-b, the mean over groups of layouts
+ *             ranking: Kendall's tau-b, the mean over groups of layouts, or, with `strategies: true`,
+ *             of all runs of one model on one cluster
  *             trend: how the error as speed grows with each doubling of the nodes
  *   nodes     time, trend: rows on that many nodes and more; all where absent
  *   healthy   time: true leaves out runs that are slow among their neighbours
@@ -38,7 +39,7 @@ typedef struct
   /* median and 90th percentile (infinite: any); share and offenders; tau or slope and nothing */
   double   first, second;
   guint    nodes; /* least, of rows that it is about */
-  gboolean healthy, tensor_over_nodes;
+  gboolean healthy, tensor_over_nodes, strategies;
 } TrainingGoal;
 
 /*

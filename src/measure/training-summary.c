@@ -97,18 +97,25 @@ training_regret (const double *measured, const double *predicted, guint n, gbool
   return pick;
 }
 
+/* What the rows that are ranked with ROW have in common: all but the layout, or the model. */
+static const char *
+ranked_as (const ValidatedTraining *row, gboolean strategies)
+{
+  return strategies ? row->measured->model_group : row->measured->layout_group;
+}
+
 /* The rows from FIRST on that are of its group. */
 static GPtrArray *
-members_of (const TrainingValidation *self, guint first)
+members_of (const TrainingValidation *self, guint first, gboolean strategies)
 {
-  const char *group = training_row_at (self, first)->measured->layout_group;
+  const char *group = ranked_as (training_row_at (self, first), strategies);
   GPtrArray  *members = g_ptr_array_new ();
 
   for (guint i = first; i < self->rows->len; i++)
     {
       ValidatedTraining *row = training_row_at (self, i);
 
-      if (training_row_counts (row) && row->measured->layout_group == group)
+      if (training_row_counts (row) && ranked_as (row, strategies) == group)
         g_ptr_array_add (members, row);
     }
   return members;
@@ -116,7 +123,7 @@ members_of (const TrainingValidation *self, guint first)
 
 /* Adds the group of MEMBERS unless there is nothing to rank. */
 static void
-add_layouts (TrainingValidation *self, const GPtrArray *members)
+add_layouts (GArray *groups, const GPtrArray *members)
 {
   const TrainingRow *first = ((ValidatedTraining *) members->pdata[0])->measured;
   const guint        n = members->len;
@@ -139,11 +146,12 @@ add_layouts (TrainingValidation *self, const GPtrArray *members)
   group.pick = ((ValidatedTraining *) members->pdata[pick])->measured->id;
   group.best = ((ValidatedTraining *) members->pdata[best])->measured->id;
   if (!isnan (group.tau))
-    g_array_append_val (self->layouts, group);
+    g_array_append_val (groups, group);
 }
 
+/* Appends LayoutRanking to GROUPS. */
 static void
-rank_layouts (TrainingValidation *self)
+rank_rows (const TrainingValidation *self, gboolean strategies, GArray *groups)
 {
   g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL);
 
@@ -153,22 +161,22 @@ rank_layouts (TrainingValidation *self)
       g_autoptr (GPtrArray)    members = NULL;
 
       if (!training_row_counts (row) || !training_metric_is_speed (row->measured->metric)
-          || !g_hash_table_add (seen, (gpointer) row->measured->layout_group))
+          || !g_hash_table_add (seen, (gpointer) ranked_as (row, strategies)))
         continue;
-      members = members_of (self, i);
-      add_layouts (self, members);
+      members = members_of (self, i, strategies);
+      add_layouts (groups, members);
     }
 }
 
-/* Mean over the groups of the SOURCES (NULL-terminated; NULL: all). */
+/* Mean over GROUPS of the SOURCES (NULL-terminated; NULL: all). */
 static RankingSummary
-ranking_of (const TrainingValidation *self, const char *const *sources)
+ranking_of (const GArray *groups, const char *const *sources)
 {
   RankingSummary ranking = { .source = sources != NULL ? sources[0] : NULL };
 
-  for (guint i = 0; i < self->layouts->len; i++)
+  for (guint i = 0; i < groups->len; i++)
     {
-      const LayoutRanking *group = &g_array_index (self->layouts, LayoutRanking, i);
+      const LayoutRanking *group = &g_array_index (groups, LayoutRanking, i);
 
       if (sources != NULL && !g_strv_contains (sources, group->source))
         continue;
@@ -186,7 +194,7 @@ static void
 add_ranking (TrainingValidation *self, const char *source)
 {
   const char *const sources[] = { source, NULL };
-  RankingSummary    ranking = ranking_of (self, source != NULL ? sources : NULL);
+  RankingSummary    ranking = ranking_of (self->layouts, source != NULL ? sources : NULL);
 
   if (ranking.n_groups > 0)
     g_array_append_val (self->rankings, ranking);
@@ -268,8 +276,13 @@ judge_fits (const TrainingValidation *self, GoalResult *result)
 static void
 judge_ranking (const TrainingValidation *self, GoalResult *result)
 {
-  const RankingSummary ranking = ranking_of (self, (const char *const *) result->goal->sources);
+  const char *const *sources = (const char *const *) result->goal->sources;
+  g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (LayoutRanking));
+  RankingSummary     ranking;
 
+  if (result->goal->strategies)
+    rank_rows (self, TRUE, all);
+  ranking = ranking_of (result->goal->strategies ? all : self->layouts, sources);
   result->n = ranking.n_groups;
   result->first = ranking.tau;
   result->met = result->first >= result->goal->first;
@@ -321,7 +334,7 @@ training_summarise (TrainingValidation *self)
   add_errors (self, NULL);
   self->speed = errors_of (self, is_speed, NULL, &n_failed);
   training_count_nodes (self, sources);
-  rank_layouts (self);
+  rank_rows (self, FALSE, self->layouts);
   for (guint i = 0; i < sources->len; i++)
     add_ranking (self, g_ptr_array_index (sources, i));
   add_ranking (self, NULL);

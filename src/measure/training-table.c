@@ -531,6 +531,7 @@ read_row (Draft *common, const CsvReader *reader, const GArray *columns)
   Draft                self = *common;
   gint                 value = csv_reader_find (reader, "value");
   g_autoptr (GString)  run = g_string_new (NULL), group = g_string_new (NULL);
+  g_autoptr (GString)  model = g_string_new (NULL);
   g_autofree char     *source = NULL;
 
   self.diags = diags;
@@ -549,6 +550,8 @@ read_row (Draft *common, const CsvReader *reader, const GArray *columns)
         append_cell (run, text);
       if (column->same_rank)
         append_cell (group, text);
+      if (column->same_model)
+        append_cell (model, text);
     }
   finish_shard (&self);
   finish_options (&self);
@@ -567,6 +570,8 @@ read_row (Draft *common, const CsvReader *reader, const GArray *columns)
   self.row.configuration = keep (&self, run->str);
   append_cell (group, source);
   self.row.layout_group = keep (&self, group->str);
+  append_cell (model, source);
+  self.row.model_group = keep (&self, model->str);
   finish_cluster (&self);
   g_array_append_val (self.table->rows, self.row);
 }

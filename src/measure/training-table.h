@@ -71,6 +71,7 @@ typedef struct
   GArray        *settings;      /* ScenarioOverride: the scenario */
   const char    *configuration; /* interned: rows with the same run the same scenario */
   const char    *layout_group;  /* interned: rows with the same differ in the model's layout only */
+  const char    *model_group;   /* interned: the same model, sequences and cluster */
   guint          n_nodes;       /* 0: its cluster goes by a name that does not say */
   gboolean       slow;          /* among its neighbours, see measure/training-slow.h */
   gboolean       tensor_over_nodes; /* a tensor group has more ranks than a node GPUs */

@@ -82,6 +82,7 @@ make_input (const Resolution *self)
   const Cluster     *cluster = self->view.cluster;
   guint              world = cluster_n_gpus (cluster);
   gboolean           inside = mesh->order == MESH_ORDER_PP_DP && mesh->pp > 1;
+  gboolean folds = workload_shape (self->view.workload)->n_experts > 0 && mesh_folds_experts (mesh);
 
   return (PlanInput){
     .workload = self->view.workload,
@@ -93,7 +94,8 @@ make_input (const Resolution *self)
               .stride = (guint) (inside ? mesh->tp * mesh->pp : mesh->tp),
               .tensor = inside ? (guint) mesh->tp : 0,
               .stages = (guint) mesh->pp,
-              .experts = (guint) mesh->ep },
+              .experts = (guint) mesh->ep,
+              .expert_tensor = folds ? (guint) mesh->etp : 0 },
   };
 }
 

@@ -92,39 +92,46 @@ emit_stream_kernel (ScheduleBuilder *b, StreamRef stream, KernelKind kind, const
   schedule_kernel (b, stream, &kernel);
 }
 
+typedef struct
+{
+  const char *name;
+  MeshGroup   group;
+} NormGroup;
+
 /*
  * Groups whose ranks hold different parts of the gradient. Experts that nobody shards differ within
- * their group.
+ * their group, and within the ranks that divide them where those are not the tensor ranks.
  */
 static guint
-norm_groups (const Mesh *mesh, MeshGroup norm, MeshGroup groups[4])
+norm_groups (const Mesh *mesh, MeshGroup norm, NormGroup groups[5])
 {
   guint n = 0;
 
-  groups[n++] = norm;
-  if (norm.size == 1 && mesh->experts > 1)
-    groups[n++] = mesh_experts (mesh);
-  groups[n++] = mesh_tensor (mesh);
-  groups[n++] = mesh_stages (mesh);
+  groups[n++] = (NormGroup){ "norm", norm };
+  if (norm.size == 1)
+    groups[n++] = (NormGroup){ "norm_expert", mesh_experts (mesh) };
+  if (norm.size == 1 && mesh->expert_tensor > 0)
+    groups[n++] = (NormGroup){ "norm_expert_tensor", mesh_expert_tensor (mesh) };
+  groups[n++] = (NormGroup){ "norm_tensor", mesh_tensor (mesh) };
+  groups[n++] = (NormGroup){ "norm_stages", mesh_stages (mesh) };
   return n;
 }
 
 void
 emit_norm (StrategyRun *run, MeshGroup norm, StreamRef stream, Transport transport)
 {
-  static const char *const names[] = { "norm", "norm_expert", "norm_tensor", "norm_stages" };
-  MeshGroup                groups[4];
-  guint                    n = norm_groups (&run->in->mesh, norm, groups);
+  NormGroup groups[5];
+  guint     n = norm_groups (&run->in->mesh, norm, groups);
 
   for (guint i = 0; i < n; i++)
     {
-      const char *name = i == 0 ? names[0] : names[4 - n + i];
-      CommRef     comm;
+      CommRef comm;
 
-      if (groups[i].size == 1)
+      if (groups[i].group.size == 1)
         continue;
-      comm = transport == TRANSPORT_HOST ? schedule_host_comm (run->b, name, groups[i])
-                                         : schedule_comm (run->b, name, groups[i]);
+      comm = transport == TRANSPORT_HOST
+                 ? schedule_host_comm (run->b, groups[i].name, groups[i].group)
+                 : schedule_comm (run->b, groups[i].name, groups[i].group);
       schedule_all_reduce (run->b, stream, comm, payload_plain (1, DTYPE_FP32), "gradient_norm");
     }
 }

@@ -14,7 +14,7 @@ deepspeed_check (const PlanInput *in, const char *name, DiagList *diags)
     diag_error (diags, NULL, "take zero1, ddp, fsdp1 or fsdp2",
                 "%s does not go with pipeline stages: DeepSpeed's pipelines take ZeRO-1 at most",
                 name);
-  if (in->mesh.experts > 1)
+  if (mesh_parts_experts (&in->mesh))
     diag_error (diags, NULL, "take zero1, ddp, fsdp1 or fsdp2",
                 "%s does not go with expert parallelism: it shards all parameters alike", name);
   return diag_list_n_errors (diags) == n_errors;

@@ -69,16 +69,23 @@ static gboolean
 expert_groups (const Mesh *mesh, const ShardGroups *dense, ShardGroups *experts, DiagList *diags)
 {
   Mesh  of = mesh_of_experts (mesh);
-  guint n = MAX (mesh->experts, 1), size = dense->shard_group.size;
+  guint span = mesh_expert_span (mesh), size = dense->shard_group.size;
+  guint block = size * dense->shard_group.stride, stride = mesh_all (mesh).stride;
 
-  if (size % n != 0 && n % size != 0)
+  if (block % span != 0 && span % block != 0)
     {
-      if (diags != NULL)
+      if (diags != NULL && mesh->expert_tensor == 0)
         diag_error (diags, NULL, "take a multiple of the expert-parallel ranks",
-                    "shard group of %u ranks does not hold whole expert groups of %u", size, n);
+                    "shard group of %u ranks does not hold whole expert groups of %u", size,
+                    span / stride);
+      else if (diags != NULL)
+        diag_error (diags, NULL,
+                    "with their tensor ranks, shard groups and experts tile each other",
+                    "shard group of %u ranks, %u apart, does not hold whole sets of experts of %u",
+                    size, stride, span);
       return FALSE;
     }
-  experts->shard_group = (MeshGroup){ MAX (size / n, 1), mesh_all (&of).stride };
+  experts->shard_group = (MeshGroup){ MAX (block / span, 1), mesh_all (&of).stride };
   experts->replica = mesh_across (&of, experts->shard_group);
   return TRUE;
 }
@@ -89,7 +96,7 @@ unit_groups (const Mesh *mesh, const char *shard_option, ShardGroups groups[2], 
   if (!shard_groups (mesh, shard_option, &groups[0], diags))
     return FALSE;
   groups[1] = groups[0];
-  return mesh->experts <= 1 || expert_groups (mesh, &groups[0], &groups[1], diags);
+  return !mesh_parts_experts (mesh) || expert_groups (mesh, &groups[0], &groups[1], diags);
 }
 
 gboolean

@@ -50,7 +50,7 @@ void
 replicated_policy (const PlanInput *in, Dtype kept, CollectiveKind kind, gboolean sharded,
                    Policy *policy)
 {
-  policy->n_kinds = in->mesh.experts > 1 ? 2 : 1;
+  policy->n_kinds = mesh_parts_experts (&in->mesh) ? 2 : 1;
   policy->compute = training_compute_dtype (workload_training (in->workload));
   policy->settles_last = in->mesh.stages > 1;
   for (guint k = 0; k < policy->n_kinds; k++)

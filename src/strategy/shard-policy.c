@@ -29,7 +29,7 @@ shard_policy (const PlanInput *in, const char *shard, const ShardFormat *format,
   ShardGroups groups[2];
 
   unit_groups (&in->mesh, shard, groups, NULL);
-  policy->n_kinds = in->mesh.experts > 1 ? 2 : 1;
+  policy->n_kinds = mesh_parts_experts (&in->mesh) ? 2 : 1;
   policy->compute = training_compute_dtype (workload_training (in->workload));
   for (guint kind = 0; kind < policy->n_kinds; kind++)
     policy->kinds[kind] = policy_of (in, &groups[kind], format);

@@ -11,13 +11,15 @@ workers_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
   ShardGroups groups;
   gboolean    good;
+  guint       span;
 
   diag_list_set_key (diags, "worker");
   good = named_groups (&in->mesh, ((const WorkersOptions *) opt)->worker, &names, &groups, diags);
   diag_list_set_key (diags, NULL);
   if (!good)
     return FALSE;
-  if (groups.shard_group.size % MAX (in->mesh.experts, 1) == 0)
+  span = mesh_parts_experts (&in->mesh) ? mesh_expert_span (&in->mesh) : 1;
+  if (groups.shard_group.size * groups.shard_group.stride % span == 0)
     return TRUE;
   diag_error (diags, NULL, NULL, "workers of %u ranks do not hold whole expert groups of %u",
               groups.shard_group.size, in->mesh.experts);

@@ -28,6 +28,7 @@ typedef enum
   MESH_TENSOR,
   MESH_CONTEXT,
   MESH_EXPERT,
+  MESH_EXPERT_TENSOR, /* where experts are divided over other ranks than attention */
   MESH_N_AXES,
 } MeshAxis;
 

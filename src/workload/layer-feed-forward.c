@@ -50,7 +50,7 @@ local_experts (const LayerBuilder *b)
 
 /*
  * One weight of the experts here: experts x N x K (experts x K x N where the family stores it so),
- * and its bias. K and N are those of this tensor rank.
+ * and its bias. K and N are those of this rank's part of an expert.
  */
 static void
 add_expert_tensor (LayerBuilder *b, const char *name, gint64 k, gint64 n, Division division)
@@ -60,7 +60,7 @@ add_expert_tensor (LayerBuilder *b, const char *name, gint64 k, gint64 n, Divisi
   layer_add_tensor (b, name, local_experts (b), transposed ? k : n, transposed ? n : k, TRUE);
   if (b->shape->expert_bias)
     layer_add_tensor (b, tape_join (name, "_bias"), local_experts (b), n, 0, TRUE)->replicated =
-        division == ROWS && b->tp > 1;
+        division == ROWS && b->mesh->etp > 1;
 }
 
 /* Rows of the experts through one of their weights, each expert its share. */
@@ -85,7 +85,7 @@ add_expert_mlp (LayerBuilder *b, TapeValue rows)
   const ModelShape  *s = b->shape;
   const FamilyStyle *style = b->style;
   gint               module = layer_add_module (b, style->experts);
-  gint64             inner = s->d_expert / b->tp;
+  gint64             inner = s->d_expert / b->mesh->etp;
   TapeValue          hidden, gate;
 
   if (!s->gated_mlp)
@@ -173,18 +173,48 @@ whole_rows (double rows)
   return MAX (floor (rows), 1);
 }
 
+/*
+ * The ranks that divide an expert. Megatron-LM's dispatcher gathers before the sort, the products
+ * keep what was gathered and sorted, and nothing runs concurrently with the collectives
+ * (core/transformer/moe/token_dispatcher.py: dispatch_postprocess, combine_preprocess).
+ */
+static CommGroup
+expert_tensor_group (const LayerBuilder *b)
+{
+  CommGroup group = layer_tensor_group (b);
+
+  if (mesh_folds_experts (b->mesh))
+    {
+      group.axis = MESH_EXPERT_TENSOR;
+      group.members = (guint) b->mesh->etp;
+    }
+  group.sliced = group.concurrent = FALSE;
+  group.kept = TRUE;
+  group.fp8 = group.fp8 && b->tape->fp8.kept; /* as the experts' products are */
+  return group;
+}
+
+/* Whether the ranks that divide an expert get different tokens, which all of them need. */
+static gboolean
+gathers_rows (const LayerBuilder *b)
+{
+  return b->mesh->sp == 1 || mesh_folds_experts (b->mesh);
+}
+
 /* Of an expert rank's ROWS, the share that MFU counts: the fullest rank has more than the mean. */
 static double
 counted_rows (const LayerBuilder *b, TapeValue rows)
 {
-  return b->tokens * (double) b->shape->n_experts_per_token * b->width
+  double sources = gathers_rows (b) ? (double) b->mesh->etp : 1;
+
+  return b->stream_tokens * sources * (double) b->shape->n_experts_per_token * b->width
          / tape_tensor (b->tape, rows)->elements;
 }
 
 /*
  * Rows travel to the ranks that have their experts and back (all-to-all). Each tensor rank sends
- * those of its own tokens, and the tensor group gathers what it received (Megatron-LM's all-to-all
- * dispatcher). The host's wait for the numbers of rows is left out.
+ * those of its own tokens, and the ranks that divide an expert gather what they received
+ * (Megatron-LM's all-to-all dispatcher). The host's wait for the numbers of rows is left out.
  */
 static TapeValue
 dispatch_rows (LayerBuilder *b, TapeValue x)
@@ -192,21 +222,19 @@ dispatch_rows (LayerBuilder *b, TapeValue x)
   double routed = b->stream_tokens * (double) b->shape->n_experts_per_token, fill = expert_fill (b);
   double sent = whole_rows (routed * MIN (fill, 1)), received = whole_rows (routed * fill);
   CommGroup experts = { .axis = MESH_EXPERT, .members = (guint) b->mesh->ep },
-            tensor = layer_tensor_group (b);
+            tensor = expert_tensor_group (b);
   TapeValue rows = permute (b, x, sent);
 
-  tensor.sliced = FALSE;
   rows = tape_comm_exchange (b->tape, "experts.dispatch", rows, received * b->width, experts);
-  rows = sort_rows (b, "experts.sort", rows);
-  tensor.fp8 = tensor.fp8 && b->tape->fp8.kept; /* as the experts' products are */
-  if (b->mesh->sp == 1)
+  if (gathers_rows (b))
     rows = tape_comm_gather (b->tape, "experts.gather", rows, tensor);
+  rows = sort_rows (b, "experts.sort", rows);
   b->tape->counted = counted_rows (b, rows);
   rows = add_expert_mlp (b, rows);
   b->tape->counted = 1;
-  if (b->mesh->sp == 1)
-    rows = tape_comm_scatter (b->tape, "experts.scatter", rows, tensor);
   rows = sort_rows (b, "experts.unsort", rows);
+  if (gathers_rows (b))
+    rows = tape_comm_scatter (b->tape, "experts.scatter", rows, tensor);
   return tape_comm_exchange (b->tape, "experts.return", rows, sent * b->width, experts);
 }
 

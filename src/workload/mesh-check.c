@@ -43,6 +43,24 @@ guilty_degree (const MeshOptions *m, gint64 n)
   return m->pp > n || n % (m->tp * m->cp * m->pp) != 0 ? "pp" : "ep";
 }
 
+/* The experts of a stage of N ranks have a mesh of their own. */
+static void
+check_folding (const Check *c, gint64 n)
+{
+  const MeshOptions *m = &c->mesh;
+  gboolean           alone = m->etp > n || n % m->etp != 0;
+
+  if (alone || m->ep > n || n % (m->etp * m->ep) != 0)
+    diag_error (c->diags, mark_of (c, alone ? "etp" : "ep"),
+                "the ranks that share the experts of a stage are those of its tensor, context and "
+                "data ranks",
+                "'etp' " D " x 'ep' " D " does not divide the " D " ranks of a stage", m->etp,
+                m->ep, n);
+  if (m->order == MESH_ORDER_PP_DP && m->pp > 1)
+    diag_error (c->diags, mark_of (c, "etp"), "take order: tp-cp-dp-pp, or leave 'etp' at 0",
+                "'etp' of its own with 'order: tp-pp-dp' is not modelled");
+}
+
 static void
 check_world (const Check *c, guint world)
 {
@@ -57,8 +75,12 @@ check_world (const Check *c, guint world)
                   m->pp, world);
       return;
     }
-  check_divides (c, "ep", m->ep, "data and context ranks", n / (m->tp * m->pp),
-                 "expert groups lie on consecutive data ranks");
+  if (c->shape->n_experts > 0 && mesh_folds_experts (m))
+    check_folding (c, n / m->pp);
+  else
+    check_divides (c, "ep", m->ep, "data and context ranks", n / (m->tp * m->pp),
+                   "expert groups lie on consecutive data ranks: 'etp' of 1 lets them span tensor "
+                   "ranks too");
 }
 
 static gboolean
@@ -85,7 +107,11 @@ check_widths (const Check *c)
   if (has_dense_mlp (s))
     check_divides (c, "tp", tp, "'d_ff'", s->d_ff, whole_columns);
   if (s->n_experts > 0)
-    check_divides (c, "tp", tp, "'d_expert'", s->d_expert, whole_columns);
+    check_divides (c, mesh_folds_experts (&c->mesh) ? "etp" : "tp", c->mesh.etp, "'d_expert'",
+                   s->d_expert, whole_columns);
+  if (s->n_experts > 0 && s->n_shared_experts > 0 && mesh_folds_experts (&c->mesh))
+    check_divides (c, "tp", tp, "the width of the shared experts",
+                   s->n_shared_experts * s->d_expert, whole_columns);
 }
 
 /* How libraries divide adapters over a tensor group is not modelled. */
@@ -108,6 +134,12 @@ check_experts (const Check *c)
   if (s->n_experts == 0 && m->ep > 1)
     diag_error (c->diags, mark_of (c, "ep"), "expert parallelism divides experts: leave 'ep' at 1",
                 "'ep' of " D ", but the model is dense", m->ep);
+  if (s->n_experts == 0 && m->etp > 1 && mesh_folds_experts (m))
+    diag_error (c->diags, mark_of (c, "etp"), "leave 'etp' at 0",
+                "'etp' of " D " divides experts, but the model is dense", m->etp);
+  if (s->expert_bias && m->etp > 1 && mesh_folds_experts (m))
+    diag_error (c->diags, mark_of (c, "etp"), "take 'etp' of 1, or leave it at 0",
+                "biases of experts that an 'etp' of its own divides are not modelled");
   if (s->n_experts == 0 && (m->capacity_factor > 0 || m->routing_skew > 1))
     diag_error (c->diags, mark_of (c, m->capacity_factor > 0 ? "capacity_factor" : "routing_skew"),
                 "a model with 'n_experts' above 1 has experts",
@@ -121,10 +153,10 @@ check_experts (const Check *c)
   if (m->ep > 1 && m->routing_skew > (double) m->ep)
     diag_error (c->diags, mark_of (c, "routing_skew"), "one rank cannot get more than all tokens",
                 "'routing_skew' of %g is above 'ep' of " D, m->routing_skew, m->ep);
-  if (s->n_experts > 0 && m->ep > 1 && m->tp > 1 && m->sp == 0)
-    diag_error (c->diags, mark_of (c, "ep"),
+  if (s->n_experts > 0 && mesh_spreads_experts (m) && m->tp > 1 && m->sp == 0)
+    diag_error (c->diags, mark_of (c, m->ep > 1 ? "ep" : "etp"),
                 "set sp to 1: otherwise each tensor rank would send the same tokens",
-                "'ep' and 'tp' together need sequence parallelism");
+                "'%s' and 'tp' together need sequence parallelism", m->ep > 1 ? "ep" : "etp");
 }
 
 static void
@@ -168,8 +200,9 @@ check_sequence (const Check *c)
   if (c->training->lengths == NULL && m->sp == 1 && seq % m->cp == 0)
     check_divides (c, "tp", m->tp, "'seq_len' / 'cp'", seq / m->cp,
                    "sequence parallelism divides it");
-  if (c->training->lengths != NULL && m->ep > 1)
-    diag_error (c->diags, mark_of (c, "ep"), "leave 'ep' at 1, or take sequences of one length",
+  if (c->training->lengths != NULL && (m->ep > 1 || (m->etp > 1 && mesh_folds_experts (m))))
+    diag_error (c->diags, mark_of (c, m->ep > 1 ? "ep" : "etp"),
+                "leave 'ep' and 'etp' alone, or take sequences of one length",
                 "exchanges of experts between ranks of different 'lengths' are not modelled");
   if (m->cp > 1 && m->context == CONTEXT_RING && !flash)
     diag_error (c->diags, mark_of (c, "cp"), "use flash attention, or context: all-gather",

@@ -77,7 +77,29 @@ mesh_stages (const Mesh *mesh)
 MeshGroup
 mesh_experts (const Mesh *mesh)
 {
-  return (MeshGroup){ MAX (mesh->experts, 1), stride_of (mesh) };
+  guint stride = mesh->expert_tensor > 0 ? mesh->expert_tensor : stride_of (mesh);
+
+  return (MeshGroup){ MAX (mesh->experts, 1), stride };
+}
+
+MeshGroup
+mesh_expert_tensor (const Mesh *mesh)
+{
+  return mesh->expert_tensor > 0 ? (MeshGroup){ mesh->expert_tensor, 1 } : mesh_tensor (mesh);
+}
+
+gboolean
+mesh_parts_experts (const Mesh *mesh)
+{
+  return mesh->experts > 1 || mesh->expert_tensor > 0;
+}
+
+guint
+mesh_expert_span (const Mesh *mesh)
+{
+  MeshGroup experts = mesh_experts (mesh);
+
+  return experts.size * experts.stride;
 }
 
 MeshGroup
@@ -90,11 +112,12 @@ Mesh
 mesh_of_experts (const Mesh *mesh)
 {
   Mesh  of = *mesh;
-  guint experts = MAX (mesh->experts, 1);
+  guint span = mesh_expert_span (mesh);
 
-  of.n_ranks = mesh->n_ranks / experts;
-  of.stride = stride_of (mesh) * experts;
+  of.n_ranks = (guint) ((guint64) mesh->n_ranks * stride_of (mesh) / span);
+  of.stride = span;
   of.experts = 1;
+  of.expert_tensor = 0;
   return of;
 }
 

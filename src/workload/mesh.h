@@ -30,7 +30,9 @@ typedef struct
   guint stride;  /* between its ranks: tensor-parallel ones (times stages, see `tensor`); 0 is 1 */
   guint stages;  /* pipeline stages; 0 is 1 */
   guint experts; /* expert-parallel ranks, neighbours in the mesh; 0 is 1 */
-  guint tensor;  /* tensor-parallel ranks where stages lie inside the stride (MESH_ORDER_PP_DP); 0:
+  guint expert_tensor; /* ranks that divide an expert, neighbours in the world, where they are not
+                          the tensor-parallel ones; 0: they are */
+  guint tensor; /* tensor-parallel ranks where stages lie inside the stride (MESH_ORDER_PP_DP); 0:
                     all of the stride */
 } Mesh;
 
@@ -52,10 +54,20 @@ guint mesh_node_ranks (const Mesh *mesh);
 MeshGroup mesh_tensor (const Mesh *mesh); /* {stride, 1}, or {tensor, 1} */
 /* {stages, world / stages}, or {stages, tensor}: member i is of stage i */
 MeshGroup mesh_stages (const Mesh *mesh);
-MeshGroup mesh_experts (const Mesh *mesh);           /* {experts, stride} */
+MeshGroup mesh_experts (const Mesh *mesh); /* {experts, stride}, or {experts, expert_tensor} */
+MeshGroup mesh_expert_tensor (const Mesh *mesh);     /* {expert_tensor, 1}, or mesh_tensor */
 MeshGroup mesh_context (const Mesh *mesh, guint cp); /* {cp, stride} */
 
-/* The ranks with the same experts, as a mesh of its own: {n_ranks / experts, stride * experts}. */
+/* Whether experts are shared with other ranks than the rest of a layer is. */
+gboolean mesh_parts_experts (const Mesh *mesh);
+
+/* Ranks of the world, neighbours, of which as many as hold all experts of a layer are. */
+guint mesh_expert_span (const Mesh *mesh);
+
+/*
+ * The ranks with the same part of the same experts, as a mesh of its own: every mesh_expert_span-th
+ * rank of the world. Without expert_tensor {n_ranks / experts, stride * experts}.
+ */
 Mesh mesh_of_experts (const Mesh *mesh);
 
 /* Members of the group of world rank RANK, ascending: group.size ids into MEMBERS. */

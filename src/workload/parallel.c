@@ -35,6 +35,16 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
   MESH_AXIS (cp, "context-parallel ranks"),
   MESH_AXIS (vp, "virtual pipeline chunks a stage"),
   MESH_AXIS (ep, "expert-parallel ranks"),
+  { .key = "etp",
+    .type = OPTION_INT,
+    .offset = FIELD (etp),
+    .fallback = "0",
+    .min = 0,
+    .max = 1 << 20,
+    .help =
+        "tensor-parallel ranks of routed experts, which with 'ep' fold tensor, context and data "
+        "ranks; 0: as many as 'tp'",
+    .source = "arXiv:2504.14960; Megatron-LM, --expert-tensor-parallel-size" },
   { .key = "pipeline",
     .type = OPTION_ENUM,
     .choices = pipeline_choices,
@@ -151,8 +161,22 @@ mesh_normalise (MeshOptions *mesh)
 
   for (gsize i = 0; i < G_N_ELEMENTS (degrees); i++)
     *degrees[i] = MAX (*degrees[i], 1);
+  if (mesh->etp == 0)
+    mesh->etp = mesh->tp;
   if (mesh->tp == 1)
     mesh->sp = 0;
+}
+
+gboolean
+mesh_folds_experts (const MeshOptions *mesh)
+{
+  return mesh->etp != 0 && mesh->etp != MAX (mesh->tp, 1);
+}
+
+gboolean
+mesh_spreads_experts (const MeshOptions *mesh)
+{
+  return mesh->ep > 1 || mesh_folds_experts (mesh);
 }
 
 gboolean

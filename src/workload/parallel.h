@@ -4,7 +4,9 @@
  * Unless `order` says otherwise, world ranks count the axes in the order tensor, context, data,
  * pipeline, tensor fastest (Megatron-LM's default and PyTorch's mesh pp, dp, cp, tp): rank = t + tp
  * * (c + cp * (d + dp * p)), dp = world / (tp * cp * pp). Expert groups lie on consecutive data
- * ranks: ep divides dp * cp. A strategy spans the data and context ranks of one (t, p): it sees
+ * ranks: ep divides dp * cp. Where `etp` is not tp, the experts of a stage have a mesh of their own
+ * over all its ranks (arXiv:2504.14960, folding): rank = et + etp * (e + ep * d), so that expert
+ * groups span tensor, context and data ranks. A strategy spans the data and context ranks of one (t, p): it sees
  * neither tensor nor pipeline ranks.
  */
 #pragma once
@@ -57,6 +59,7 @@ typedef struct
   char    *shard; /* all, node, or a number of ranks: the group that parameters are sharded over
                      (strategies that shard) */
   gint64   tp, sp, pp, cp, vp, ep; /* sp: 0 or 1; vp: chunks of layers a stage; 0 and 1 mean none */
+  gint64   etp;                    /* tensor-parallel ranks of routed experts; 0: tp */
   gint     pipeline;               /* PipelineKind */
   gint     context;                /* ContextKind */
   double   capacity_factor; /* tokens that an expert takes, over the balanced share; 0: as many as
@@ -70,7 +73,7 @@ typedef struct
   gboolean async_tp; /* the tensor group's collectives overlap concurrent products, in slices */
 } MeshOptions;
 
-#define MESH_N_OPTIONS 16
+#define MESH_N_OPTIONS 17
 extern const OptionSpec mesh_options[MESH_N_OPTIONS + 1];
 
 /*
@@ -86,8 +89,14 @@ guint mesh_model_chunks (const MeshOptions *mesh);
 /* TRUE when a rank that has the embedding has the head too (one stage, ZBV, DualPipe). */
 gboolean mesh_ends_meet (const MeshOptions *mesh);
 
-/* Degrees of 0 become 1; sp without a tensor group becomes 0. */
+/* Degrees of 0 become 1, an etp of 0 tp; sp without a tensor group becomes 0. */
 void mesh_normalise (MeshOptions *mesh);
+
+/* Whether routed experts are divided over other ranks than attention. */
+gboolean mesh_folds_experts (const MeshOptions *mesh);
+
+/* Whether a rank shares its routed experts with other ranks than the rest of its layers. */
+gboolean mesh_spreads_experts (const MeshOptions *mesh);
 
 /*
  * Whether messages go in group calls between slots: a matter of `p2p`, for the pipelines that have

@@ -403,6 +403,32 @@ START_TEST (test_slow_runs)
 }
 END_TEST
 
+/*
+ * Three strategies train one model: 10 8 12 s are predicted 11 9 10, two of three pairs in the right
+ * order, tau 1/3. The fourth run is of a wider model, which nothing is ranked with. Groups of
+ * layouts have a run each: no goal is about them.
+ */
+START_TEST (test_ranking_of_strategies)
+{
+#define AS(id, width, strategy, value) \
+  id NODE "gpt,2," width ",4,1000,128,1,1," strategy ",all,1,none,,step_time_s," value ",,test,\n"
+  static const char text[] = HEADER AS ("a-01", "256", "ddp", "10") AS ("a-02", "256", "zero1", "8")
+      AS ("a-03", "256", "fsdp1", "12") AS ("a-04", "512", "ddp", "1");
+  static const char wanted[] =
+      "- { rows: layouts, of: ranking, sources: [a], tau: 0.8 }\n"
+      "- { rows: strategies, of: ranking, sources: [a], strategies: true, tau: 0.3 }\n";
+  const double                   predicted[] = { 11, 9, 10, 20 };
+  g_autoptr (TrainingValidation) v = summary_of_goals (text, wanted, predicted, NULL);
+  const GoalResult              *goal = &g_array_index (v->goals, GoalResult, 0);
+
+  ck_assert_uint_eq (v->goals->len, 1);
+  ck_assert_str_eq (goal->goal->title, "strategies");
+  ck_assert_uint_eq (goal->n, 1);
+  ck_assert_double_eq_tol (goal->first, 1.0 / 3, 1e-12);
+  ck_assert (goal->met);
+}
+END_TEST
+
 /* Mistakes in the goals are the table's: a bound that is missing, or of another kind. */
 START_TEST (test_bad_goals)
 {
@@ -414,6 +440,7 @@ START_TEST (test_bad_goals)
     "- { rows: tau, of: ranking, sources: [a], tau: 0.8, nodes: 16 }\n",
     "- { rows: tau, of: ranking, sources: [a], tau: 0.8, p90: 0.1 }\n",
     "- { rows: fits, of: fits, sources: [a], right: 0.9, healthy: true }\n",
+    "- { rows: fits, of: fits, sources: [a], right: 0.9, strategies: true }\n",
     "- { rows: fits, of: fits, right: 0.9 }\n",
     "- { rows: fits, of: fitting, sources: [a], median: 0.1, p90: 0.9 }\n",
     "- { of: fits, sources: [a], right: 0.9 }\n",
@@ -755,6 +782,7 @@ main (void)
   int      failed;
 
   tcase_add_test (tests, test_tau);
+  tcase_add_test (tests, test_ranking_of_strategies);
   tcase_add_test (tests, test_regret);
   tcase_add_test (tests, test_source);
   tcase_add_test (tests, test_summary);

@@ -123,7 +123,11 @@ draw_axes (RandomPlan *self, GRand *rand, Axes axes, guint case_)
   if (axes != AXES_ALL)
     return;
   if (self->shape.n_experts > 0)
-    m->ep = pick (rand, degrees, G_N_ELEMENTS (degrees));
+    {
+      m->ep = pick (rand, degrees, G_N_ELEMENTS (degrees));
+      m->etp =
+          g_rand_int_range (rand, 0, 3) == 0 ? pick (rand, degrees, G_N_ELEMENTS (degrees)) : 0;
+    }
   draw_pipeline (self, rand, case_);
 }
 
@@ -132,6 +136,7 @@ place_ranks (RandomPlan *self, guint nodes, guint gpus)
 {
   const MeshOptions *m = &self->mesh;
   gboolean           inside = m->order == MESH_ORDER_PP_DP && m->pp > 1;
+  gboolean           folds = self->shape.n_experts > 0 && mesh_folds_experts (m);
 
   self->in.mesh = (Mesh){ .n_ranks = nodes * gpus,
                           .ranks_per_node = gpus * (guint) m->tp,
@@ -139,7 +144,8 @@ place_ranks (RandomPlan *self, guint nodes, guint gpus)
                           .stride = (guint) (inside ? m->tp * m->pp : m->tp),
                           .tensor = inside ? (guint) m->tp : 0,
                           .stages = (guint) m->pp,
-                          .experts = (guint) m->ep };
+                          .experts = (guint) m->ep,
+                          .expert_tensor = folds ? (guint) m->etp : 0 };
 }
 
 static gboolean
@@ -268,7 +274,7 @@ describe (RandomPlan *self, guint32 seed, guint case_)
       self->description,
       "seed %u case %u: %s L=%d h=%d V=%d tied=%d experts=%d ranks=%u/%u of %u micro=%d accum=%d "
       "ckpt=%d%s%s tiles=%dx%d "
-      "precision=%d fp8=%d lora=%d dora=%d 4bit=%d tp=%d sp=%d cp=%d ep=%d pp=%d vp=%d "
+      "precision=%d fp8=%d lora=%d dora=%d 4bit=%d tp=%d sp=%d cp=%d ep=%d etp=%d pp=%d vp=%d "
       "pipeline=%d p2p=%d;",
       seed, case_, self->shape.family, (int) self->shape.n_layers, (int) self->shape.d_model,
       (int) self->shape.vocab, self->shape.tied_embeddings, (int) self->shape.n_experts,
@@ -278,8 +284,8 @@ describe (RandomPlan *self, guint32 seed, guint case_)
       self->training.partition_activations ? " (slices)" : "", (int) self->training.tiled_in_splits,
       (int) self->training.tiled_out_splits, self->training.precision, self->training.fp8_recipe,
       self->training.peft ? (int) self->training.lora_r : 0, self->training.use_dora,
-      self->training.load_in_4bit, (int) m->tp, (int) m->sp, (int) m->cp, (int) m->ep, (int) m->pp,
-      (int) m->vp, m->pipeline, m->p2p);
+      self->training.load_in_4bit, (int) m->tp, (int) m->sp, (int) m->cp, (int) m->ep, (int) m->etp,
+      (int) m->pp, (int) m->vp, m->pipeline, m->p2p);
 }
 
 static gboolean

@@ -4,6 +4,7 @@
  */
 #include "fixture.h"
 
+#include "workload/mesh.h"
 #include "workload/stage-cut.h"
 
 static MeshOptions
@@ -250,6 +251,152 @@ START_TEST (test_refused_experts)
 }
 END_TEST
 
+/*
+ * 16 ranks of a stage, two of which share attention: dp = 8. Experts that four ranks divide and two
+ * groups share have a mesh of 16 = 4 x 2 x 2 of their own: rank = et + 4 (e + 2 d).
+ */
+START_TEST (test_folded_groups)
+{
+  Mesh      mesh = { .n_ranks = 8, .world = 16, .stride = 2, .experts = 2, .expert_tensor = 4 };
+  MeshGroup experts = mesh_experts (&mesh), divided = mesh_expert_tensor (&mesh);
+  Mesh      of = mesh_of_experts (&mesh);
+  guint32   members[4];
+
+  mesh_group_members (experts, 3, members); /* et 3, e 0 */
+  ck_assert_uint_eq (experts.size, 2);
+  ck_assert_uint_eq (members[0], 3);
+  ck_assert_uint_eq (members[1], 7);
+  mesh_group_members (divided, 6, members); /* et 2, e 1 */
+  ck_assert_uint_eq (divided.size, 4);
+  ck_assert_uint_eq (members[0], 4);
+  ck_assert_uint_eq (members[3], 7);
+  ck_assert_uint_eq (mesh_all (&of).size, 2);
+  ck_assert_uint_eq (mesh_all (&of).stride, 8); /* ranks 3 and 11 hold the same */
+  ck_assert (mesh_parts_experts (&mesh));
+  mesh.expert_tensor = 0; /* of the tensor group: {2, 2} and every fourth rank */
+  ck_assert_uint_eq (mesh_experts (&mesh).stride, 2);
+  ck_assert_uint_eq (mesh_of_experts (&mesh).n_ranks, 4);
+  ck_assert_uint_eq (mesh_of_experts (&mesh).stride, 4);
+  mesh.experts = 1;
+  ck_assert (!mesh_parts_experts (&mesh));
+}
+END_TEST
+
+static double
+sent_over (const Workload *workload, MeshAxis axis, CollectiveKind kind)
+{
+  const LayerDesc *block = workload_layer (workload, 1);
+  double           bytes = 0;
+
+  for (guint k = 0; k < block->n_forward; k++)
+    if (block->forward[k].kind == KERNEL_COMMUNICATION && block->forward[k].axis == axis
+        && block->forward[k].comm == kind)
+      bytes += block->forward[k].read_bytes;
+  return bytes;
+}
+
+static guint64
+expert_elements (const Workload *workload)
+{
+  const LayerDesc *block = workload_layer (workload, 1);
+  guint64          sum = 0;
+
+  for (guint t = 0; t < block->n_tensors; t++)
+    sum += block->tensors[t].expert ? block->tensors[t].elements : 0;
+  return sum;
+}
+
+/*
+ * Mixtral 8x7B: 8 experts of 3 x 4096 x 14336, two a token. 4096 tokens on two tensor ranks are 2048
+ * a rank, 4096 rows of 8 KiB: 32 MiB leave and come back, whatever divides an expert. Its ranks
+ * gather what each of them got: four times as much.
+ */
+START_TEST (test_folded_layers)
+{
+  static const gint64   etp[] = { 1, 2, 4 }, ep[] = { 8, 4, 2 };
+  static const MeshAxis axes[] = { MESH_EXPERT_TENSOR, MESH_TENSOR, MESH_EXPERT_TENSOR };
+  ModelShape            shape = shipped ("mixtral-8x7b");
+  TrainingOptions       options = training (4096, 1);
+  const double          MiB = 1024 * 1024, attention = 32 * MiB; /* gathered: 4096 x 4096 x 2 */
+
+  for (guint i = 0; i < G_N_ELEMENTS (etp); i++)
+    {
+      MeshOptions mesh = { .tp = 2, .sp = 1, .etp = etp[i], .ep = ep[i], .routing_skew = 1 };
+      g_autoptr (Workload) workload = NULL;
+      double               gathered;
+
+      assert_accepted (&shape, options, mesh, 16);
+      mesh_normalise (&mesh);
+      workload = workload_new_stage (&shape, &options, &mesh, 0);
+      gathered = sent_over (workload, axes[i], COLLECTIVE_ALL_GATHER);
+      if (axes[i] == MESH_TENSOR)
+        gathered -= attention;
+      ck_assert_double_eq (sent_over (workload, MESH_EXPERT, COLLECTIVE_ALL_TO_ALL), 64 * MiB);
+      ck_assert_double_eq (gathered, etp[i] == 1 ? 0 : (double) etp[i] * 32 * MiB);
+      /* whatever the split, a rank has an eighth of all */
+      ck_assert_uint_eq (expert_elements (workload), G_GUINT64_CONSTANT (3) * 4096 * 14336);
+    }
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/*
+ * The same backwards: what was gathered is kept, so that of the ranks that divide an expert one
+ * collective gathers the gradient that was scattered, one scatters that of the gathered rows, and
+ * nothing runs concurrently.
+ */
+START_TEST (test_folded_backward)
+{
+  ModelShape           shape = shipped ("mixtral-8x7b");
+  TrainingOptions      options = training (4096, 1);
+  MeshOptions          mesh = { .tp = 2, .sp = 1, .etp = 4, .ep = 2, .routing_skew = 1 };
+  g_autoptr (Workload) workload = NULL;
+  const LayerDesc     *block;
+  double               gathered = 0, scattered = 0;
+
+  mesh_normalise (&mesh);
+  workload = workload_new_stage (&shape, &options, &mesh, 0);
+  block = workload_layer (workload, 1);
+  for (guint k = 0; k < block->n_backward; k++)
+    if (block->backward[k].kind == KERNEL_COMMUNICATION
+        && block->backward[k].axis == MESH_EXPERT_TENSOR)
+      {
+        gboolean gathers = block->backward[k].comm == COLLECTIVE_ALL_GATHER;
+
+        *(gathers ? &gathered : &scattered) += block->backward[k].read_bytes;
+        ck_assert (!block->backward[k].async);
+      }
+  ck_assert_double_eq (gathered, 4.0 * 32 * 1024 * 1024);
+  ck_assert_double_eq (scattered, 4.0 * 32 * 1024 * 1024);
+  model_shape_clear (&shape);
+}
+END_TEST
+
+START_TEST (test_refused_folding)
+{
+  ModelShape      shape = shipped ("mixtral-8x7b"), dense = arch ("gpt", 12, 64, 8, 0, 100);
+  TrainingOptions options = training (4096, 1);
+  MeshOptions     mesh = { .tp = 2, .sp = 1, .etp = 1, .ep = 8, .routing_skew = 1 };
+
+  assert_accepted (&shape, options, mesh, 8); /* expert ranks over tensor and data ranks */
+  mesh.etp = 3;
+  assert_refused (&shape, options, mesh, 8, "'etp' 3 x 'ep' 8 does not divide the 8 ranks");
+  assert_refused (&shape, options, mesh, 48, "'etp' of 3 does not divide 'd_expert' of 14336");
+  mesh.etp = 1;
+  mesh.sp = 0;
+  assert_refused (&shape, options, mesh, 8, "'ep' and 'tp' together need sequence parallelism");
+  mesh.ep = 1;
+  assert_refused (&shape, options, mesh, 8, "'etp' and 'tp' together need sequence parallelism");
+  mesh = (MeshOptions){ .etp = 1, .tp = 2, .sp = 1, .pp = 2, .order = MESH_ORDER_PP_DP };
+  mesh.routing_skew = 1;
+  assert_refused (&shape, options, mesh, 8, "'order: tp-pp-dp' is not modelled");
+  assert_refused (&dense, options, (MeshOptions){ .etp = 2, .routing_skew = 1 }, 2,
+                  "'etp' of 2 divides experts, but the model is dense");
+  model_shape_clear (&dense);
+  model_shape_clear (&shape);
+}
+END_TEST
+
 START_TEST (test_refused_pipelines)
 {
   ModelShape      shape = arch ("gpt", 12, 64, 8, 0, 100);
@@ -313,6 +460,10 @@ main (void)
   tcase_add_test (tcase, test_stages_make_the_model);
   tcase_add_test (tcase, test_refused_degrees);
   tcase_add_test (tcase, test_refused_experts);
+  tcase_add_test (tcase, test_folded_groups);
+  tcase_add_test (tcase, test_folded_layers);
+  tcase_add_test (tcase, test_folded_backward);
+  tcase_add_test (tcase, test_refused_folding);
   tcase_add_test (tcase, test_refused_pipelines);
   tcase_add_test (tcase, test_all_at_once);
   return run_case ("mesh", tcase);
