@@ -119,6 +119,7 @@ typedef struct
   double    sequences, seq_len, pairs;
   guint64   heads, kv_heads, qk_dim, v_dim;
   gint      sinks_module; /* -1: none */
+  gboolean  packed;       /* sequences are packed of documents */
   CommGroup ring;         /* one member: none */
 } AttentionSpec;
 
