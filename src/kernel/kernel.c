@@ -218,7 +218,9 @@ flash_efficiency (const GpuProfile *gpu, const KernelDesc *kernel)
 }
 
 /*
- * Blocks on the diagonal of a causal mask are computed in full: half a block more for every row. A
+ * Blocks on the diagonal of a causal mask are computed in full: half a block more for every row.
+ * Where documents end, blocks begin anew, and the last one of each is on average half empty: as
+ * much again. A
  * head's longest block has up to twice its mean's work. Masked blocks of more than one wave are
  * dispatched as SMs become free, and lose half a block at the end; else waves are whole.
  */
@@ -228,8 +230,9 @@ attention_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cos
   double   sms = gpu->sms.value, rows = (double) kernel->m;
   double   products = kernel->kind == KERNEL_ATTENTION ? 4 : 10;
   double   pairs = cost->flops / (products * (double) kernel->k * (double) kernel->batch);
-  gboolean masked = pairs < 0.75 * rows * rows;
-  double   waste = masked ? 1 + MIN (FLASH_BLOCK, rows) / 2 * rows / pairs : 1;
+  gboolean masked = kernel->packed || pairs < 0.75 * rows * rows;
+  double   lost = MIN (FLASH_BLOCK, rows) * (kernel->packed ? 1 : 0.5);
+  double   waste = masked ? 1 + lost * rows / pairs : 1;
   double   column = ceil (rows / FLASH_BLOCK), blocks = column * (double) kernel->batch;
   double   rate = sustained_rate (gpu, kernel->dtype) * flash_efficiency (gpu, kernel) / sms;
   double   block_seconds = cost->flops * waste / (rate * blocks);

@@ -46,10 +46,10 @@ gint64 model_value_dim (const ModelShape *shape);
 /*
  * Query-key pairs that attention needs for one sequence of SEQ_LEN tokens, as a continuum: s * s,
  * or s * s / 2 when causal; within a window w < s, w * s - w * w / 2 when causal and twice that
- * otherwise.
+ * otherwise. Of documents of mean DOCUMENT_LENGTH, if that is not 0: workload/documents.h.
  */
 double model_attention_pairs (const ModelShape *shape, gboolean windowed, gboolean causal,
-                              double seq_len);
+                              double seq_len, double document_length);
 
 /* Checks a filled shape; every inconsistency is diagnosed at MARK. */
 gboolean model_shape_check (const ModelShape *shape, const OptionMarks *marks, DiagList *diags);

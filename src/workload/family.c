@@ -1,5 +1,7 @@
 #include "workload/family-private.h"
 
+#include "workload/documents.h"
+
 #define LLAMA_ATTENTION                                                      \
   .q = "self_attn.q_proj", .k = "self_attn.k_proj", .v = "self_attn.v_proj", \
   .out = "self_attn.o_proj", .attention = "self_attn"
@@ -155,10 +157,12 @@ model_value_dim (const ModelShape *shape)
 }
 
 double
-model_attention_pairs (const ModelShape *shape, gboolean windowed, gboolean causal, double seq_len)
+model_attention_pairs (const ModelShape *shape, gboolean windowed, gboolean causal, double seq_len,
+                       double document_length)
 {
   double window = windowed ? MIN (seq_len, (double) shape->sliding_window) : seq_len;
-  double pairs = window * seq_len - window * window / 2;
+  double pairs = document_length > 0 ? documents_pairs (seq_len, window, document_length)
+                                     : window * seq_len - window * window / 2;
 
   return causal ? pairs : 2 * pairs;
 }

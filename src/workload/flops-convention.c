@@ -34,14 +34,14 @@ flops_matrix_parameters (const ModelShape *s)
 
 double
 flops_attention_pairs (const ModelShape *shape, FlopsConvention convention, gboolean windowed,
-                       double seq_len)
+                       double seq_len, double document_length)
 {
   switch (convention)
     {
     case FLOPS_PALM:
       return seq_len * seq_len;
     case FLOPS_CAUSAL:
-      return model_attention_pairs (shape, windowed, TRUE, seq_len);
+      return model_attention_pairs (shape, windowed, TRUE, seq_len, document_length);
     case FLOPS_6N:
       return 0;
     }

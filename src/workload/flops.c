@@ -7,12 +7,14 @@
  * Forward and backward of scores and context, a token: 3 * 2 FLOPs per pair and width.
  */
 static double
-attention_flops (const ModelShape *s, FlopsConvention convention, double seq_len)
+attention_flops (const ModelShape *s, FlopsConvention convention, double seq_len,
+                 double document_length)
 {
   double pairs = 0;
 
   for (gint64 i = 0; i < s->n_layers; i++)
-    pairs += flops_attention_pairs (s, convention, model_layer_is_windowed (s, i), seq_len);
+    pairs += flops_attention_pairs (s, convention, model_layer_is_windowed (s, i), seq_len,
+                                    document_length);
   return 6 * pairs / seq_len * (double) s->n_heads
          * (double) (model_qk_dim (s) + model_value_dim (s));
 }
@@ -27,19 +29,26 @@ active_parameters (const ModelShape *shape, gint64 seq_len)
   return (double) workload_n_active_parameters (workload);
 }
 
-double
-flops_per_token (const ModelShape *shape, FlopsConvention convention, gint64 seq_len)
+static double
+count_flops (const ModelShape *shape, FlopsConvention convention, gint64 seq_len,
+             gint64 document_length)
 {
   switch (convention)
     {
     case FLOPS_PALM:
     case FLOPS_CAUSAL:
       return 6 * flops_matrix_parameters (shape)
-             + attention_flops (shape, convention, (double) seq_len);
+             + attention_flops (shape, convention, (double) seq_len, (double) document_length);
     case FLOPS_6N:
       return 6 * active_parameters (shape, seq_len);
     }
   g_assert_not_reached ();
+}
+
+double
+flops_per_token (const ModelShape *shape, FlopsConvention convention, gint64 seq_len)
+{
+  return count_flops (shape, convention, seq_len, 0);
 }
 
 /* Of the adapters. */
@@ -62,7 +71,7 @@ double
 flops_trained_per_token (const ModelShape *shape, const TrainingOptions *training,
                          FlopsConvention convention, gint64 seq_len)
 {
-  double all = flops_per_token (shape, convention, seq_len), frozen;
+  double all = count_flops (shape, convention, seq_len, training->document_length), frozen;
 
   if (training->peft == PEFT_NONE)
     return all;

@@ -18,18 +18,20 @@
 double flops_per_token (const ModelShape *shape, FlopsConvention convention, gint64 seq_len);
 
 /*
- * The same of TRAINING, which may freeze parameters (workload/peft.h): their weights have no
- * gradients, so a frozen parameter counts 4 FLOPs a token, not 6, and an adapter's 6.
+ * The same of TRAINING, whose documents may end within a sequence, and which may freeze parameters
+ * (workload/peft.h): their weights have no gradients, so a frozen parameter counts 4 FLOPs a token,
+ * not 6, and an adapter's 6.
  */
 double flops_trained_per_token (const ModelShape *shape, const TrainingOptions *training,
                                 FlopsConvention convention, gint64 seq_len);
 
 /*
  * Pairs of a query and a key that CONVENTION counts for a sequence of SEQ_LEN tokens in one layer:
- * PALM all, CAUSAL those that the mask and (WINDOWED) the window leave, 6N none.
+ * PALM all, CAUSAL those that the mask, the ends of documents of mean DOCUMENT_LENGTH (0: none) and
+ * (WINDOWED) the window leave, 6N none.
  */
 double flops_attention_pairs (const ModelShape *shape, FlopsConvention convention,
-                              gboolean windowed, double seq_len);
+                              gboolean windowed, double seq_len, double document_length);
 
 /*
  * Parameters that enter matrix products for one token: blocks' active matrices and the head (V*H

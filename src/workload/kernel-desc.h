@@ -45,6 +45,7 @@ typedef struct
   double         read_bytes, write_bytes; /* nominal HBM traffic */
   guint          launches; /* kernels that the host issues for it (eager chains count each) */
   guint          flash;    /* of KERNEL_ATTENTION*: FlashKernel */
+  gboolean       packed;   /* ... whose mask ends at the ends of documents, too */
   gint           module;   /* module of the layer whose parameters it reads, or -1 */
   gboolean       weight_gradient; /* of the backward pass: makes gradients of parameters only, so a
                                   pipeline may put it off */

@@ -1,4 +1,5 @@
 /* Attention: the projections, rotary positions, and flash or unfused kernels. */
+#include "workload/documents.h"
 #include "workload/layer-parts-private.h"
 
 static gboolean
@@ -194,7 +195,21 @@ fuses_softmax (const LayerBuilder *b, guint64 batch)
 static double
 masked_pairs (const LayerBuilder *b, double seq_len)
 {
-  return model_attention_pairs (b->shape, b->layer.windowed, b->training->causal, seq_len);
+  return model_attention_pairs (b->shape, b->layer.windowed, b->training->causal, seq_len,
+                                (double) b->training->document_length);
+}
+
+/*
+ * Pairs of the fullest context rank over the mean rank's. A ring cuts each document into chunks for
+ * all ranks (Transformer Engine), gathered keys and values are those of chunks of the sequence.
+ */
+static double
+context_imbalance (const LayerBuilder *b)
+{
+  if (b->training->document_length == 0 || b->mesh->context != CONTEXT_ALL_GATHER)
+    return 1;
+  return documents_imbalance ((double) b->training->seq_len, (double) b->training->document_length,
+                              (guint) b->mesh->cp);
 }
 
 /* ... and those that MFU counts. */
@@ -202,7 +217,7 @@ static double
 counted_pairs (const LayerBuilder *b, double seq_len)
 {
   return flops_attention_pairs (b->shape, (FlopsConvention) b->training->flops, b->layer.windowed,
-                                seq_len);
+                                seq_len, (double) b->training->document_length);
 }
 
 /* Pairs of a micro-batch, mean of its training_sequences. */
@@ -291,7 +306,7 @@ add_flash (LayerBuilder *b, TapeValue *qkv)
 {
   const ModelShape *s = b->shape;
   gboolean          expanded = training_flash_version (b->training) == FLASH_1;
-  double            pairs = mean_pairs (b, masked_pairs);
+  double            pairs = mean_pairs (b, masked_pairs) * context_imbalance (b);
   AttentionSpec     spec = { .sequences = training_sequences (b->training),
                              .seq_len = layer_sequence (b),
                              .pairs = pairs / (double) b->mesh->cp,
@@ -299,6 +314,7 @@ add_flash (LayerBuilder *b, TapeValue *qkv)
                              .qk_dim = (guint64) model_qk_dim (s),
                              .v_dim = (guint64) model_value_dim (s),
                              .sinks_module = -1,
+                             .packed = b->training->document_length > 0,
                              .ring = { .axis = MESH_CONTEXT, .members = 1 } };
   TapeValue         out;
 

@@ -1,12 +1,37 @@
 /* Blocks, the embedding and the head. */
 #include "workload/layer-parts-private.h"
 
+/*
+ * Attention and MLP of the same input: their partial sums are added before the tensor group adds
+ * them up, once, and of one norm the output is gathered once.
+ */
+static TapeValue
+build_parallel_block (LayerBuilder *b, TapeValue x)
+{
+  gint64    width = b->shape->d_model;
+  TapeValue in = layer_add_norm (b, b->style->norm1, "norm1", x, b->stream_tokens, width);
+  TapeValue mlp_in = layer_enter (b, "block.gather", in), attention_in = mlp_in, sum;
+
+  if (b->shape->block == MODEL_BLOCK_TWO_NORMS)
+    {
+      in = layer_add_norm (b, b->style->norm2, "norm2", x, b->stream_tokens, width);
+      mlp_in = layer_enter (b, "mlp.gather", in);
+    }
+  b->parallel = TRUE;
+  sum = layer_add_attention (b, attention_in);
+  sum = tape_accumulate (b->tape, "block.add", sum, layer_add_feed_forward (b, mlp_in));
+  b->parallel = FALSE;
+  return layer_add_residual (b, "block.residual", x, layer_leave (b, "block.reduce", sum));
+}
+
 static TapeValue
 build_block (LayerBuilder *b)
 {
   gint64    width = b->shape->d_model;
   TapeValue x = tape_input (b->tape, "block.input", b->stream_tokens * b->width, TRUE), branch;
 
+  if (b->shape->block != MODEL_BLOCK_SEQUENTIAL)
+    return build_parallel_block (b, x);
   if (b->shape->post_norm)
     {
       x = layer_add_residual (b, "attn.residual", x, layer_add_attention (b, x));

@@ -5,6 +5,18 @@
 
 /* ---- MLP ---- */
 
+static TapeValue
+activate (const LayerBuilder *b, TapeValue hidden)
+{
+  const gint kind = b->shape->activation;
+
+  if (kind == MODEL_ACTIVATION_SQUARED_RELU)
+    return tape_squared_relu (b->tape, "mlp.activation", hidden);
+  if (kind == MODEL_ACTIVATION_RELU || (kind == MODEL_ACTIVATION_AUTO && b->style->relu))
+    return tape_relu (b->tape, "mlp.activation", hidden);
+  return tape_gelu (b->tape, "mlp.activation", hidden);
+}
+
 /* NAMES of the projections: gate, up, down. */
 static TapeValue
 add_mlp (LayerBuilder *b, TapeValue x, const char *const names[3], gint64 width)
@@ -22,8 +34,7 @@ add_mlp (LayerBuilder *b, TapeValue x, const char *const names[3], gint64 width)
   else
     {
       hidden = layer_add_linear (b, names[1], "mlp.up", x, s->d_model, width, s->mlp_bias, COLUMNS);
-      hidden = b->style->relu ? tape_relu (b->tape, "mlp.activation", hidden)
-                              : tape_gelu (b->tape, "mlp.activation", hidden);
+      hidden = activate (b, hidden);
     }
   return layer_add_linear (b, names[2], "mlp.down", hidden, width, s->d_model, s->mlp_bias, ROWS);
 }

@@ -21,6 +21,7 @@ typedef struct
   double   width;                /* of the model */
   gint64   tp;
   gboolean dropout;
+  gboolean parallel; /* within a parallel block: its two halves enter and leave together */
 } LayerBuilder;
 
 /* How a weight is divided over the tensor group. */

@@ -25,6 +25,8 @@ layer_tensor_group (const LayerBuilder *b)
 TapeValue
 layer_enter (LayerBuilder *b, const char *name, TapeValue x)
 {
+  if (b->parallel)
+    return x;
   if (b->mesh->sp == 1)
     return tape_comm_gather (b->tape, name, x, layer_tensor_group (b));
   tape_comm_copy (b->tape, name, x, layer_tensor_group (b));
@@ -34,6 +36,8 @@ layer_enter (LayerBuilder *b, const char *name, TapeValue x)
 TapeValue
 layer_leave (LayerBuilder *b, const char *name, TapeValue x)
 {
+  if (b->parallel)
+    return x;
   if (b->mesh->sp == 1)
     return tape_comm_scatter (b->tape, name, x, layer_tensor_group (b));
   tape_comm_reduce (b->tape, name, x, layer_tensor_group (b));

@@ -11,6 +11,12 @@
   }
 
 static const char *const tied_choices[] = { "auto", "yes", "no", NULL };
+static const char *const activation_choices[] = { "auto",   "gelu",  "relu", "squared-relu",
+                                                  "swiglu", "geglu", NULL };
+static const char *const block_choices[] = { "sequential", "parallel", "parallel-two-norms", NULL };
+static const char *const position_choices[] = { "auto", "learned", "rotary", "alibi", NULL };
+static const char *const norm_choices[] = { "auto", "layernorm", "rmsnorm", "layernorm-unbiased",
+                                            NULL };
 
 const OptionSpec model_options[] = {
   { .key = "config",
@@ -48,6 +54,45 @@ const OptionSpec model_options[] = {
     .offset = FIELD (tied_embeddings),
     .fallback = "auto",
     .help = "the head shares the token embedding; auto: as the file or the architecture has it" },
+  { .key = "activation",
+    .type = OPTION_ENUM,
+    .choices = activation_choices,
+    .offset = FIELD (activation),
+    .fallback = "auto",
+    .help = "of the MLP; swiglu and geglu have a gate, a third matrix",
+    .source = "arXiv:2002.05202; arXiv:2109.08668" },
+  { .key = "block",
+    .type = OPTION_ENUM,
+    .choices = block_choices,
+    .offset = FIELD (block),
+    .fallback = "sequential",
+    .help = "attention, then the MLP; or both of the same input, behind one norm or a norm each",
+    .source = "arXiv:2204.02311; EleutherAI/gpt-neox, gpt_j_residual" },
+  { .key = "positions",
+    .type = OPTION_ENUM,
+    .choices = position_choices,
+    .offset = FIELD (positions),
+    .fallback = "auto",
+    .help = "learned table, rotary embeddings of queries and keys, or ALiBi" },
+  { .key = "biases",
+    .type = OPTION_ENUM,
+    .choices = tied_choices,
+    .offset = FIELD (biases),
+    .fallback = "auto",
+    .help = "of the blocks' linears; auto: as the file or the architecture has them" },
+  { .key = "norm",
+    .type = OPTION_ENUM,
+    .choices = norm_choices,
+    .offset = FIELD (norm),
+    .fallback = "auto",
+    .help = "kind of norm" },
+  { .key = "sliding_window",
+    .type = OPTION_INT,
+    .offset = FIELD (sliding_window),
+    .optional = TRUE,
+    .min = 1,
+    .max = 1 << 24,
+    .help = "tokens that one attends to, in all blocks" },
   { 0 },
 };
 
@@ -88,6 +133,7 @@ find_shape_option (const ModelOptions *options)
 {
   for (const OptionSpec *spec = model_options; spec->key != NULL; spec++)
     if (spec->type == OPTION_INT && spec->offset != FIELD (n_layers)
+        && spec->offset != FIELD (sliding_window)
         && G_STRUCT_MEMBER (gint64, options, spec->offset) != 0)
       return spec->key;
   return NULL;
@@ -136,6 +182,14 @@ fill_arch (const ModelOptions *options, const ArchSpec *arch, ModelShape *shape)
 }
 
 static gboolean
+takes_table (const ModelOptions *options, const ArchSpec *arch)
+{
+  if (options->positions > 0)
+    return options->positions - 1 == MODEL_POSITION_LEARNED;
+  return arch->position != MODEL_POSITION_ROTARY && !arch->embedding_norm;
+}
+
+static gboolean
 resolve_arch (const ModelOptions *options, ModelShape *shape, const OptionMarks *marks,
               DiagList *diags)
 {
@@ -158,8 +212,7 @@ resolve_arch (const ModelOptions *options, ModelShape *shape, const OptionMarks 
                 "give 'head_dim' when heads are not a share of the width",
                 "%" G_GINT64_FORMAT " heads do not divide the width %" G_GINT64_FORMAT,
                 options->n_heads, options->d_model);
-  if (options->max_positions > 0 && arch != NULL
-      && (arch->position == MODEL_POSITION_ROTARY || arch->embedding_norm))
+  if (options->max_positions > 0 && arch != NULL && !takes_table (options, arch))
     diag_error (diags, option_mark (marks, "max_positions", NULL), NULL,
                 "'max_positions' has no meaning for '%s', which has no position table", arch->arch);
   if (diag_list_n_errors (diags) != before)
@@ -301,6 +354,60 @@ resolve_config (const ModelOptions *options, const char *base_dir, InputFiles *f
   return TRUE;
 }
 
+static gboolean
+check_variant (const ModelOptions *options, const ModelShape *shape, const OptionMarks *marks,
+               DiagList *diags)
+{
+  guint before = diag_list_n_errors (diags);
+
+  if (options->activation != MODEL_ACTIVATION_AUTO && shape->n_experts > 0)
+    diag_error (diags, option_mark (marks, "activation", NULL), "leave it at auto",
+                "'activation' of experts is that of the file or the architecture");
+  if (options->block != MODEL_BLOCK_SEQUENTIAL
+      && (shape->n_experts > 0 || shape->kv_lora_rank > 0 || shape->post_norm))
+    diag_error (diags, option_mark (marks, "block", NULL), "take block: sequential",
+                "parallel blocks with %s are not modelled",
+                shape->n_experts > 0 ? "experts"
+                : shape->post_norm   ? "norms behind the residual"
+                                     : "latent attention");
+  if (options->positions > 0 && shape->kv_lora_rank > 0)
+    diag_error (diags, option_mark (marks, "positions", NULL), "leave it at auto",
+                "latent attention has rotary embeddings of its own");
+  return diag_list_n_errors (diags) == before;
+}
+
+/* What OPTIONS say instead of the file or the architecture. */
+static gboolean
+apply_variant (const ModelOptions *options, ModelShape *shape, const OptionMarks *marks,
+               DiagList *diags)
+{
+  if (!check_variant (options, shape, marks, diags))
+    return FALSE;
+  if (options->tied_embeddings != MODEL_TIED_AUTO)
+    shape->tied_embeddings = options->tied_embeddings == MODEL_TIED_YES;
+  shape->block = options->block;
+  shape->activation = options->activation;
+  if (options->activation != MODEL_ACTIVATION_AUTO)
+    shape->gated_mlp = options->activation >= MODEL_ACTIVATION_SWIGLU;
+  if (options->positions > 0)
+    shape->position = (ModelPosition) (options->positions - 1);
+  if (shape->position != MODEL_POSITION_LEARNED)
+    shape->max_positions = 0;
+  else if (options->max_positions > 0)
+    shape->max_positions = options->max_positions;
+  if (options->biases != MODEL_TIED_AUTO)
+    shape->attention_bias = shape->output_bias = shape->mlp_bias =
+        options->biases == MODEL_TIED_YES;
+  if (options->norm > 0)
+    shape->norm = (ModelNorm) (options->norm - 1);
+  if (options->sliding_window > 0)
+    {
+      shape->sliding_window = options->sliding_window;
+      shape->sliding_period = 0;
+    }
+  return TRUE;
+}
+
 gboolean
 model_resolve (const ModelOptions *options, const char *base_dir, InputFiles *files,
                ModelShape *shape, const OptionMarks *marks, DiagList *diags)
@@ -317,10 +424,9 @@ model_resolve (const ModelOptions *options, const char *base_dir, InputFiles *fi
     }
   ok = options->config != NULL ? resolve_config (options, base_dir, files, shape, marks, diags)
                                : resolve_arch (options, shape, marks, diags);
+  ok = ok && apply_variant (options, shape, marks, diags);
   if (!ok)
     model_shape_clear (shape);
-  else if (options->tied_embeddings != MODEL_TIED_AUTO)
-    shape->tied_embeddings = options->tied_embeddings == MODEL_TIED_YES;
   return ok;
 }
 

@@ -22,6 +22,25 @@ typedef enum
   MODEL_POSITION_ALIBI,
 } ModelPosition;
 
+/* What stands between the two (gated: three) matrices of an MLP. */
+typedef enum
+{
+  MODEL_ACTIVATION_AUTO, /* as the file or the architecture has it */
+  MODEL_ACTIVATION_GELU,
+  MODEL_ACTIVATION_RELU,
+  MODEL_ACTIVATION_SQUARED_RELU, /* Primer, arXiv:2109.08668; Nemotron-4 */
+  MODEL_ACTIVATION_SWIGLU,       /* gated, arXiv:2002.05202 */
+  MODEL_ACTIVATION_GEGLU,        /* the same with GELU: the same kernels */
+} ModelActivation;
+
+/* How attention and MLP follow each other. */
+typedef enum
+{
+  MODEL_BLOCK_SEQUENTIAL,
+  MODEL_BLOCK_PARALLEL,  /* x + attention (norm (x)) + mlp (norm (x)): GPT-J, PaLM, MegaScale */
+  MODEL_BLOCK_TWO_NORMS, /* x + attention (norm1 (x)) + mlp (norm2 (x)): GPT-NeoX, Pythia */
+} ModelBlock;
+
 /*
  * Plain data. Widths are in elements. Filled by model_import or from the `model:` section of a
  * scenario.
@@ -44,7 +63,9 @@ typedef struct
   gboolean      qk_norm;         /* per-head RMSNorm of queries and keys (Qwen3) */
   gboolean      attention_sinks; /* one learned logit a head (gpt-oss) */
   gboolean      embedding_norm;  /* LayerNorm after the embedding (BLOOM) */
-  gboolean      post_norm; /* norms after the residual adds, and none before the head (OPT-350m) */
+  gboolean      post_norm;  /* norms after the residual adds, and none before the head (OPT-350m) */
+  gint          activation; /* ModelActivation; AUTO: the family's */
+  gint          block;      /* ModelBlock */
   gint64        sliding_window; /* tokens; 0 = full attention */
   gint64 sliding_period; /* every sliding_period-th layer attends fully; 0 = all use the window */
   /* mixture of experts; n_experts = 0: dense */
@@ -79,6 +100,12 @@ typedef struct
   gint64 n_layers, d_model, n_heads, n_kv_heads, head_dim, d_ff, vocab, max_positions;
   gint64 n_experts, n_experts_per_token, d_expert;
   gint   tied_embeddings; /* ModelTied */
+  gint   activation;      /* ModelActivation */
+  gint   block;           /* ModelBlock */
+  gint   positions;       /* 0: as it is; else 1 + ModelPosition */
+  gint   biases;          /* ModelTied, of all linears of the blocks */
+  gint   norm;            /* 0: as it is; else 1 + ModelNorm */
+  gint64 sliding_window;
 } ModelOptions;
 
 extern const OptionSpec model_options[];

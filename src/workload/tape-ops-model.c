@@ -158,6 +158,7 @@ tape_flash_attention (Tape *tape, TapeValue q, TapeValue k, TapeValue v, Attenti
                       .flops = per_dim * (qk + vd),
                       .launches = 1,
                       .flash = flash,
+                      .packed = spec.packed,
                       .module = spec.sinks_module };
 
   op->backward = backward_flash;

@@ -84,6 +84,12 @@ TapeValue tape_norm (Tape *tape, const char *name, TapeValue in, gint module, do
 TapeValue tape_add (Tape *tape, const char *name, TapeValue a, TapeValue b);
 
 /*
+ * A + PRODUCT, the result of a product that is recorded last and adds A as it writes (beta = 1): no
+ * kernel of its own. What overlaps the product overlaps the sum.
+ */
+TapeValue tape_accumulate (Tape *tape, const char *name, TapeValue a, TapeValue product);
+
+/*
  * A linear rearrangement of values (rotary embedding, copies, permutations): forward reads all
  * inputs and writes all outputs, backward the other way round. The fixed bytes are the traffic of
  * intermediates beside that. No kernel where there are no launches: views.
@@ -101,6 +107,7 @@ void tape_map (Tape *tape, const char *name, const TapeValue *in, guint n_in,
 
 TapeValue tape_gelu (Tape *tape, const char *name, TapeValue in);
 TapeValue tape_relu (Tape *tape, const char *name, TapeValue in);
+TapeValue tape_squared_relu (Tape *tape, const char *name, TapeValue in);
 TapeValue tape_gate (Tape *tape, const char *name, TapeValue gate, TapeValue up);
 TapeValue tape_clamped_gate (Tape *tape, const char *name, TapeValue gate_up);
 TapeValue tape_dropout (Tape *tape, const char *name, TapeValue in);
@@ -119,6 +126,7 @@ typedef struct
   double    sequences, seq_len, pairs;
   guint64   heads, kv_heads, qk_dim, v_dim;
   gint      sinks_module; /* -1: none */
+  gboolean  packed;       /* sequences are packed of documents */
   CommGroup ring;         /* one member: none */
 } AttentionSpec;
 

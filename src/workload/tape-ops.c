@@ -358,6 +358,33 @@ tape_add (Tape *tape, const char *name, TapeValue a, TapeValue b)
 }
 
 static void
+backward_accumulate (Tape *tape, const TapeOp *op)
+{
+  TapeValue   grad = tape_grad (tape, op->out[0]);
+  TapeTensor *sum = tape_tensor (tape, op->out[0]);
+
+  tape_tensor (tape, op->in[1])->slices = sum->slices; /* the product's gradients come first */
+  sum->slices = 0;
+  tape_give_grad (tape, op->in[0], grad);
+  tape_give_grad (tape, op->in[1], grad);
+}
+
+TapeValue
+tape_accumulate (Tape *tape, const char *name, TapeValue a, TapeValue product)
+{
+  TapeValue     in[] = { a, product };
+  const TapeOp *made = tape_op (tape, (guint) tape_tensor (tape, product)->producer);
+  KernelDesc    shape = made->shape;
+  TapeOp       *op = tape_add_op (tape, name, in, 2);
+
+  op->backward = backward_accumulate;
+  op->shape = shape;
+  tape_tensor (tape, product)->last_use = (gint) tape->ops->len - 2; /* the sum has its memory */
+  tape_kernel_reads (&g_array_index (tape->forward, TapeKernel, tape->forward->len - 1), a);
+  return tape_add_output (tape, op, tape_tensor (tape, a)->elements);
+}
+
+static void
 backward_map (Tape *tape, const TapeOp *op)
 {
   KernelDesc desc = tape_stream (tape, op->shape.kind, tape_backward_name (op), op->fixed[0],
@@ -440,6 +467,26 @@ tape_relu (Tape *tape, const char *name, TapeValue in)
   TapeValue out = activation (tape, name, &in, 1, tape_tensor (tape, in)->elements, 1, 0, 0, &op);
 
   tape_save (tape, out);
+  return out;
+}
+
+/*
+ * Eagerly relu | square: 2 kernels, the first one's result is kept; backwards x^1 | * 2 | * | relu's:
+ * 4 kernels, reads 6e, writes 4e.
+ */
+TapeValue
+tape_squared_relu (Tape *tape, const char *name, TapeValue in)
+{
+  gboolean  fused = tape->training->compile || tape->training->traits.fused_gate;
+  double    fixed = fused ? 0 : tape_tensor (tape, in)->bytes;
+  TapeOp   *op;
+  TapeValue out = activation (tape, name, &in, 1, tape_tensor (tape, in)->elements, fused ? 1 : 2,
+                              fixed, fixed, &op);
+
+  op->launches = fused ? 1 : 4;
+  op->fixed[0] = 4 * fixed;
+  op->fixed[1] = 3 * fixed;
+  tape_save (tape, in); /* eagerly as many bytes of what is left of it */
   return out;
 }
 

@@ -91,6 +91,25 @@ check_tiles (const ModelShape *shape, const TrainingOptions *training, const Opt
   return FALSE;
 }
 
+/* Kernels that make all scores take masks of any form, and cost the same. */
+static gboolean
+check_documents (const TrainingOptions *training, const OptionMarks *marks, DiagList *diags)
+{
+  const SourceMark *mark = option_mark (marks, "document_length", NULL);
+
+  if (training->document_length == 0)
+    return TRUE;
+  if (training->lengths != NULL)
+    diag_error (diags, mark, "leave one of them away",
+                "'lengths' says where each sequence ends: 'document_length' does not go with it");
+  else if (training_flash_version (training) == FLASH_NONE)
+    diag_error (diags, mark, "set 'attention' to flash2, or leave it away",
+                "'document_length' has no effect on attention that computes all pairs");
+  else
+    return TRUE;
+  return FALSE;
+}
+
 gboolean
 workload_check (const ModelShape *shape, const TrainingOptions *training, const OptionMarks *marks,
                 DiagList *diags)
@@ -98,6 +117,7 @@ workload_check (const ModelShape *shape, const TrainingOptions *training, const 
   gboolean ok = check_positions (shape, training, marks, diags);
 
   ok = check_checkpoints (shape, training, marks, diags) && ok;
+  ok = check_documents (training, marks, diags) && ok;
   ok = check_tiles (shape, training, marks, diags) && ok;
   ok = peft_check (shape, training, marks, diags) && ok;
   return ok && check_activations (shape, training, marks, diags);

@@ -329,6 +329,24 @@ START_TEST (test_attention_masked)
 END_TEST
 
 /*
+ * A head of 1024 rows has 1024 * 1024 / 8 pairs: 128 a row. The diagonal's blocks and the last ones
+ * of documents take half of 128 more each, so twice as many are computed: 256 a row.
+ */
+START_TEST (test_attention_packed)
+{
+  GpuProfile gpu = test_gpu ();
+  KernelDesc kernel = attention (KERNEL_ATTENTION, 1024, 128, 27, TRUE);
+  KernelCost cost;
+  double     mean = 4.0 * 128 * 256 * 128 / (156e12 / 108); /* of a block of 128 rows */
+
+  kernel.packed = TRUE;
+  kernel.flops /= 4;
+  kernel_cost (&gpu, &kernel, &cost);
+  assert_near (cost.sm_seconds, 2.5 * mean * 108);
+}
+END_TEST
+
+/*
  * Head sizes: kernels exist for multiples of 32, in version 1 for powers of two; an exponential
  * costs 32 dimensions here.
  */
@@ -601,6 +619,7 @@ kernel_suite (void)
   tcase_add_test (hand, test_measured_by_hand);
   tcase_add_test (hand, test_attention);
   tcase_add_test (hand, test_attention_masked);
+  tcase_add_test (hand, test_attention_packed);
   tcase_add_test (hand, test_attention_heads);
   tcase_add_test (hand, test_attention_falls_back);
   tcase_add_test (hand, test_stream);
