@@ -23,7 +23,8 @@
 #define LOOSE        1e-4 /* of the bubble */
 #define DRIFT        1e-5 /* of other waits: a larger one may still reach the critical path */
 #define MOST_PERIODS 3
-#define PAYS         0.7 /* of what all micro-batches take: more is not tried */
+#define PAYS         0.8 /* of what all micro-batches take: more is not tried */
+#define PAYS_FILLED  0.7 /* the same where a first step of few precedes all of them */
 #define PERIODS_FEW  2   /* that the steady run of few takes */
 #define PERIODS_ALL  3   /* that a run of all takes where its first step has as many */
 
@@ -248,24 +249,24 @@ few_last (const Few *self, guint each, const Prediction **p)
   return TRUE;
 }
 
-/* Micro-batches that a replay of all takes: a first step and a steady one. */
+/* The most micro-batches that few may take: a part of those of a first and a steady step of all. */
 static double
-all_cost (const Scenario *scenario, guint fill)
+most_cost (const Scenario *scenario, guint fill)
 {
   double all = (double) scenario->training.grad_accum;
 
-  return fills (&scenario->mesh) ? all + fill : PERIODS_ALL * all;
+  return fills (&scenario->mesh) ? PAYS_FILLED * (all + fill) : PAYS * PERIODS_ALL * all;
 }
 
-/* Whether first steps until three are known, and a steady run, cost little beside ALL. */
+/* Whether first steps until three are known, and a steady run, take no more than MOST. */
 static gboolean
-pays (guint n, guint period, guint known, double replayed, double all)
+pays (guint n, guint period, guint known, double replayed, double most)
 {
   guint  missing = known < 2 ? 3 - known : 1; /* first steps until three are known */
   guint  last = n + (missing - 1) * period;
   double more = missing * (n + last) / 2.0 + PERIODS_FEW * (double) (last - 2 * period);
 
-  return replayed + more <= PAYS * all;
+  return replayed + more <= most;
 }
 
 /*
@@ -311,18 +312,18 @@ Prediction *
 predict_extrapolated (const ResolvedScenario *resolved, const PredictOptions *options)
 {
   gint64      all = resolved->scenario->training.grad_accum;
-  double      replayed = 0, whole;
+  double      replayed = 0, most;
   guint       period, n;
   Few         few;
   Prediction *self = NULL;
 
   period_of (&resolved->scenario->mesh, &period, &n);
-  whole = all_cost (resolved->scenario, n);
+  most = most_cost (resolved->scenario, n);
   n += (guint) ((all - n) % period + period) % period;
-  if (!pays (n, period, 0, replayed, whole))
+  if (!pays (n, period, 0, replayed, most))
     return NULL;
   few_init (&few, resolved, options);
-  for (guint known = 0; self == NULL && pays (n, period, known, replayed, whole);
+  for (guint known = 0; self == NULL && pays (n, period, known, replayed, most);
        known++, n += period)
     {
       if (!few_add (&few, n))
