@@ -24,6 +24,9 @@
 #define DRIFT        1e-5 /* of other waits: a larger one may still reach the critical path */
 #define MOST_PERIODS 3
 #define PAYS         0.8 /* of what all micro-batches take: more is not tried */
+#define PAYS_FILLED  0.7 /* the same where a first step of few precedes all of them */
+#define PERIODS_FEW  2   /* that the steady run of few takes */
+#define PERIODS_ALL  3   /* that a run of all takes where its first step has as many */
 
 /* ---- whether it repeats ---------------------------------------------------------------------- */
 
@@ -147,6 +150,13 @@ period_of (const MeshOptions *mesh, guint *period, guint *first)
     }
 }
 
+/* Whether a first step of as many micro-batches as fill the pipeline may precede a steady one. */
+static gboolean
+fills (const MeshOptions *mesh)
+{
+  return mesh->pp > 1 && mesh_pipeline (mesh) != PIPELINE_GPIPE;
+}
+
 /* First steps of numbers of micro-batches that rise by a period. */
 typedef struct
 {
@@ -239,21 +249,24 @@ few_last (const Few *self, guint each, const Prediction **p)
   return TRUE;
 }
 
-/*
- * Micro-batches, counted once a period, that a replay until a period repeats takes: of few, and of
- * all.
- */
-#define PERIODS_FEW 2
-#define PERIODS_ALL 3
+/* The most micro-batches that few may take: a part of those of a first and a steady step of all. */
+static double
+most_cost (const Scenario *scenario, guint fill)
+{
+  double all = (double) scenario->training.grad_accum;
 
+  return fills (&scenario->mesh) ? PAYS_FILLED * (all + fill) : PAYS * PERIODS_ALL * all;
+}
+
+/* Whether first steps until three are known, and a steady run, take no more than MOST. */
 static gboolean
-pays (guint n, guint period, guint known, double replayed, gint64 all)
+pays (guint n, guint period, guint known, double replayed, double most)
 {
   guint  missing = known < 2 ? 3 - known : 1; /* first steps until three are known */
   guint  last = n + (missing - 1) * period;
   double more = missing * (n + last) / 2.0 + PERIODS_FEW * (double) (last - 2 * period);
 
-  return replayed + more <= PAYS * PERIODS_ALL * (double) all;
+  return replayed + more <= most;
 }
 
 /*
@@ -299,17 +312,18 @@ Prediction *
 predict_extrapolated (const ResolvedScenario *resolved, const PredictOptions *options)
 {
   gint64      all = resolved->scenario->training.grad_accum;
-  double      replayed = 0;
+  double      replayed = 0, most;
   guint       period, n;
   Few         few;
   Prediction *self = NULL;
 
   period_of (&resolved->scenario->mesh, &period, &n);
+  most = most_cost (resolved->scenario, n);
   n += (guint) ((all - n) % period + period) % period;
-  if (!pays (n, period, 0, replayed, all))
+  if (!pays (n, period, 0, replayed, most))
     return NULL;
   few_init (&few, resolved, options);
-  for (guint known = 0; self == NULL && pays (n, period, known, replayed, all);
+  for (guint known = 0; self == NULL && pays (n, period, known, replayed, most);
        known++, n += period)
     {
       if (!few_add (&few, n))
@@ -319,4 +333,31 @@ predict_extrapolated (const ResolvedScenario *resolved, const PredictOptions *op
     }
   few_clear (&few);
   return self;
+}
+
+/*
+ * All micro-batches behind a first step of as many as fill the pipeline. A steady step is what it
+ * is by the state that it begins in: where it ends in that state, whatever led there, those behind
+ * it are the same to the picosecond.
+ */
+Prediction *
+predict_after_few (const ResolvedScenario *resolved, const PredictOptions *options)
+{
+  const MeshOptions      *mesh = &resolved->scenario->mesh;
+  g_autoptr (DiagList)    diags = diag_list_new ();
+  g_autoptr (ReplayPlan)  plan = NULL;
+  g_autoptr (ReplayBound) bound = NULL;
+  g_autoptr (GError)      error = NULL;
+  gint64                  all = resolved->scenario->training.grad_accum;
+  guint                   period, first;
+
+  period_of (mesh, &period, &first);
+  if (!fills (mesh) || all <= first)
+    return NULL;
+  first += (guint) ((all - first) % period);
+  plan = replay_plan_new_after (resolved, first, diags);
+  if (plan != NULL)
+    bound = replay_bound_new_with (plan, options->unfolded, options->layouts);
+  return bound != NULL ? predict_bound (bound, &options->replay, options->stages, NULL, &error)
+                       : NULL;
 }

@@ -16,6 +16,8 @@ predict_with (const ResolvedScenario *resolved, const PredictOptions *options, R
       self = predict_few_steps (resolved, options);
       if (self == NULL)
         self = predict_extrapolated (resolved, options);
+      if (self == NULL)
+        self = predict_after_few (resolved, options);
     }
   return self != NULL ? self : predict_replayed (resolved, options, replay, diags, error);
 }

@@ -180,6 +180,9 @@ Prediction *predict_replayed (const ResolvedScenario *resolved, const PredictOpt
  */
 Prediction *predict_extrapolated (const ResolvedScenario *resolved, const PredictOptions *options);
 
+/* All micro-batches, after a first step of few. NULL: that would save nothing. */
+Prediction *predict_after_few (const ResolvedScenario *resolved, const PredictOptions *options);
+
 /* The same from few steps of a long round: extrapolate-steps.c. NULL as predict_extrapolated. */
 Prediction *predict_few_steps (const ResolvedScenario *resolved, const PredictOptions *options);
 

@@ -138,6 +138,16 @@ select_section (Driver *self, guint role, ScheduleSection section)
     }
 }
 
+static void
+open_actions (Driver *self)
+{
+  gboolean batched = mesh_batches_messages (workload_mesh (self->at->workload));
+
+  g_clear_pointer (&self->actions, g_array_unref);
+  if (self->pipeline.stages > 1)
+    self->actions = pipeline_actions (&self->pipeline, self->stage, batched);
+}
+
 /* FALSE after a diagnostic when the period has more items than a schedule may hold. */
 static gboolean
 walk_period (Driver *self, guint role, ScheduleSection section, DiagList *diags)
@@ -149,11 +159,27 @@ walk_period (Driver *self, guint role, ScheduleSection section, DiagList *diags)
   return TRUE;
 }
 
+/* The first period, of fewer micro-batches where the plan says so. */
+static gboolean
+walk_first (Driver *self, guint role, DiagList *diags)
+{
+  guint    all = self->pipeline.micros, few = self->in->first_micros;
+  gboolean ok;
+
+  if (few == 0 || few >= all)
+    return walk_period (self, role, SECTION_FIRST, diags);
+  self->pipeline.micros = few;
+  open_actions (self);
+  ok = walk_period (self, role, SECTION_FIRST, diags);
+  self->pipeline.micros = all;
+  open_actions (self);
+  return ok;
+}
+
 static void
 open_buffers (Driver *self)
 {
-  const MeshOptions *mesh = workload_mesh (self->at->workload);
-  guint              n_layers = workload_n_layers (self->at->workload), n_mail;
+  guint n_layers = workload_n_layers (self->at->workload), n_mail;
 
   self->ring = 1;
   if (self->pipeline.stages > 1)
@@ -162,8 +188,8 @@ open_buffers (Driver *self)
 
       /* one more is on its way in */
       self->ring = pipeline_in_flight (slots) + 1;
-      self->actions = pipeline_actions (&self->pipeline, self->stage, mesh_batches_messages (mesh));
     }
+  open_actions (self);
   n_mail = self->ring * self->pipeline.chunks;
   self->saved = g_new (BufferRef, (gsize) self->ring * n_layers);
   for (guint way = 0; way < 2; way++)
@@ -254,7 +280,7 @@ walk_role (Driver *self, guint role, DiagList *diags)
   keep_scales (self);
   driver_hook (self, PHASE_NONE, HOOK_ENDS, HOOK (init));
   n_init = schedule_n_buffers (schedule_builder_peek (self->b), role);
-  ok = walk_period (self, role, SECTION_FIRST, diags);
+  ok = walk_first (self, role, diags);
   n_first = schedule_n_buffers (schedule_builder_peek (self->b), role);
   ok = ok && data_check_declared (self, diags) && walk_period (self, role, SECTION_STEADY, diags);
   close_role (self);

@@ -87,14 +87,21 @@ build_schedule (ReplayPlan *self, DiagList *diags)
   return FALSE;
 }
 
+/* What a plan leaves out. */
+typedef struct
+{
+  guint round_steps, first_micros; /* of PlanInput */
+} PlanCut;
+
 static ReplayPlan *
-plan_with_room (const ResolvedScenario *resolved, guint round_steps, PlanRoom room, DiagList *diags)
+plan_with_room (const ResolvedScenario *resolved, PlanCut cut, PlanRoom room, DiagList *diags)
 {
   g_autoptr (ReplayPlan) self = g_atomic_rc_box_new0 (ReplayPlan);
 
   self->resolved = resolved_ref (resolved);
   self->input = resolved->input;
-  self->input.round_steps = round_steps;
+  self->input.round_steps = cut.round_steps;
+  self->input.first_micros = cut.first_micros;
   self->input.hbm = room;
   return build_schedule (self, diags) ? g_steal_pointer (&self) : NULL;
 }
@@ -105,7 +112,7 @@ plan_with_room (const ResolvedScenario *resolved, guint round_steps, PlanRoom ro
  * for many: it is that of two. What does not plan has none, and says why itself.
  */
 static PlanRoom
-room_of (const ResolvedScenario *resolved, guint round_steps)
+room_of (const ResolvedScenario *resolved, PlanCut cut)
 {
   guint                        n = workload_training (resolved->workload)->grad_accum;
   g_autoptr (DiagList)         diags = diag_list_new ();
@@ -115,21 +122,33 @@ room_of (const ResolvedScenario *resolved, guint round_steps)
 
   if (n > 2 && resolved->lengths == NULL)
     few = resolved_with_micro_steps (resolved, 2, diags);
-  bare = plan_with_room (few != NULL ? few : resolved, round_steps, (PlanRoom){ 0 }, diags);
+  bare = plan_with_room (few != NULL ? few : resolved, cut, (PlanRoom){ 0 }, diags);
   if (bare == NULL)
     return (PlanRoom){ 0 };
   memory = replay_plan_fullest (bare);
   return (PlanRoom){ memory.hbm.capacity, memory.hbm.device.bytes };
 }
 
-ReplayPlan *
-replay_plan_new (const ResolvedScenario *resolved, guint round_steps, DiagList *diags)
+static ReplayPlan *
+plan_cut (const ResolvedScenario *resolved, PlanCut cut, DiagList *diags)
 {
   PlanRoom room = { 0 };
 
   if (strategy_reads_room (resolved->strategy))
-    room = room_of (resolved, round_steps);
-  return plan_with_room (resolved, round_steps, room, diags);
+    room = room_of (resolved, cut);
+  return plan_with_room (resolved, cut, room, diags);
+}
+
+ReplayPlan *
+replay_plan_new (const ResolvedScenario *resolved, guint round_steps, DiagList *diags)
+{
+  return plan_cut (resolved, (PlanCut){ .round_steps = round_steps }, diags);
+}
+
+ReplayPlan *
+replay_plan_new_after (const ResolvedScenario *resolved, guint first_micros, DiagList *diags)
+{
+  return plan_cut (resolved, (PlanCut){ .first_micros = first_micros }, diags);
 }
 
 ReplayPlan *

@@ -210,6 +210,81 @@ START_TEST (test_few_equal_all)
 END_TEST
 
 /*
+ * All micro-batches behind a first step that only fills the pipeline, and behind one of all of
+ * them: the same step, waits included. Not asserted: that so few always lead to a steady state.
+ */
+START_TEST (after_few_equals_after_all)
+{
+  guint n = 0;
+
+  for (guint i = 0; i < 12; i++)
+    {
+      guint                        seed = 1 + i + i / 2; /* those with stages: no multiple of 3 */
+      g_autoptr (DiagList)         diags = diag_list_new ();
+      g_autoptr (Scenario)         scenario = random_scenario (seed, diags);
+      PredictOptions               options = { 0 };
+      g_autoptr (ProfileSet)       profiles = predict_profiles (&options);
+      g_autoptr (ResolvedScenario) resolved = NULL;
+      g_autoptr (Prediction)       few = NULL;
+      g_autoptr (Prediction)       all = NULL;
+
+      ck_assert_ptr_nonnull (scenario);
+      scenario->training.grad_accum = 12 + 4 * (gint64) (i % 3);
+      resolved = resolved_new (scenario, profiles, diags);
+      ck_assert_ptr_nonnull (resolved);
+      few = predict_after_few (resolved, &options);
+      all = predict_replayed (resolved, &options, NULL, diags, NULL);
+      ck_assert_msg (few != NULL && all != NULL, "seed %u", seed);
+      ck_assert_uint_eq (few->n_replayed, 0);
+      ck_assert_int_eq (few->steady, all->steady);
+      compare (few, all, seed);
+      ck_assert_msg (fabs (few->bubble_s - all->bubble_s) <= 1e-9 * all->step_time_s
+                         && fabs (few->exposed_comm_s - all->exposed_comm_s)
+                                <= 1e-9 * all->step_time_s,
+                     "seed %u: waits", seed);
+      creeps (few, all, seed);
+      n += few->hbm.reserved == all->hbm.reserved;
+    }
+  ck_assert_uint_ge (n, 11); /* an allocator may cut otherwise behind another first step */
+}
+END_TEST
+
+/* Nothing is saved where all fill the pipeline, or there is none. */
+START_TEST (few_must_be_fewer)
+{
+  static const char *const stages[] = { "1", "4", "4", "4" };
+  static const char *const kinds[] = { "auto", "gpipe", "1f1b", "1f1b" };
+  static const char *const accum[] = { "32", "32", "4", "5" };
+
+  for (guint i = 0; i < G_N_ELEMENTS (stages); i++)
+    {
+      g_autoptr (DiagList)         diags = diag_list_new ();
+      PredictOptions               options = { 0 };
+      g_autoptr (ProfileSet)       profiles = predict_profiles (&options);
+      Overrides                    o = { .n = 0 };
+      g_autoptr (Scenario)         scenario = NULL;
+      g_autoptr (ResolvedScenario) resolved = NULL;
+      g_autoptr (Prediction)       few = NULL;
+
+      set (&o, "cluster.name", "1 x dgx-a100");
+      set (&o, "model.config", "gpt2-xl");
+      set (&o, "training.seq_len", "512");
+      set (&o, "training.grad_accum", accum[i]);
+      set (&o, "mesh.pp", stages[i]);
+      if (i > 0)
+        set (&o, "mesh.pipeline", kinds[i]);
+      set (&o, "strategy.name", "ddp");
+      scenario = load (&o, diags);
+      ck_assert_ptr_nonnull (scenario);
+      resolved = resolved_new (scenario, profiles, diags);
+      ck_assert_ptr_nonnull (resolved);
+      few = predict_after_few (resolved, &options);
+      ck_assert_int_eq (few != NULL, i == 3);
+    }
+}
+END_TEST
+
+/*
  * Rounds of local-sgd of 40 to 100 steps over each inner strategy, from few steps and from all of
  * them. One of 16 is short: all of its steps are replayed.
  */
@@ -406,6 +481,8 @@ extrapolate_suite (void)
   TCase *tcase = tcase_create ("property");
 
   tcase_add_loop_test (tcase, test_few_equal_all, 0, (int) cases_of (N_CASES) / 12);
+  tcase_add_test (tcase, after_few_equals_after_all);
+  tcase_add_test (tcase, few_must_be_fewer);
   tcase_add_test (tcase, what_crosses_the_end_is_replayed);
   tcase_add_test (tcase, what_is_odd_is_said);
   tcase_add_test (tcase, what_others_left_changes_nothing);
