@@ -39,7 +39,7 @@ by_hand_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
   Mesh            meshes[2] = { in->mesh, mesh_of_experts (&in->mesh) };
 
   (void) opt;
-  policy->n_kinds = in->mesh.experts > 1 ? 2 : 1;
+  policy->n_kinds = mesh_parts_experts (&in->mesh) ? 2 : 1;
   policy->compute = training_compute_dtype (workload_training (in->workload));
   for (guint k = 0; k < policy->n_kinds; k++)
     {
@@ -116,7 +116,7 @@ by_hand_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
   double           states = 0;
 
   (void) opt;
-  for (guint k = 0; k < (in->mesh.experts > 1 ? 2 : 1); k++)
+  for (guint k = 0; k < (mesh_parts_experts (&in->mesh) ? 2 : 1); k++)
     {
       MeshGroup all = mesh_all (&meshes[k]);
       double    p = expect_padded (in->workload, 0, n_layers, &format_flat, k, 1, NULL);

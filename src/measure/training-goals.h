@@ -7,8 +7,8 @@
  *   rows      what the summary calls them
  *   of        time: errors of the rows of speed; memory: of peak_reserved_gib; fits: rows of `fits`
  *             that are right, and no run that ran out of memory predicted below 90 % of capacity;
- *             ranking: Kendall's tau-b, the mean over groups of layouts, or, with `strategies: true`,
- *             of all runs of one model on one cluster
+ *             ranking: Kendall's tau-b, the mean over groups of layouts, or, with
+ *             `strategies: true`, of all runs of one model on one cluster
  *             trend: how the error as speed grows with each doubling of the nodes
  *   nodes     time, trend: rows on that many nodes and more; all where absent
  *   healthy   time: true leaves out runs that are slow among their neighbours

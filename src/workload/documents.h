@@ -5,7 +5,8 @@
  * at most w behind it (w: the window, or the sequence) if no document ends between, so that a
  * sequence of s tokens has
  *
- *   integral over 0 .. w of (s - x) exp (-x / L) = s L (1 - q) - L^2 + q L (L + w),  q = exp (-w / L)
+ *   integral over 0 .. w of (s - x) exp (-x / L) = s L (1 - q) - L^2 + q L (L + w),
+ *   q = exp (-w / L)
  *
  * pairs on average under a causal mask, s w - w^2 / 2 for documents that never end.
  */

@@ -6,8 +6,8 @@
  * * (c + cp * (d + dp * p)), dp = world / (tp * cp * pp). Expert groups lie on consecutive data
  * ranks: ep divides dp * cp. Where `etp` is not tp, the experts of a stage have a mesh of their own
  * over all its ranks (arXiv:2504.14960, folding): rank = et + etp * (e + ep * d), so that expert
- * groups span tensor, context and data ranks. A strategy spans the data and context ranks of one (t, p): it sees
- * neither tensor nor pipeline ranks.
+ * groups span tensor, context and data ranks. A strategy spans the data and context ranks of one
+ * (t, p): it sees neither tensor nor pipeline ranks.
  */
 #pragma once
 

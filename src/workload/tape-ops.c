@@ -471,8 +471,8 @@ tape_relu (Tape *tape, const char *name, TapeValue in)
 }
 
 /*
- * Eagerly relu | square: 2 kernels, the first one's result is kept; backwards x^1 | * 2 | * | relu's:
- * 4 kernels, reads 6e, writes 4e.
+ * Eagerly relu | square: 2 kernels, the first one's result is kept; backwards x^1 | * 2 | * |
+ * relu's: 4 kernels, reads 6e, writes 4e.
  */
 TapeValue
 tape_squared_relu (Tape *tape, const char *name, TapeValue in)

@@ -547,9 +547,11 @@ hand lengths-missing 2 simulate good.yaml --seq-len 400 --lengths lengths-missin
 hand lengths-few 2 simulate good.yaml --seq-len 400 --lengths lengths-few.csv
 hand lengths-header 2 simulate good.yaml --seq-len 400 --lengths lengths-header.csv
 hand lengths-nowhere 2 simulate good.yaml --seq-len 400 --lengths nowhere.csv
-hand parallel-experts 2 simulate good.yaml --model mixtral-8x7b --set model.block=parallel --set model.activation=gelu
+hand parallel-experts 2 simulate good.yaml --model mixtral-8x7b --set model.block=parallel \
+  --set model.activation=gelu
 hand documents-eager 2 simulate good.yaml --document-length 100 --attention eager
-hand documents-lengths 2 simulate good.yaml --seq-len 400 --lengths lengths.csv --document-length 100
+hand documents-lengths 2 simulate good.yaml --seq-len 400 --lengths lengths.csv \
+  --document-length 100
 hand duplicate-key 2 simulate duplicate-key.yaml
 hand heads 2 simulate heads.yaml
 hand shard 2 simulate shard.yaml

@@ -138,7 +138,7 @@ START_TEST (test_all_reduce)
 }
 END_TEST
 
-/* Chunks of NVLSTree that share cards with those before and after them, on many nodes and on few. */
+/* Chunks of NVLSTree that share cards with those before and after them, on 4 to 64 nodes. */
 START_TEST (test_many_chunks)
 {
   static const struct

@@ -65,7 +65,7 @@ START_TEST (test_parameters)
 }
 END_TEST
 
-/* relu reads and writes n, so does the square; backwards 1 + 1 + 2 + 2 reads, 4 writes: of 2 bytes. */
+/* relu reads and writes n, so does the square; backwards 6 reads, 4 writes: of 2 bytes. */
 START_TEST (test_squared_relu)
 {
   ModelShape      shape = variant ((ModelOptions){ .activation = MODEL_ACTIVATION_SQUARED_RELU });

@@ -1,7 +1,7 @@
 /*
- * Sequences packed of documents: pairs of tokens by hand, the fullest context rank against documents
- * drawn in another way, what attention costs, and what MFU counts. Not asserted: that the documents
- * of any data set are so.
+ * Sequences packed of documents: pairs of tokens by hand, the fullest context rank against
+ * documents drawn in another way, what attention costs, and what MFU counts. Not asserted: that
+ * the documents of any data set are so.
  */
 #include "fixture.h"
 
@@ -28,7 +28,7 @@ START_TEST (test_pairs)
 }
 END_TEST
 
-/* Token by token: each ends its document with probability 1 / L. Pairs of the fullest over the mean. */
+/* Each token ends its document with probability 1 / L. Pairs of the fullest over the mean. */
 static double
 draw_imbalance (guint tokens, double length, guint ranks, guint samples)
 {
@@ -89,7 +89,7 @@ flash_flops (const ModelShape *shape, const TrainingOptions *options, const Mesh
   return sum;
 }
 
-/* 4 FLOPs a pair and element of a head; gathered, ranks wait for the fullest; a ring is balanced. */
+/* 4 FLOPs a pair and element of a head; gathered, ranks wait for the fullest; rings balance. */
 START_TEST (test_attention)
 {
   ModelShape      shape = shipped ("llama-3-8b");

@@ -307,9 +307,9 @@ expert_elements (const Workload *workload)
 }
 
 /*
- * Mixtral 8x7B: 8 experts of 3 x 4096 x 14336, two a token. 4096 tokens on two tensor ranks are 2048
- * a rank, 4096 rows of 8 KiB: 32 MiB leave and come back, whatever divides an expert. Its ranks
- * gather what each of them got: four times as much.
+ * Mixtral 8x7B: 8 experts of 3 x 4096 x 14336, two a token. 4096 tokens on two tensor ranks are
+ * 2048 a rank, 4096 rows of 8 KiB: 32 MiB leave and come back, whatever divides an expert. Its
+ * ranks gather what each of them got: four times as much.
  */
 START_TEST (test_folded_layers)
 {
