@@ -74,7 +74,7 @@ chain_fill (const Timed *self, guint channels, double cap)
 {
   const Stages stages = { 2 * (self->graph->per_node - 1), 1, 0 };
 
-  return timed_pipeline_fill (self, stages, channels, cap);
+  return timed_pipeline_fill (self, stages, timed_tree_chunk (self, channels), cap);
 }
 
 static double
@@ -82,7 +82,7 @@ direct_fill (const Timed *self, guint channels, double cap)
 {
   const Stages stages = { self->graph->per_node > 1 ? 2 : 0, 1, 0 };
 
-  return timed_direct_fill (self, stages, channels, cap);
+  return timed_direct_fill (self, stages, timed_tree_chunk (self, channels), cap);
 }
 
 static double

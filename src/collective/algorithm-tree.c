@@ -96,7 +96,7 @@ pipeline_fill (const Timed *self, guint channels, double cap)
   Stages stages = timed_tree_stages (self);
 
   stages.intra = 2 * (self->graph->per_node - 1);
-  return timed_double_tree_fill (self, stages, channels, cap);
+  return timed_pipeline_fill (self, stages, timed_double_tree_chunk (self, channels), cap);
 }
 
 static double

@@ -81,19 +81,14 @@ typedef struct
 guint  timed_tree_levels (const Timed *self); /* of the trees between nodes */
 Stages timed_tree_stages (const Timed *self); /* their edges, up and down; none inside nodes */
 double timed_pair_pace (const Timed *self, double cap); /* of one of `pairs`; s per byte of S */
+/* Bytes of S that pass a tree at once; a double tree's are an older library's smaller ones. */
 double timed_tree_chunk (const Timed *self, guint channels);
-double timed_pipeline_fill (const Timed *self, Stages stages, guint channels, double cap);
+double timed_double_tree_chunk (const Timed *self, guint channels);
+double timed_pipeline_fill (const Timed *self, Stages stages, double chunk, double cap);
 double timed_line_fill (const Timed *self, Stages stages, guint channels); /* LL and LL128 */
 /* The same where all members of a node send to a head at once. */
-double timed_direct_fill (const Timed *self, Stages stages, guint channels, double cap);
+double timed_direct_fill (const Timed *self, Stages stages, double chunk, double cap);
 double timed_pipeline_bound (const Timed *self, double hops, double cap);
-
-/*
- * Bytes of S that pass a double tree at once, and what its pipeline takes beyond the time that the
- * slowest resource is busy, as timed_pipeline_fill.
- */
-double timed_double_tree_chunk (const Timed *self, guint channels);
-double timed_double_tree_fill (const Timed *self, Stages stages, guint channels, double cap);
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 

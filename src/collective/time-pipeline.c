@@ -98,11 +98,11 @@ timed_line_fill (const Timed *self, Stages stages, guint channels)
 
 /* The STAGES one after another for the first chunk; PACE and ALONE for each of the others. */
 static double
-fill_of (const Timed *self, Stages stages, const RingPace *alone, double pace, guint channels,
+fill_of (const Timed *self, Stages stages, const RingPace *alone, double pace, double chunk,
          double cap)
 {
   RingPace all = timed_ring_pace (self, cap);
-  double   chunk = timed_tree_chunk (self, channels), n = self->bytes / MAX (chunk, 1);
+  double   n = self->bytes / MAX (chunk, 1);
 
   return MAX (chunk
                       * (stages.intra * alone->intra + stages.net * alone->net
@@ -118,26 +118,26 @@ fill_of (const Timed *self, Stages stages, const RingPace *alone, double pace, g
  * resource that the stages at work share. Few chunks never have all stages inside nodes at work.
  */
 double
-timed_pipeline_fill (const Timed *self, Stages stages, guint channels, double cap)
+timed_pipeline_fill (const Timed *self, Stages stages, double chunk, double cap)
 {
   RingPace alone = timed_ring_pace_alone (self, cap);
-  double   n = self->bytes / MAX (timed_tree_chunk (self, channels), 1);
+  double   n = self->bytes / MAX (chunk, 1);
   double   at_work = MIN (n / MAX (stages.intra + stages.net + 2 * stages.pairs, 1), 1);
   double   scale = timed_wire_scale (self->protocol);
   double   pace = MAX (self->layout->intra_seconds_per_byte * at_work * scale,
                        self->layout->net_seconds_per_byte * scale);
 
-  return fill_of (self, stages, &alone, pace, channels, cap);
+  return fill_of (self, stages, &alone, pace, chunk, cap);
 }
 
 /* Ports are at work from the first stage to the last. */
 double
-timed_direct_fill (const Timed *self, Stages stages, guint channels, double cap)
+timed_direct_fill (const Timed *self, Stages stages, double chunk, double cap)
 {
   RingPace alone = timed_ring_pace_alone (self, cap);
 
   alone.intra = MAX (alone.intra, self->layout->intra_seconds_per_byte / 2);
-  return fill_of (self, stages, &alone, self->layout->net_seconds_per_byte, channels, cap);
+  return fill_of (self, stages, &alone, self->layout->net_seconds_per_byte, chunk, cap);
 }
 
 /*

@@ -39,21 +39,3 @@ timed_double_tree_chunk (const Timed *self, guint channels)
   most = channels * channel_chunk (self->graph, self->bytes / channels);
   return self->bytes / MAX (ceil (self->bytes / most), 1);
 }
-
-double
-timed_double_tree_fill (const Timed *self, Stages stages, guint channels, double cap)
-{
-  const CollectiveLayout *layout = self->layout;
-  const RingPace          alone = timed_ring_pace_alone (self, cap);
-  const RingPace          all = timed_ring_pace (self, cap);
-  const double            chunk = timed_double_tree_chunk (self, channels);
-  const double            n = self->bytes / MAX (chunk, 1);
-  const double            scale = timed_wire_scale (self->protocol);
-  const double at_work = MIN (n / MAX (stages.intra + stages.net + 2 * stages.pairs, 1), 1);
-  const double pace = MAX (layout->intra_seconds_per_byte * at_work, layout->net_seconds_per_byte);
-  const double first = stages.intra * alone.intra + stages.net * alone.net
-                       + stages.pairs * timed_pair_pace (self, cap);
-  const double next = MAX (pace * scale, MAX (alone.intra, alone.net));
-
-  return MAX (chunk * (first + (n - 1) * next) - self->bytes * all.slowest, 0);
-}
