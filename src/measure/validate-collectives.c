@@ -250,8 +250,8 @@ names_of (const CollectiveValidation *self, ValidationGrouping grouping)
 }
 
 /*
- * Over the logarithm of the ratio: twice too slow and twice too fast weigh the same. One node stands
- * apart, because it sends nothing between nodes.
+ * Over the logarithm of the ratio: twice too slow and twice too fast weigh the same. One node
+ * stands apart, because it sends nothing between nodes.
  */
 static void
 add_trend (CollectiveValidation *self, guint size)
