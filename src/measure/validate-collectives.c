@@ -1,5 +1,6 @@
 #include "measure/validate-collectives.h"
 
+#include <math.h>
 #include <string.h>
 
 #define KIB 1024.0
@@ -175,6 +176,27 @@ belongs (const ValidatedRow *row, ValidationPart part, ValidationGrouping groupi
   return row->part == part && row->reason == NULL && strcmp (group_name (row, grouping), name) == 0;
 }
 
+/* Rows of the group that could not be simulated. Where it is by what only a prediction tells: 0. */
+static guint
+count_failed (const CollectiveValidation *self, ValidationPart part, ValidationGrouping grouping,
+              const char *name)
+{
+  guint n = 0;
+
+  if (grouping != VALIDATION_ALL && grouping != VALIDATION_BY_SIZE)
+    return 0;
+  for (guint i = 0; i < self->rows->len; i++)
+    {
+      const ValidatedRow *row = &g_array_index (self->rows, ValidatedRow, i);
+
+      if (row->reason == NULL || row->part != part)
+        continue;
+      n += grouping == VALIDATION_ALL
+           || (row->measured->bytes > 0 && strcmp (group_name (row, grouping), name) == 0);
+    }
+  return n;
+}
+
 /* Adds the group NAME unless it is empty. */
 static void
 add_group (CollectiveValidation *self, ValidationPart part, ValidationGrouping grouping,
@@ -198,6 +220,7 @@ add_group (CollectiveValidation *self, ValidationPart part, ValidationGrouping g
     return;
   group.name = g_strdup (name);
   group.errors = statistics_of_errors (errors, n);
+  group.n_failed = count_failed (self, part, grouping, name);
   g_array_append_val (self->groups, group);
 }
 
@@ -226,9 +249,39 @@ names_of (const CollectiveValidation *self, ValidationGrouping grouping)
   return names;
 }
 
+/*
+ * Over the logarithm of the ratio: twice too slow and twice too fast weigh the same. One node
+ * stands apart, because it sends nothing between nodes.
+ */
+static void
+add_trend (CollectiveValidation *self, guint size)
+{
+  const guint        n_rows = self->rows->len;
+  g_autofree double *doublings = g_new (double, n_rows), *errors = g_new (double, n_rows);
+  ValidationTrend    trend = { .name = size_classes[size].name, .fewest = G_MAXUINT };
+
+  for (guint i = 0; i < n_rows; i++)
+    {
+      const ValidatedRow *row = &g_array_index (self->rows, ValidatedRow, i);
+
+      if (row->reason != NULL || row->part != VALIDATION_MAIN || row->n_nodes < 2
+          || size_class (row) != size)
+        continue;
+      trend.fewest = MIN (trend.fewest, row->n_nodes);
+      trend.most = MAX (trend.most, row->n_nodes);
+      doublings[trend.n] = log2 (row->n_nodes);
+      errors[trend.n++] = log1p (row->error);
+    }
+  trend.slope = statistics_slope (doublings, errors, trend.n);
+  if (!isnan (trend.slope))
+    g_array_append_val (self->trends, trend);
+}
+
 void
 collective_validation_summarise (CollectiveValidation *self)
 {
+  for (guint size = 0; size < N_SIZES; size++)
+    add_trend (self, size);
   for (guint part = 0; part < VALIDATION_N_PARTS; part++)
     for (guint grouping = 0; grouping < VALIDATION_N_GROUPINGS; grouping++)
       {
@@ -251,6 +304,7 @@ collective_validation_new (GPtrArray *measurements, ProfileSet *profiles)
   self->measurements = measurements;
   self->rows = g_array_sized_new (FALSE, FALSE, sizeof (ValidatedRow), measurements->len);
   self->groups = g_array_new (FALSE, FALSE, sizeof (ValidationGroup));
+  self->trends = g_array_new (FALSE, FALSE, sizeof (ValidationTrend));
   g_array_set_clear_func (self->rows, validated_row_clear);
   g_array_set_clear_func (self->groups, validation_group_clear);
   for (guint i = 0; i < measurements->len; i++)
@@ -278,6 +332,7 @@ collective_validation_free (CollectiveValidation *self)
 {
   if (self == NULL)
     return;
+  g_array_unref (self->trends);
   g_array_unref (self->groups);
   g_array_unref (self->rows);
   g_ptr_array_unref (self->measurements);

@@ -3,7 +3,8 @@
  *
  * error = predicted / measured - 1, signed. A row counts in one part of the summary; in each part
  * there are groups over all its rows, by size, by nodes and size, by collective, by the family of
- * the link that binds them, and by run.
+ * the link that binds them, and by run. Rows that could not be simulated are counted over all and
+ * by size: a group whose hard rows are refused must not look like one that meets them.
  */
 #pragma once
 
@@ -58,7 +59,17 @@ typedef struct
   char              *name;     /* "all", "1 MiB to 256 MiB", "deepops-01" */
   const char        *hardware; /* of a run: its first row's; else NULL */
   ErrorStatistics    errors;
+  guint              n_failed; /* of all rows and of a size: rows that could not be simulated */
 } ValidationGroup;
+
+/* How the errors of the healthy rows of one size grow with the nodes, on two nodes and more. */
+typedef struct
+{
+  const char *name;         /* "1 MiB to 256 MiB" */
+  guint       n;            /* rows */
+  guint       fewest, most; /* nodes */
+  double      slope;        /* of ln (predicted / measured), per doubling (statistics_slope) */
+} ValidationTrend;
 
 typedef struct
 {
@@ -66,8 +77,9 @@ typedef struct
   GArray    *rows;         /* ValidatedRow, in the table's order */
   GArray    *groups;       /* ValidationGroup that are not empty: by part, grouping, then first row
                               (nodes: few first; sizes: large first) */
-  guint      n_failed;     /* rows that could not be simulated */
-  gboolean   left_out;     /* leave-one-out */
+  GArray    *trends;   /* ValidationTrend of sizes that have two numbers of nodes; large first */
+  guint      n_failed; /* rows that could not be simulated */
+  gboolean   left_out; /* leave-one-out */
 } CollectiveValidation;
 
 /* ---- parts of the below, for who predicts some rows in another way --------------------------- */
@@ -78,7 +90,7 @@ ValidatedRow validated_row_predict (CollectivePredictor *predictor, const GPtrAr
                                     guint i);
 /* The rows as PROFILES predict them, without groups. Takes MEASUREMENTS. */
 CollectiveValidation *collective_validation_new (GPtrArray *measurements, ProfileSet *profiles);
-/* Makes the groups of the rows. */
+/* Makes the groups and the trends of the rows. */
 void collective_validation_summarise (CollectiveValidation *self);
 
 /* ---- the whole ------------------------------------------------------------------------------- */

@@ -48,7 +48,9 @@ add_group_line (struct libscols_table *table, const ValidationGroup *group)
   cells[3] = terminal_percent (group->errors.p90_abs, FALSE);
   cells[4] = g_strdup_printf ("%.3f", group->errors.geometric_mean);
   cells[5] = terminal_percent (group->errors.median, TRUE);
-  cells[6] = g_strdup (group->hardware);
+  cells[6] = group->hardware != NULL ? g_strdup (group->hardware)
+             : group->n_failed > 0   ? g_strdup_printf ("%u", group->n_failed)
+                                     : g_strdup ("");
   terminal_table_take (table, cells);
 }
 
@@ -57,6 +59,8 @@ static void
 append_groups (const CollectiveValidation *self, guint first, guint end, GString *out)
 {
   const ValidationGrouping grouping = group_at (self, end - 1)->grouping;
+  const gboolean           runs = grouping == VALIDATION_BY_RUN;
+  const gboolean           more = runs || group_at (self, first)->n_failed > 0;
   const TerminalColumn     columns[] = {
         { grouping_titles[grouping], FALSE },
         { "ROWS", TRUE },
@@ -64,10 +68,9 @@ append_groups (const CollectiveValidation *self, guint first, guint end, GString
         { "90 % BELOW", TRUE },
         { "RATIO", TRUE },
         { "MEDIAN ERROR", TRUE },
-        { "HARDWARE", FALSE },
+        { runs ? "HARDWARE" : "NOT SIMULATED", !runs },
   };
-  struct libscols_table *table =
-      terminal_table_new (columns, G_N_ELEMENTS (columns) - (grouping != VALIDATION_BY_RUN));
+  struct libscols_table *table = terminal_table_new (columns, G_N_ELEMENTS (columns) - !more);
 
   g_string_append_c (out, '\n');
   for (guint i = first; i < end; i++)
@@ -93,6 +96,36 @@ append_reasons (const CollectiveValidation *self, GString *out)
   validation_append_reasons (reasons, out);
 }
 
+/* Stands below the groups by nodes. */
+static void
+append_trends (const CollectiveValidation *self, GString *out)
+{
+  static const TerminalColumn columns[] = {
+    { "SIZE, FROM 2 NODES ON", FALSE },
+    { "NODES", FALSE },
+    { "ROWS", TRUE },
+    { "LOG ERROR GROWS A DOUBLING OF NODES", TRUE },
+  };
+  struct libscols_table *table;
+
+  if (self->trends->len == 0)
+    return;
+  g_string_append_c (out, '\n');
+  table = terminal_table_new (columns, G_N_ELEMENTS (columns));
+  for (guint i = 0; i < self->trends->len; i++)
+    {
+      const ValidationTrend *trend = &g_array_index (self->trends, ValidationTrend, i);
+      char                  *cells[5] = { NULL };
+
+      cells[0] = g_strdup (trend->name);
+      cells[1] = g_strdup_printf ("%u to %u", trend->fewest, trend->most);
+      cells[2] = g_strdup_printf ("%u", trend->n);
+      cells[3] = terminal_percent (trend->slope, TRUE);
+      terminal_table_take (table, cells);
+    }
+  terminal_table_finish (table, out);
+}
+
 void
 report_validation_summary (const CollectiveValidation *self, GString *out)
 {
@@ -111,6 +144,8 @@ report_validation_summary (const CollectiveValidation *self, GString *out)
                                     ? ", each source predicted from the others"
                                     : "");
       append_groups (self, first, end, out);
+      if (group->part == VALIDATION_MAIN && group->grouping == VALIDATION_BY_NODES)
+        append_trends (self, out);
     }
   append_reasons (self, out);
   if (self->groups->len > 0)
@@ -223,6 +258,21 @@ static const Field group_fields[] = {
   { 0 },
 };
 
+FIELD_NUMBER_OF (ValidationTrend, trend_n, p->n)
+FIELD_NUMBER_OF (ValidationTrend, trend_fewest, p->fewest)
+FIELD_NUMBER_OF (ValidationTrend, trend_most, p->most)
+FIELD_NUMBER_OF (ValidationTrend, trend_slope, p->slope)
+FIELD_TEXT_OF (ValidationTrend, trend_name, p->name)
+
+static const Field trend_fields[] = {
+  { .name = "name", .type = FIELD_WORD, .text = trend_name },
+  { .name = "fewest_nodes", .type = FIELD_COUNT, .number = trend_fewest },
+  { .name = "most_nodes", .type = FIELD_COUNT, .number = trend_most },
+  { .name = "n", .type = FIELD_COUNT, .number = trend_n },
+  { .name = "slope_per_doubling", .type = FIELD_NUMBER, .number = trend_slope },
+  { 0 },
+};
+
 void
 report_validation_csv (const CollectiveValidation *self, GString *out)
 {
@@ -238,6 +288,8 @@ group_json (const ValidationGroup *group)
   if (group->hardware != NULL)
     json_add_text (object, "hardware", group->hardware);
   fields_add_json (group_fields, group, object);
+  if (group->grouping == VALIDATION_ALL || group->grouping == VALIDATION_BY_SIZE)
+    json_add_count (object, "not_simulated", group->n_failed);
   return object;
 }
 
@@ -277,6 +329,9 @@ summary_json (const CollectiveValidation *self)
   struct json_object *summary = json_object_new_object (), *apart = json_object_new_object ();
 
   add_part (self, VALIDATION_MAIN, summary);
+  json_object_object_add (summary, "trends",
+                          fields_json_list (trend_fields, self->trends->data, self->trends->len,
+                                            sizeof (ValidationTrend)));
   for (guint part = VALIDATION_MAIN + 1; part < VALIDATION_N_PARTS; part++)
     if (collective_validation_overall (self, (ValidationPart) part) != NULL)
       {

@@ -190,6 +190,25 @@ START_TEST (test_leave_one_out)
 }
 END_TEST
 
+/* Switches that reduce, of one source alone: refused without it, and counted where it would be. */
+START_TEST (test_refused)
+{
+  GPtrArray                       *rows = synthetic_rows ();
+  const guint                      n = rows->len;
+  Measurement                     *last = g_ptr_array_index (rows, n - 1); /* 4 GiB */
+  g_autoptr (CollectiveValidation) v = NULL;
+
+  g_free (last->env);
+  last->env = g_strdup ("sharp");
+  v = validate_collectives_left_out (rows, NULL, 1, NULL);
+  ck_assert_ptr_nonnull (
+      strstr (g_array_index (v->rows, ValidatedRow, n - 1).reason, "no 'sharp_efficiency'"));
+  for (guint i = 0; i < 3; i++) /* all, from 256 MiB on, from 1 MiB on */
+    ck_assert_uint_eq (g_array_index (v->groups, ValidationGroup, i).n_failed, i < 2);
+  ck_assert_uint_eq (collective_validation_overall (v, VALIDATION_MAIN)->errors.n, n - 1);
+}
+END_TEST
+
 /* A family with one source alone stands apart, as fitted. */
 START_TEST (test_single_source)
 {
@@ -369,6 +388,7 @@ main (void)
   tcase_add_test (tests, test_parallel);
   tcase_add_test (tests, test_recovers);
   tcase_add_test (tests, test_leave_one_out);
+  tcase_add_test (tests, test_refused);
   tcase_add_test (tests, test_single_source);
   tcase_add_test (tests, test_refusals);
   tcase_add_test (tests, test_written_profiles);

@@ -203,6 +203,79 @@ START_TEST (test_nodes)
 }
 END_TEST
 
+/* Runs of 256 MiB and more on 2, 4, 8 and 32 nodes that took US, and rows that do not count. */
+static char *
+trend_table (const double *us)
+{
+  static const struct
+  {
+    guint       nodes;
+    const char *bytes, *rest;
+  } lines[] = { { 2, "268435456", "yes,," }, { 4, "536870912", "yes,," },
+                { 8, "268435456", "yes,," }, { 32, "268435456", "yes,," },
+                { 1, "268435456", "yes,," }, { 16, "268435456", "yes,,what" },
+                { 16, "268435456", "no,," }, { 2, "1024", "yes,," } };
+  GString *text = g_string_new (HEADER);
+
+  for (guint i = 0; i < G_N_ELEMENTS (lines); i++)
+    g_string_append_printf (
+        text, "a-01,%u,2,h100-sxm-80,nvlink4-switch,2,ib-ndr-400,all_gather,%s,%.17g,%s\n",
+        lines[i].nodes, lines[i].bytes, i < 4 ? us[i] : 1, lines[i].rest);
+  return g_string_free (text, FALSE);
+}
+
+/*
+ * The measured times are the predicted ones over e^-0.1, e^0.3, e^0.5 and e^0.8 on 2, 4, 8 and 32
+ * nodes: log2 is 1, 2, 3, 5, and the six slopes between pairs 0.4, 0.3, 0.9 / 4 = 0.225, 0.2, 0.5 /
+ * 3 and 0.15: the median 0.2125. One node, another size, a refused and an unhealthy row do not
+ * count; a size on one number of nodes has no slope.
+ */
+START_TEST (test_trend)
+{
+  static const double              logs[] = { -0.1, 0.3, 0.5, 0.8 };
+  double                           us[] = { 1, 1, 1, 1 };
+  g_autofree char                 *flat = trend_table (us), *text = NULL;
+  g_autoptr (CollectiveValidation) first = validate_text (flat), v = NULL;
+  g_autoptr (GString)              out = g_string_new (NULL);
+  const ValidationTrend           *trend;
+
+  for (guint i = 0; i < G_N_ELEMENTS (us); i++)
+    us[i] = 1e6 * g_array_index (first->rows, ValidatedRow, i).predicted / exp (logs[i]);
+  text = trend_table (us);
+  v = validate_text (text);
+  ck_assert_uint_eq (v->trends->len, 1);
+  trend = &g_array_index (v->trends, ValidationTrend, 0);
+  ck_assert_str_eq (trend->name, "256 MiB and more");
+  ck_assert_uint_eq (trend->n, 4);
+  ck_assert_uint_eq (trend->fewest, 2);
+  ck_assert_uint_eq (trend->most, 32);
+  ck_assert_double_eq_tol (trend->slope, 0.2125, 1e-9);
+  report_validation_summary (v, out);
+  ck_assert_ptr_nonnull (strstr (out->str, "256 MiB and more      2 to 32    4"));
+  ck_assert_ptr_nonnull (strstr (out->str, "+21."));
+}
+END_TEST
+
+/* What could not be simulated is counted over all and in its size, where others could. */
+START_TEST (test_failed)
+{
+  g_autoptr (CollectiveValidation) v =
+      validate_text (HEADER "a-01," NODE "all_reduce,1024,1,yes,,\n"
+                            "a-01," NODE "all_reduce,1048576,1,yes,,\n"
+                            "b-01," NODE "all_reduce,1024,1,yes,,what\n"
+                            "b-01," NODE "all_reduce,8,1,yes,,what\n"
+                            "b-01," NODE "all_reduce,1024,1,no,,what\n");
+  static const guint  expected[] = { 2, 0, 1 }; /* all, from 1 MiB on, from 1 KiB on */
+  g_autoptr (GString) out = g_string_new (NULL);
+
+  ck_assert_uint_ge (v->groups->len, G_N_ELEMENTS (expected));
+  for (guint i = 0; i < G_N_ELEMENTS (expected); i++)
+    ck_assert_uint_eq (g_array_index (v->groups, ValidationGroup, i).n_failed, expected[i]);
+  report_validation_summary (v, out);
+  ck_assert_ptr_nonnull (strstr (out->str, "NOT SIMULATED"));
+}
+END_TEST
+
 /*
  * Four points on y = 3 - 2 x and one far off: of ten slopes six are -2, the median. Points of one x
  * have no slope; of (0, 0) (1, 1) (1, 3) the two slopes are 1 and 3: 2.
@@ -413,6 +486,8 @@ main (void)
   tcase_add_test (tests, test_rows);
   tcase_add_test (tests, test_sizes);
   tcase_add_test (tests, test_nodes);
+  tcase_add_test (tests, test_trend);
+  tcase_add_test (tests, test_failed);
   tcase_add_test (tests, test_slope);
   tcase_add_test (tests, test_environment);
   tcase_add_test (tests, test_more_words);
