@@ -279,7 +279,7 @@ collective_scale_to_measured (Cluster *cluster, const CollectiveOptions *options
   const guint          n = cluster_n_measured (cluster), n_ranks = cluster_n_gpus (cluster);
   const guint          errors = diag_list_n_errors (diags);
   g_autofree guint32  *ranks = g_new (guint32, n_ranks);
-  g_autofree gboolean *hops = g_new (gboolean, n);
+  g_autofree gboolean *hops = g_new0 (gboolean, n);
   CollectiveOptions    own = *options;
   Fit    fit = { cluster, &own, NULL, ranks, n_ranks, 0, n > 1, nearest, mark, diags };
   double scale;

@@ -49,7 +49,7 @@ documents_imbalance (double seq_len, double length, guint ranks)
   const double width = seq_len / n;
   const guint  samples =
       (guint) CLAMP (MAX_DRAWS / (1 + seq_len / length), MIN_SAMPLES, MAX_SAMPLES);
-  g_autofree double *pairs = g_new (double, n);
+  g_autofree double *pairs = g_new0 (double, n);
   g_autoptr (GRand)  rand = g_rand_new_with_seed (SEED);
   double             fullest = 0, sum = 0;
 
@@ -57,13 +57,17 @@ documents_imbalance (double seq_len, double length, guint ranks)
     return 1;
   for (guint i = 0; i < samples; i++)
     {
+      double begin = 0;
+
       for (guint c = 0; c < n; c++)
         pairs[c] = 0;
-      for (double begin = 0, end; begin < seq_len; begin = end)
+      while (begin < seq_len)
         {
-          end = begin - length * log (1 - g_rand_double (rand));
+          double end = begin - length * log (1 - g_rand_double (rand));
+
           end = MIN (end, seq_len); /* a macro: it would draw twice */
           add_document (pairs, n, width, begin, end);
+          begin = end;
         }
       for (guint c = 0; c < n; c++)
         sum += pairs[c];
