@@ -404,7 +404,7 @@ are_alike (const Cluster *cluster, const Members *members, const MemberNode *a, 
  * least, of unlike nodes), or the library's own.
  */
 static double
-buffer_bytes (const Cluster *cluster, const Members *members, const LibraryProfile *library,
+buffer_bytes (const CollectiveGraph *self, const Cluster *cluster, const Members *members,
               double asked)
 {
   double least = 0;
@@ -413,9 +413,9 @@ buffer_bytes (const Cluster *cluster, const Members *members, const LibraryProfi
     return asked;
   for (guint i = 0; i < members->n_nodes; i++)
     {
-      const LinkProfile *nic = cluster_nic_profile (cluster, members->nodes[i].node);
-      const double       own = nic != NULL ? nic->buffsize.value : 0;
-      const double       set = own > 0 ? own : library->buffsize.value;
+      const LinkProfile *plugged = find_plugged (self, cluster, &members->nodes[i]);
+      const double       own = plugged != NULL ? plugged->buffsize.value : 0;
+      const double       set = own > 0 ? own : self->library->buffsize.value;
 
       least = i == 0 ? set : MIN (least, set);
     }
@@ -437,7 +437,6 @@ collective_graph_init (CollectiveGraph *self, const Cluster *cluster, const Memb
              .n_cards = members->n_nodes > 1 ? fewest_cards (cluster, members) : 0,
              .hosts = members_are_hosts (members, cluster),
              .channels_asked = asked->channels,
-             .buffer = buffer_bytes (cluster, members, library, asked->buffsize),
              .net_peer_channels = asked->net_peer_channels,
              .split_data = asked->split_data,
              .nvls_off = asked->nvls == NVLS_OFF,
@@ -449,6 +448,7 @@ collective_graph_init (CollectiveGraph *self, const Cluster *cluster, const Memb
 
   for (guint i = 0; i < members->n_nodes; i++)
     same.per_node = MAX (same.per_node, members->nodes[i].n);
+  same.buffer = buffer_bytes (&same, cluster, members, asked->buffsize);
   *self = same;
   search_one (self, cluster, members, &members->nodes[0]);
   for (guint i = 1; i < members->n_nodes; i++)

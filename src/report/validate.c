@@ -115,13 +115,9 @@ append_trends (const CollectiveValidation *self, GString *out)
   for (guint i = 0; i < self->trends->len; i++)
     {
       const ValidationTrend *trend = &g_array_index (self->trends, ValidationTrend, i);
-      char                  *cells[5] = { NULL };
 
-      cells[0] = g_strdup (trend->name);
-      cells[1] = g_strdup_printf ("%u to %u", trend->fewest, trend->most);
-      cells[2] = g_strdup_printf ("%u", trend->n);
-      cells[3] = terminal_percent (trend->slope, TRUE);
-      terminal_table_take (table, cells);
+      validation_take_trend (table, trend->name, trend->fewest, trend->most, trend->n,
+                             trend->slope);
     }
   terminal_table_finish (table, out);
 }

@@ -35,3 +35,16 @@ validation_append_reasons (const GPtrArray *reasons, GString *out)
     g_string_append_printf (out, "  %u: %s\n", g_array_index (counts, guint, i),
                             (const char *) g_ptr_array_index (different, i));
 }
+
+void
+validation_take_trend (struct libscols_table *table, const char *name, guint fewest, guint most,
+                       guint rows, double slope)
+{
+  char *cells[5] = { NULL };
+
+  cells[0] = g_strdup (name);
+  cells[1] = g_strdup_printf ("%u to %u", fewest, most);
+  cells[2] = g_strdup_printf ("%u", rows);
+  cells[3] = terminal_percent (slope, TRUE);
+  terminal_table_take (table, cells);
+}

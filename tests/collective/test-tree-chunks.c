@@ -56,7 +56,8 @@ cost_of (const Run *run, double bytes)
  * there are 8. 4 MiB: 1 MiB each, 2 chunks of 512 KiB, halved to 64 KiB (16 are enough for the last
  * rule). 64 MiB: 16 MiB each, halved once to 64 of 256 KiB. 256 MiB: 128 of 512 KiB, not halved. Of
  * a buffer of 8 MiB the slots are 1 MiB: 64 MiB are 16 chunks instead of 32, and 256 MiB has just
- * 64 a channel. A p4d's plug-in asks for that.
+ * 64 a channel. The plug-in of p4d
+ * and p5 asks for that, not the one that goes with an older library.
  */
 START_TEST (test_chunks)
 {
@@ -73,6 +74,8 @@ START_TEST (test_chunks)
     { { "dgx-a100", "2.20", 4 * MIB }, { "dgx-a100", "2.20", 0 }, 64 * MIB, 2 * MIB, 2 * MIB },
     { { "dgx-a100", "2.19", 8 * MIB }, { "dgx-a100", "2.19", 0 }, 256 * MIB, 4 * MIB, 2 * MIB },
     { { "p4d", "2.20", 0 }, { "p4d", "2.20", 4 * MIB }, 64 * MIB, 4 * MIB, 2 * MIB },
+    { { "p5", "2.28", 0 }, { "p5", "2.28", 4 * MIB }, 256 * MIB, 4 * MIB, 2 * MIB },
+    { { "p5", "2.18.1", 0 }, { "p5", "2.18.1", 8 * MIB }, 256 * MIB, 2 * MIB, 4 * MIB },
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
