@@ -51,14 +51,14 @@ typedef struct
   double all_reduce_net_factor; /* of a ring's latency: Simple, several nodes */
   gint64 nvls_channels, nvls_channels_net; /* thread blocks that NVLS runs on: one node, several */
   gint64 node_channels;                    /* thread blocks of a ring on one node of 8 GPUs */
-  gboolean   ll128;                        /* the protocol is on by default */
-  gboolean   ll128_net;                    /* between nodes, too */
-  gboolean   ll128_over_pxn;               /* also where a card is reached over another GPU */
-  gboolean   all_pairs;                    /* all-reduce as two hops of every pair of a mesh */
-  gint64     pxn_from; /* ranks of a communicator from which messages between nodes leave by the
+  gboolean ll128;                          /* the protocol is on by default */
+  gboolean ll128_net;                      /* between nodes, too */
+  gboolean ll128_over_pxn;                 /* also where a card is reached over another GPU */
+  double all_pairs; /* bytes up to which all-reduce is two hops of every pair of a mesh; 0: never */
+  gint64 pxn_from;  /* ranks of a communicator from which messages between nodes leave by the
                           card of the receiver's rail (PXN); 0: never */
-  char      *source;
-  gint       confidence; /* Confidence */
+  char  *source;
+  gint   confidence; /* Confidence */
   SourceMark mark;
 } LibraryGeneration;
 

@@ -1,8 +1,7 @@
 /* Messages between pairs of GPUs; and all-reduce as two hops of every pair of a mesh. */
 #include "collective/algorithm-private.h"
 
-#define MAX_P2P       32
-#define ALL_PAIRS_MAX ((double) (256 << 10)) /* a table of 8 MI300X on a mesh turns at 256 KiB */
+#define MAX_P2P 32
 
 /* ---- messages: channels ---------------------------------------------------------------------- */
 
@@ -125,8 +124,14 @@ static gboolean
 exists (const CollectiveGraph *graph, gboolean even)
 {
   (void) even;
-  return graph->generation->all_pairs && graph->n_nodes == 1 && graph->intra->kind == LINK_MESH
+  return graph->generation->all_pairs > 0 && graph->n_nodes == 1 && graph->intra->kind == LINK_MESH
          && graph->n_ranks > 2;
+}
+
+static double
+most (const CollectiveGraph *graph)
+{
+  return graph->generation->all_pairs;
 }
 
 static double
@@ -146,7 +151,7 @@ const Algorithm algorithm_all_pairs = { .id = ALGORITHM_ALL_PAIRS,
                                         .kinds = KIND_BIT (COLLECTIVE_ALL_REDUCE),
                                         .protocols = PROTOCOL_BIT (PROTOCOL_LL),
                                         .exists = exists,
-                                        .most = ALL_PAIRS_MAX,
+                                        .most = most,
                                         .lay = lay_all_pairs,
                                         .edges = EDGES_ARE_SUMS,
                                         .channels = timed_channels,

@@ -42,7 +42,8 @@ struct _Algorithm
   gboolean (*exists) (const CollectiveGraph *graph, gboolean even);
   gboolean on_request;  /* never the library's own choice */
   gboolean in_switches; /* of the network: where the library may use them */
-  double   most;        /* bytes up to which the library takes it unasked; 0: by its model */
+  /* bytes up to which the library takes it unasked; NULL: by its model */
+  double (*most) (const CollectiveGraph *graph);
   /* the library's model (src/graph/tuning.cc): s, B/s of S; NULL: it has none */
   double (*believed_latency) (const CollectiveGraph *graph, CollectiveKind kind,
                               CollectiveProtocol protocol, double bytes);

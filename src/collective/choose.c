@@ -76,7 +76,7 @@ is_eligible (const Algorithm *algorithm, const CollectiveGraph *graph, double by
          && algorithm_exists (algorithm, graph, even)
          && (asked->protocol == PROTOCOL_N
              || algorithm_has_protocol (algorithm, graph, asked->protocol))
-         && (algorithm->most == 0 || bytes <= algorithm->most);
+         && (algorithm->most == NULL || bytes <= algorithm->most (graph));
 }
 
 /* What the network's plug-in tells the library to run; FALSE: nothing. */
@@ -129,7 +129,7 @@ collective_choose (const CollectiveGraph *graph, CollectiveKind kind, double byt
       if (!is_eligible (algorithm, graph, bytes, asked, even))
         continue;
       one = choose_protocol (graph, kind, bytes, algorithm, asked->protocol);
-      if (algorithm->most > 0) /* RCCL takes it wherever its kernels cover the size */
+      if (algorithm->most != NULL) /* RCCL takes it wherever its kernels cover the size */
         return one;
       if (one.seconds < best.seconds)
         best = one;

@@ -122,6 +122,31 @@ START_TEST (test_figures_count)
 }
 END_TEST
 
+/* An all-reduce on a mesh is two hops of every pair up to what the release says, with the end. */
+START_TEST (test_all_pairs)
+{
+  g_autofree char           *shipped = layout_data_file ("hwprofiles");
+  g_autoptr (ProfileSet)     profiles = profile_set_new (shipped);
+  g_autoptr (DiagList)       diags = diag_list_new ();
+  g_autoptr (Cluster)        cluster = NULL;
+  g_autoptr (CollectivePlan) plan = NULL;
+  guint32                    ranks[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+  ClusterOptions             options = { 0 };
+  CollectiveCost             cost;
+
+  option_table_defaults (cluster_options, &options);
+  options.name = g_strdup ("mi300x-8");
+  cluster = cluster_new (&options, profiles, NULL, diags);
+  plan = collective_plan_new (cluster, COLLECTIVE_ALL_REDUCE, ranks, G_N_ELEMENTS (ranks),
+                              &collective_default_options);
+  collective_plan_cost (plan, 256 << 10, &cost);
+  ck_assert_int_eq (cost.algorithm, ALGORITHM_ALL_PAIRS);
+  collective_plan_cost (plan, (256 << 10) + 1, &cost);
+  ck_assert_int_ne (cost.algorithm, ALGORITHM_ALL_PAIRS);
+  option_table_clear (cluster_options, &options);
+}
+END_TEST
+
 #define GENERATION(architectures, ring, speeds)                                           \
   "  - { architectures: " architectures ", ll: 39 GB/s, ring_ll128: \"" ring "\",\n"      \
   "      tree_ll128: \"20 20 20 GB/s\", tree_simple: \"24 23 17 GB/s\", link: 20 GB/s,\n" \
@@ -129,7 +154,7 @@ END_TEST
   "      inter_speeds: \"" speeds "\", split_many: 25 GB/s, collnet_direct: 1,\n"         \
   "      all_reduce_net_factor: 1.4, node_channels: 24, ll128: true, ll128_net: true,\n"  \
   "      ll128_over_pxn: false,\n"                                                        \
-  "      all_pairs: false, source: made up, confidence: estimate }\n"
+  "      source: made up, confidence: estimate }\n"
 #define ALL "volta turing ampere ada hopper blackwell cdna2 cdna3 cdna4 host"
 
 #define PROTOCOL(name, factors)                                                            \
@@ -274,6 +299,7 @@ main (void)
 
   tcase_add_test (tcase, test_release);
   tcase_add_test (tcase, test_figures_count);
+  tcase_add_test (tcase, test_all_pairs);
   tcase_add_loop_test (tcase, test_mistakes, 0, N_MISTAKES);
   tcase_add_test (tcase, test_all_mistakes);
   tcase_add_test (tcase, test_no_library);
