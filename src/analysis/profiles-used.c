@@ -153,6 +153,7 @@ profiles_used (ProfileSet *profiles, const Cluster *cluster, guint counts[N_CONF
   GString           *names = g_string_new (NULL);
   guint              unasked[N_CONFIDENCES] = { 0 };
   g_autoptr (GArray) used = profiles_used_list (cluster);
+  const Fact        *fact;
 
   for (guint i = 0; i < used->len; i++)
     {
@@ -160,6 +161,8 @@ profiles_used (ProfileSet *profiles, const Cluster *cluster, guint counts[N_CONF
 
       count_figures (profiles, use->kind, use->id, names, counts != NULL ? counts : unasked);
     }
+  for (guint i = 0; counts != NULL && cluster_fact (cluster, i, &fact) != NULL; i++)
+    counts[fact->confidence]++;
   return g_string_free (names, FALSE);
 }
 

@@ -284,6 +284,8 @@ show_cluster (const Common *common, ProfileSet *profiles, const char *id)
                   *fabric = NULL;
   g_autoptr (GString) text = g_string_new (NULL);
   ClusterOptions      options = { 0 };
+  const char         *key;
+  const Fact         *fact;
 
   option_table_defaults (cluster_options, &options);
   options.name = g_strdup (id);
@@ -298,6 +300,8 @@ show_cluster (const Common *common, ProfileSet *profiles, const char *id)
   add_word (listing, "gpus", gpus);
   add_word (listing, "parts", cluster_title (cluster));
   add_word (listing, "fabric", fabric);
+  for (guint i = 0; (key = cluster_fact (cluster, i, &fact)) != NULL; i++)
+    add_fact (listing, key, fact);
   g_string_append_printf (text, "cluster %s: %s\n\n", id, title);
   listing_append_text (listing, 0, NULL, text);
   return listing_print (listing, common->format, text);

@@ -135,6 +135,18 @@ cluster_gpu_speed (const Cluster *self, guint gpu)
 }
 
 const char *
+cluster_fact (const Cluster *self, guint i, const Fact **fact)
+{
+  const ClusterFact *one;
+
+  if (self->facts == NULL || i >= self->facts->len)
+    return NULL;
+  one = &g_array_index (self->facts, ClusterFact, i);
+  *fact = &one->fact;
+  return one->key;
+}
+
+const char *
 cluster_title (const Cluster *self)
 {
   return self->title;

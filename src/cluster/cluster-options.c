@@ -10,7 +10,6 @@
 #include "cluster/cluster-reader-private.h"
 
 #define OPTION(member) G_STRUCT_OFFSET (ClusterOptions, member)
-#define GROUP(member)  G_STRUCT_OFFSET (GroupRequest, member)
 
 static const char *const fabrics[] = { "leaf-spine", "rails", "fat-tree", "dragonfly", NULL };
 static const char *const routings[] = { "spray", "d-mod-k", "ecmp", "adaptive", "auto", NULL };
@@ -229,35 +228,6 @@ const OptionSpec cluster_options[] = {
   { 0 },
 };
 
-/* An entry of `groups:` in hwprofiles/cluster. */
-static const OptionSpec group_options[] = {
-  { .key = "nodes", .type = OPTION_INT, .offset = GROUP (nodes), .min = 1, .max = 1e6 },
-  { .key = "gpus_per_node",
-    .type = OPTION_INT,
-    .offset = GROUP (gpus_per_node),
-    .optional = TRUE,
-    .min = 1,
-    .max = 1024 },
-  { .key = "nics",
-    .type = OPTION_INT,
-    .offset = GROUP (nics),
-    .fallback = "-1",
-    .min = -1,
-    .max = 256 },
-  { .key = "node", .type = OPTION_STRING, .offset = GROUP (node), .optional = TRUE },
-  { .key = "gpu", .type = OPTION_STRING, .offset = GROUP (gpu), .optional = TRUE },
-  { .key = "intra", .type = OPTION_STRING, .offset = GROUP (intra), .optional = TRUE },
-  { .key = "nic", .type = OPTION_STRING, .offset = GROUP (nic), .optional = TRUE },
-  { .key = "dram_bytes",
-    .type = OPTION_QUANTITY,
-    .kind = QUANTITY_BYTES,
-    .offset = GROUP (dram_bytes),
-    .optional = TRUE,
-    .min = 1e6,
-    .max = 1e15 },
-  { 0 },
-};
-
 /* ---- names ----------------------------------------------------------------------------------- */
 
 /* Splits "4 x dgx-a100" ("4xdgx-a100"); FALSE when TEXT has no such form. */
@@ -314,93 +284,6 @@ check_alone (ClusterReader *reader, const ClusterOptions *options, const char *w
                 "a cluster by name says what its nodes are",
                 "'%s' cannot be combined with the %s '%s'", extra, what, options->name);
   return extra == NULL;
-}
-
-/* Fabric options that the scenario leaves at their defaults come from the cluster profile. */
-static void
-read_fabric (ClusterReader *reader, const ConfigNode *root, ClusterOptions *fabric)
-{
-  static const char *const ignored[] = { "title", "groups", NULL };
-  static const char *const own[] = { "fabric",       "routing",
-                                     "leaf_nodes",   "oversubscription",
-                                     "slow_gpus",    "measured",
-                                     "group_nodes",  "spine_oversubscription",
-                                     "taper",        "uplinks",
-                                     "routing_seed", "slow_nics",
-                                     "gpu_direct",   "fabric_nodes",
-                                     "hosts",        "background",
-                                     "qps",          NULL };
-  ClusterOptions           defaults = { 0 };
-  ClusterOptions           profile = { 0 };
-  option_table_defaults (cluster_options, &defaults);
-  option_table_defaults (cluster_options, &profile);
-  option_load_map (cluster_options, &profile, root, ignored, reader->diags);
-  for (const OptionSpec *spec = cluster_options; spec->key != NULL; spec++)
-    {
-      const ConfigNode *node = config_node_get (root, spec->key);
-      g_autofree char  *fallback = option_format (spec, &defaults);
-      g_autofree char  *asked = option_format (spec, fabric);
-      g_autofree char  *text = option_format (spec, &profile);
-      if (node != NULL && !g_strv_contains (own, spec->key))
-        diag_error (reader->diags, config_node_mark (node), "nodes are listed under 'groups'",
-                    "'%s' does not belong in a cluster profile", spec->key);
-      else if (node != NULL && strcmp (fallback, asked) == 0 && *text != '\0')
-        option_set (spec, fabric, text, config_node_mark (node), reader->diags);
-    }
-  option_table_clear (cluster_options, &defaults);
-  option_table_clear (cluster_options, &profile);
-}
-
-/*
- * Nodes of the scenario, where it gives them, stand for those of the one group: some of those that
- * its fabric has.
- */
-static void
-read_groups (ClusterReader *reader, const ConfigNode *root, ClusterOptions *options)
-{
-  const gint64   nodes = options->nodes;
-  const gboolean shared = nodes > 0 && options->fabric_nodes == 0 && options->hosts == NULL
-                          && (options->leaf_nodes > 0 || options->group_nodes > 0);
-  const ConfigNode *groups = config_node_get (root, "groups");
-  if (groups == NULL || config_node_kind (groups) != CONFIG_LIST
-      || config_node_length (groups) == 0)
-    {
-      diag_error (reader->diags, config_node_mark (groups != NULL ? groups : root),
-                  "write groups: [{ nodes: 2, node: dgx-a100 }, ...]", "the cluster has no nodes");
-      return;
-    }
-  if (nodes > 0 && config_node_length (groups) > 1)
-    diag_error (reader->diags, READER_MARK (reader, "nodes"), NULL,
-                "'nodes' cannot be combined with a cluster profile of unlike nodes");
-  for (guint i = 0; i < config_node_length (groups); i++)
-    {
-      const ConfigNode *item = config_node_item (groups, i);
-      GroupRequest      request = { 0 };
-      OptionMarks       marks = { .table = group_options };
-      ClusterReader     inner = *reader;
-      option_marks_load (&marks, item);
-      inner.marks = &marks;
-      option_table_defaults (group_options, &request);
-      if (config_node_expect (item, CONFIG_MAP, reader->diags)
-          && option_load_map (group_options, &request, item, NULL, reader->diags))
-        {
-          options->fabric_nodes = shared ? request.nodes : options->fabric_nodes;
-          request.nodes = nodes > 0 ? nodes : request.nodes;
-          cluster_add_group (&inner, &request);
-        }
-      option_table_clear (group_options, &request);
-      option_marks_clear (&marks);
-    }
-}
-
-static void
-read_profile (ClusterReader *reader, const char *file, ClusterOptions *options)
-{
-  const ConfigDoc *doc = profile_set_cluster (reader->profiles, file, reader->diags);
-  if (doc == NULL || !config_node_expect (config_doc_root (doc), CONFIG_MAP, reader->diags))
-    return;
-  read_fabric (reader, config_doc_root (doc), options);
-  read_groups (reader, config_doc_root (doc), options);
 }
 
 /* No node: a cluster where one was wanted, or neither, when names of both are worth suggesting. */
@@ -476,7 +359,7 @@ read_name (ClusterReader *reader, ClusterOptions *options)
   if (file != NULL)
     {
       if (check_alone (reader, options, "cluster profile"))
-        read_profile (reader, file, options);
+        cluster_read_file (reader, file, options);
       return;
     }
   if (strchr (options->name, '+') != NULL)

@@ -69,6 +69,13 @@ typedef struct
   guint          first_leaf_up, first_leaf_down, first_group_up, first_group_down, first_global;
 } Fabric;
 
+/* What a cluster profile says of the fabric, and who says so. */
+typedef struct
+{
+  const char *key; /* of cluster_options */
+  Fact        fact;
+} ClusterFact;
+
 /* One network card that runs below its rate. */
 typedef struct
 {
@@ -98,6 +105,7 @@ struct _Cluster
   gboolean         pcie_acs, nic_sockets; /* of ClusterOptions */
   ClusterResource *resources;
   guint            n_resources;
+  GArray          *facts;         /* ClusterFact, or NULL */
   double          *speeds;        /* [n_gpus], or NULL when all are whole */
   GArray          *slow_nics;     /* SlowNic */
   GArray          *measured;      /* ClusterMeasured, or NULL */

@@ -29,3 +29,6 @@ typedef struct
 /* cluster-group.c: adds the nodes of REQUEST, or says why there can be none of the kind. */
 void cluster_add_group (ClusterReader *reader, const GroupRequest *request);
 void node_group_clear (gpointer data); /* a GDestroyNotify */
+
+/* cluster-file.c: the nodes, the fabric and the facts of FILE, a profile of hwprofiles/cluster. */
+void cluster_read_file (ClusterReader *reader, const char *file, ClusterOptions *options);

@@ -372,6 +372,8 @@ cluster_free (Cluster *self)
   g_clear_pointer (&self->tuners, g_ptr_array_unref);
   g_free (self->resources);
   g_free (self->speeds);
+  if (self->facts != NULL)
+    g_array_unref (self->facts);
   if (self->slow_nics != NULL)
     g_array_unref (self->slow_nics);
   if (self->measured != NULL)

@@ -178,6 +178,12 @@ const char *cluster_title (const Cluster *self);
 char *cluster_fabric_title (const Cluster *self);
 
 /*
+ * What the cluster profile says of the fabric with a source, where the scenario says nothing else:
+ * the I-th fact and its key; NULL at the end.
+ */
+const char *cluster_fact (const Cluster *self, guint i, const Fact **fact);
+
+/*
  * A collective over all GPUs that the user measured (`measured`), by its bus bandwidth as
  * nccl-tests counts it. collective/measured.h finds the scale of the network that explains it.
  */

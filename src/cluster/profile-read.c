@@ -173,35 +173,44 @@ fact_of (gpointer profile, const FactSpec *spec)
   return G_STRUCT_MEMBER_P (profile, spec->offset);
 }
 
-/* A figure without a number, or a trait: what it has no use for is an error. */
-static void
-read_fact (const FactSpec *spec, const ConfigNode *node, gpointer profile, DiagList *diags)
+/* A figure without a number: what it has no use for is an error. */
+void
+profile_read_fact (const char *key, const ConfigNode *node, Fact *fact, DiagList *diags)
 {
-  Fact *fact = fact_of (profile, spec);
   if (config_node_kind (node) != CONFIG_MAP)
     {
       const char      *text = config_node_text (node);
       g_autofree char *hint =
           g_strdup_printf ("write " FIGURE_FORM, text != NULL && *text != '\0' ? text : "none");
       diag_error (diags, config_node_mark (node), hint, "'%s' needs a source and a confidence",
-                  spec->key);
+                  key);
       return;
     }
   check_figure_keys (node, diags);
   if (config_node_get (node, "range") != NULL)
     diag_error (diags, config_node_mark (config_node_get (node, "range")), NULL,
-                "'%s' is no figure: it has no range", spec->key);
-  const ConfigNode *value = figure_part (spec->key, node, "value", diags);
-  const ConfigNode *source = figure_part (spec->key, node, "source", diags);
-  const ConfigNode *confidence = figure_part (spec->key, node, "confidence", diags);
+                "'%s' is no figure: it has no range", key);
+  const ConfigNode *value = figure_part (key, node, "value", diags);
+  const ConfigNode *source = figure_part (key, node, "source", diags);
+  const ConfigNode *confidence = figure_part (key, node, "confidence", diags);
   if (value != NULL)
     read_words (value, "value", &fact->value, diags);
-  if (fact->value != NULL && spec->trait != NULL)
-    option_set (spec->trait, profile, fact->value, config_node_mark (value), diags);
   if (source != NULL)
     read_words (source, "source", &fact->source, diags);
   if (confidence != NULL)
     read_confidence (confidence, &fact->confidence, diags);
+}
+
+/* A fact, or a trait, which is an option as well. */
+static void
+read_fact (const FactSpec *spec, const ConfigNode *node, gpointer profile, DiagList *diags)
+{
+  Fact *fact = fact_of (profile, spec);
+
+  profile_read_fact (spec->key, node, fact, diags);
+  if (fact->value != NULL && spec->trait != NULL)
+    option_set (spec->trait, profile, fact->value,
+                config_node_mark (config_node_get (node, "value")), diags);
 }
 
 static void

@@ -86,6 +86,9 @@ void placement_check (const NodeProfile *profile, const ConfigNode *root, DiagLi
 const char *profile_fact_at (const FactSpec *facts, gconstpointer profile, guint i,
                              const Fact **fact);
 
+/* Fills FACT, all zero, from NODE, { value, source, confidence }; diagnostics name KEY. */
+void profile_read_fact (const char *key, const ConfigNode *node, Fact *fact, DiagList *diags);
+
 extern const ProfileKind framework_profile_kind; /* framework-profile.c */
 extern const ProfileKind library_profile_kind;   /* library-profile.c */
 extern const ProfileKind tuner_profile_kind;     /* tuner-profile.c */

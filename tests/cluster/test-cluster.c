@@ -255,6 +255,24 @@ START_TEST (test_unlike_nodes)
 }
 END_TEST
 
+/* A cluster profile vouches for what the scenario leaves to it. */
+START_TEST (test_facts)
+{
+  g_autoptr (ProfileSet) profiles = test_profiles ();
+  g_autoptr (Cluster)    cluster = make_cluster (profiles, "name=two-kinds");
+  g_autoptr (Cluster)    own = make_cluster (profiles, "name=two-kinds;oversubscription=3");
+  g_autofree char       *title = cluster_fabric_title (cluster);
+  const Fact            *fact;
+  ck_assert_ptr_nonnull (strstr (title, "oversubscribed 2;"));
+  ck_assert_str_eq (cluster_fact (cluster, 0, &fact), "oversubscription");
+  ck_assert_str_eq (fact->value, "2");
+  ck_assert_str_eq (fact->source, "made up");
+  ck_assert_int_eq (fact->confidence, CONFIDENCE_MEASURED);
+  ck_assert_ptr_null (cluster_fact (cluster, 1, &fact));
+  ck_assert_ptr_null (cluster_fact (own, 0, &fact));
+}
+END_TEST
+
 START_TEST (test_sum_of_nodes)
 {
   g_autoptr (ProfileSet) profiles = test_profiles ();
@@ -372,6 +390,7 @@ static const char *const mistakes[] = {
   "name=4 x switched;gpu_direct=on",
   "name=empty",
   "name=bad",
+  "name=bad-facts",
 };
 
 START_TEST (test_mistakes)
@@ -403,6 +422,7 @@ main (void)
   tcase_add_test (tcase, test_host_bridge_of_placed_cards);
   tcase_add_test (tcase, test_leaves);
   tcase_add_test (tcase, test_unlike_nodes);
+  tcase_add_test (tcase, test_facts);
   tcase_add_test (tcase, test_sum_of_nodes);
   tcase_add_test (tcase, test_slow_gpus);
   tcase_add_test (tcase, test_numbering);
