@@ -138,8 +138,9 @@ append_panel (const FigureScaling *self, const GArray *runs, guint first, guint 
                               "%sdata index %u using 1:2 with points ls %u pt %u ps 0.9 title ",
                               r > first ? ", \\\n  " : "", r, style, mark);
       gnuplot_append_quoted (out, name);
-      g_string_append_printf (out, ", \\\n  data index %u using 1:3 with lines ls %u lw 2 notitle",
-                              r, style);
+      /* one that coincides with a later one shows at its edges */
+      g_string_append_printf (out, ", \\\n  data index %u using 1:3 with lines ls %u lw %g notitle",
+                              r, style, 2 + 0.7 * (double) (end - 1 - r));
     }
   g_string_append (out,
                    ", \\\n  NaN with points lc rgb '#404040' pt 7 ps 0.9 title 'measured', \\\n"
@@ -175,7 +176,9 @@ picture_of (const FigureScaling *self, ScalingPart part, const char *style)
   g_autofree char         *plot = panels_text (self, runs, &n_panels);
   g_autofree char         *head = g_strdup_printf (
               "set logscale x 2\nset yrange [0:*]\nset xlabel 'nodes'\nset ylabel '%s' noenhanced\n"
-                      "set format x '%%g'\nset format y '%%g'\nset grid xtics ytics back ls 21\n",
+                      "set format x '%%g'\nset format y '%%g'\nset grid xtics ytics back ls 21\n"
+                      "set lmargin at screen 0.08\nset rmargin at screen 0.6\n"
+                      "set key at screen 0.62, graph 0.95 left top\n",
               y_titles[part]);
   char *name = g_strdup_printf ("%s-%s", self->name, scaling_part_name (part));
 
