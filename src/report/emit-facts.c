@@ -187,7 +187,8 @@ add_chunks (GArray *facts, const ResolvedScenario *resolved, const MeshOptions *
   };
   const gint64   n_layers = workload_shape (resolved->workload)->n_layers;
   const guint    n = mesh_model_chunks (mesh);
-  const gboolean even = n_layers % n == 0 && (n == 1 || mesh->cut == MESH_CUT_EVEN);
+  const gboolean even =
+      n_layers % n == 0 && (n == 1 || (mesh->cut == MESH_CUT_EVEN && mesh->layers == NULL));
 
   add_text (facts, "pipeline", mesh->pp > 1 ? names[mesh_pipeline (mesh)] : "none");
   add_switch (facts, "even_chunks", even);

@@ -1,4 +1,5 @@
 /* Which meshes a model can be divided over. Everything that is wrong is named in one pass. */
+#include "workload/stage-cut.h"
 #include "workload/workload.h"
 
 #include <string.h>
@@ -253,6 +254,50 @@ check_chunks (const Check *c, PipelineKind pipeline)
                 "an interleaved pipeline needs at least two chunks a stage");
 }
 
+/* What `layers` lists has to be this model in N chunks. */
+static void
+check_list (const Check *c, const GArray *list, gint64 n)
+{
+  const SourceMark *mark = mark_of (c, "layers");
+  gint64            sum = 0;
+
+  for (guint i = 0; i < list->len; i++)
+    sum += g_array_index (list, guint, i);
+  if (list->len != n)
+    diag_error (c->diags, mark, "one number a chunk: 'pp' x 'vp' of them",
+                "'layers' lists %u chunks, the pipeline has " D, list->len, n);
+  if (sum != c->shape->n_layers)
+    diag_error (c->diags, mark, "embedding and head do not count",
+                "'layers' adds up to " D " blocks, the model has " D, sum, c->shape->n_layers);
+  for (guint i = 1; i + 1 < list->len; i++)
+    if (g_array_index (list, guint, i) == 0)
+      diag_error (c->diags, mark,
+                  "only the first chunk, which has the embedding, and the last, which has the "
+                  "head, may have 0 blocks",
+                  "chunk %u of 'layers' has no work", i);
+}
+
+static void
+check_layers (const Check *c, gint64 n)
+{
+  const MeshOptions *m = &c->mesh;
+  g_autofree char   *why = NULL;
+  g_autoptr (GArray) list = stage_layers_parse (m->layers, &why);
+
+  if (list == NULL)
+    diag_error (c->diags, mark_of (c, "layers"),
+                "blocks of each chunk in the model's order, such as '7, 14 x 8, 7'", "'layers': %s",
+                why);
+  else if (m->pp == 1)
+    diag_error (c->diags, mark_of (c, "layers"), "give 'pp' above 1, or leave it out",
+                "'layers' needs a pipeline");
+  else
+    check_list (c, list, n);
+  if (m->cut != MESH_CUT_EVEN)
+    diag_error (c->diags, mark_of (c, "cut"), "leave one of them out",
+                "'cut' and 'layers' both say where stages end");
+}
+
 /* Fewest blocks for N chunks: interleaved, embedding and head may be chunks of their own. */
 static gint64
 min_blocks (const MeshOptions *mesh, PipelineKind pipeline, gint64 n)
@@ -271,9 +316,11 @@ check_pipeline (const Check *c)
                                                                 : (gint64) mesh_model_chunks (m);
 
   check_chunks (c, pipeline);
+  if (m->layers != NULL)
+    check_layers (c, chunks);
   if (m->pp == 1)
     return;
-  if (c->shape->n_layers < min_blocks (m, pipeline, chunks))
+  if (m->layers == NULL && c->shape->n_layers < min_blocks (m, pipeline, chunks))
     diag_error (c->diags, mark_of (c, "pp"), "every chunk needs a block",
                 D " blocks are too few for " D " chunks of a pipeline of " D " stages",
                 c->shape->n_layers, chunks, m->pp);

@@ -105,6 +105,14 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .help = "what chunks of a pipeline have equal shares of: blocks, or the cost of the products "
             "of blocks and head",
     .source = "nanotron, models/base.py (build_model)" },
+  { .key = "layers",
+    .type = OPTION_STRING,
+    .offset = FIELD (layers),
+    .optional = TRUE,
+    .help = "blocks of each chunk of a pipeline in the model's order, as in '7, 14 x 8, 7'; the "
+            "first and the last may have 0; unset: by 'cut'",
+    .source = "Megatron-LM, --pipeline-model-parallel-layout and "
+              "--decoder-first-pipeline-num-layers" },
   { .key = "async_tp",
     .type = OPTION_BOOL,
     .offset = FIELD (async_tp),

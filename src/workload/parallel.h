@@ -70,10 +70,11 @@ typedef struct
                                which gathers it; not with sp */
   gint     order;           /* MeshOrder */
   gint     cut;             /* MeshCut */
+  char    *layers;          /* blocks of each chunk, stage-cut.h; NULL: by `cut` */
   gboolean async_tp; /* the tensor group's collectives overlap concurrent products, in slices */
 } MeshOptions;
 
-#define MESH_N_OPTIONS 17
+#define MESH_N_OPTIONS 18
 extern const OptionSpec mesh_options[MESH_N_OPTIONS + 1];
 
 /*

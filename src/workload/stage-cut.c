@@ -1,5 +1,90 @@
 #include "workload/stage-cut.h"
 
+#include <string.h>
+
+/* ---- as a list says -------------------------------------------------------------------------- */
+
+/* A whole number at the start of TEXT, which moves behind it and blanks; FALSE: there is none. */
+static gboolean
+read_count (const char **text, guint *count)
+{
+  char   *end;
+  guint64 value;
+
+  *text += strspn (*text, " ");
+  if (!g_ascii_isdigit (**text))
+    return FALSE;
+  value = g_ascii_strtoull (*text, &end, 10);
+  if (value > G_MAXINT)
+    return FALSE;
+  *count = (guint) value;
+  *text = end + strspn (end, " ");
+  return TRUE;
+}
+
+/* "8", or "14 x 8": how often, and blocks. */
+static gboolean
+read_entry (const char *text, guint *times, guint *blocks)
+{
+  *times = 1;
+  if (!read_count (&text, blocks))
+    return FALSE;
+  if (*text == 'x' || *text == '*')
+    {
+      text++;
+      *times = *blocks;
+      if (!read_count (&text, blocks))
+        return FALSE;
+    }
+  return *text == '\0';
+}
+
+GArray *
+stage_layers_parse (const char *text, char **why)
+{
+  g_auto (GStrv)     entries = g_strsplit (text, ",", -1);
+  g_autoptr (GArray) list = g_array_new (FALSE, FALSE, sizeof (guint));
+
+  if (entries[0] == NULL)
+    *why = g_strdup ("there is no number of blocks");
+  for (guint i = 0; entries[i] != NULL; i++)
+    {
+      guint times, blocks;
+
+      if (!read_entry (entries[i], &times, &blocks) || times == 0)
+        {
+          *why = g_strdup_printf ("'%s' is no number of blocks", g_strstrip (entries[i]));
+          return NULL;
+        }
+      if (times > STAGE_CHUNKS_MAX - list->len)
+        {
+          *why = g_strdup_printf ("more than %d chunks", STAGE_CHUNKS_MAX);
+          return NULL;
+        }
+      for (guint k = 0; k < times; k++)
+        g_array_append_val (list, blocks);
+    }
+  return list->len > 0 ? g_steal_pointer (&list) : NULL;
+}
+
+/* LAYERS has been checked against N and the model: mesh-check.c. */
+static void
+cut_as_listed (const char *layers, guint n, guint *begins)
+{
+  g_autofree char   *why = NULL;
+  g_autoptr (GArray) list = stage_layers_parse (layers, &why);
+  guint              layer = 1;
+
+  g_assert (list != NULL && list->len == n);
+  for (guint chunk = 1; chunk < n; chunk++)
+    {
+      layer += g_array_index (list, guint, chunk - 1);
+      begins[chunk] = layer;
+    }
+}
+
+/* ---- by blocks or cost ----------------------------------------------------------------------- */
+
 static guint
 even_begin (guint blocks, guint chunk, guint n)
 {
@@ -50,7 +135,9 @@ stage_cut (const ModelShape *shape, const MeshOptions *mesh)
   guint  n = mesh_model_chunks (mesh), blocks = (guint) shape->n_layers;
   guint *begins = g_new0 (guint, n + 1);
 
-  if (mesh->cut == MESH_CUT_COST)
+  if (mesh->layers != NULL)
+    cut_as_listed (mesh->layers, n, begins);
+  else if (mesh->cut == MESH_CUT_COST)
     cut_by_cost (shape, n, begins);
   else
     for (guint chunk = 1; chunk < n; chunk++)

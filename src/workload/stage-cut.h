@@ -13,11 +13,22 @@
  * head's would, and those before give up a block each: every chunk has one. nanotron
  * (models/base.py, build_model; models/llama.py, get_block_compute_costs), whose empty chunks pass
  * logits on to the loss.
+ *
+ * A list of blocks goes before both: "7, 14 x 8, 7" is 7 blocks, 14 chunks of 8, and 7. The first
+ * chunk has the embedding as well, the last the head; these two may have 0 blocks.
  */
 #pragma once
 
 #include "workload/model.h"
 #include "workload/parallel.h"
 
+#define STAGE_CHUNKS_MAX 65536
+
 /* The first layer of each model chunk, and behind the last one n_layers + 2: to be freed. */
 guint *stage_cut (const ModelShape *shape, const MeshOptions *mesh);
+
+/*
+ * Blocks of each chunk that TEXT lists; NULL, with the reason in WHY, where it is no such list or
+ * of more than STAGE_CHUNKS_MAX chunks. Newly allocated array of guint.
+ */
+GArray *stage_layers_parse (const char *text, char **why);

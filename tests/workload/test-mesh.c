@@ -68,7 +68,6 @@ START_TEST (test_chunks)
 }
 END_TEST
 
-/* Random cuts: every layer lives once (DualPipe twice), and so do the parameters and the FLOPs. */
 /* Blocks of each stage, as text: "6 5 5 0". */
 static char *
 blocks_of_stages (const ModelShape *shape, gint64 pp)
@@ -121,6 +120,33 @@ START_TEST (test_cut_by_cost)
 }
 END_TEST
 
+/*
+ * 126 blocks of Llama 3 on 16 stages of 8 chunks: embedding and head alone, by the even cut and by
+ * a list. What is listed lies on the stages that the pipeline gives a chunk: of 3 stages of 2
+ * chunks, the second one has blocks 0 and 1 and, behind block 4, blocks 5 to 7.
+ */
+START_TEST (test_listed)
+{
+  ModelShape        llama = arch ("llama", 126, 64, 8, 96, 100);
+  ModelShape        small = arch ("llama", 10, 64, 8, 96, 100);
+  MeshOptions       listed = { .pp = 16, .vp = 8, .layers = (char *) "0, 126 x 1, 0" };
+  const MeshOptions even = { .pp = 16, .vp = 8 };
+  g_autofree guint *by_list = stage_cut (&llama, &listed), *by_blocks = stage_cut (&llama, &even);
+
+  ck_assert_mem_eq (by_list, by_blocks, 129 * sizeof *by_list);
+  listed = mesh_of (1, 3, 2, PIPELINE_AUTO);
+  listed.layers = (char *) "0,2, 2*1 , 3,3";
+  assert_chunk (&small, listed, 0, 0, 0, 0);
+  assert_chunk (&small, listed, 0, 1, 4, 4);
+  assert_chunk (&small, listed, 1, 0, 1, 2);
+  assert_chunk (&small, listed, 1, 1, 5, 7);
+  assert_chunk (&small, listed, 2, 1, 8, 11);
+  model_shape_clear (&llama);
+  model_shape_clear (&small);
+}
+END_TEST
+
+/* Random cuts: every layer lives once (DualPipe twice), and so do the parameters and the FLOPs. */
 START_TEST (test_stages_make_the_model)
 {
   static const char *const archs[] = { "gpt", "llama", "mpt", "bloom" };
@@ -225,6 +251,46 @@ START_TEST (test_refused_degrees)
   options.attention = ATTENTION_EAGER;
   assert_refused (&shape, options, (MeshOptions){ .cp = 2, .routing_skew = 1 }, 2,
                   "needs flash attention");
+  model_shape_clear (&shape);
+}
+END_TEST
+
+START_TEST (test_refused_lists)
+{
+  static const struct
+  {
+    const char *layers, *message;
+  } cases[] = {
+    { "4, 2 x 3, 1", "'layers' adds up to 11 blocks, the model has 12" },
+    { "4, 2 x 4", "'layers' lists 3 chunks, the pipeline has 4" },
+    { "4, 0, 4, 4", "chunk 1 of 'layers' has no work" },
+    { "4, x, 4, 4", "'x' is no number of blocks" },
+    { "4,,4,4", "'' is no number of blocks" },
+    { "3 x 4 4", "'3 x 4 4' is no number of blocks" },
+    { "0 x 4, 4 x 3", "'0 x 4' is no number of blocks" },
+    { "-4", "'-4' is no number of blocks" },
+    { "99999999999 x 1", "'99999999999 x 1' is no number of blocks" },
+    { "70000 x 1", "more than 65536 chunks" },
+    { "", "'layers': there is no number of blocks" },
+  };
+  ModelShape      shape = arch ("llama", 12, 64, 8, 96, 100);
+  TrainingOptions options = training (48, 1);
+  MeshOptions     mesh = mesh_of (1, 4, 1, PIPELINE_AUTO);
+
+  options.grad_accum = 12;
+  mesh.layers = (char *) "0, 2 x 6, 0";
+  assert_accepted (&shape, options, mesh, 4);
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      mesh.layers = (char *) cases[i].layers;
+      assert_refused (&shape, options, mesh, 4, cases[i].message);
+    }
+  mesh.layers = (char *) "4 x 3";
+  mesh.cut = MESH_CUT_COST;
+  assert_refused (&shape, options, mesh, 4, "'cut' and 'layers' both say where stages end");
+  mesh = mesh_of (1, 1, 1, PIPELINE_AUTO);
+  mesh.layers = (char *) "12";
+  assert_refused (&shape, options, mesh, 4, "'layers' needs a pipeline");
   model_shape_clear (&shape);
 }
 END_TEST
@@ -457,6 +523,8 @@ main (void)
 
   tcase_add_test (tcase, test_chunks);
   tcase_add_test (tcase, test_cut_by_cost);
+  tcase_add_test (tcase, test_listed);
+  tcase_add_test (tcase, test_refused_lists);
   tcase_add_test (tcase, test_stages_make_the_model);
   tcase_add_test (tcase, test_refused_degrees);
   tcase_add_test (tcase, test_refused_experts);
