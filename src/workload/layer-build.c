@@ -144,13 +144,14 @@ build_head (LayerBuilder *b, double *held_bytes)
 static double
 logits_bytes (const LayerBuilder *b)
 {
-  double elements = b->tokens * (double) local_vocab (b);
+  double elements = b->tokens * (double) local_vocab (b), wide;
 
   if (b->training->traits.loss == FRAMEWORK_LOSS_GATHERED)
     elements *= (double) b->tp;
   if (training_fuses_loss (b->training))
     return elements * 2 * b->tape->e;
-  return elements * (parallel_loss (b) ? 4 + b->tape->e : 12);
+  wide = training_loss_bytes (b->training, b->tape->e);
+  return elements * (parallel_loss (b) ? wide + b->tape->e : 3 * wide);
 }
 
 LayerBuild

@@ -11,6 +11,7 @@ static const char *const dropout_choices[] = { "auto", "true", "false", NULL };
 static const char *const attention_choices[] = { "flash2", "flash1", "fused-softmax",
                                                  "eager",  "flash3", "cudnn",
                                                  NULL };
+static const char *const loss_choices[] = { "auto", "fp32", "16-bit", "fused", NULL };
 static const char *const precision_choices[] = { "bf16-mixed", "fp16-mixed", "fp32",
                                                  "bf16",       "fp16",       NULL };
 static const char *const reduce_choices[] = { "fp32", "bf16", "fp16", "auto", NULL }; /* as Dtype */
@@ -111,6 +112,13 @@ const OptionSpec training_options[] = {
         "dropouts of the classic GPT block: embedding, attention, both branches; auto: in a gpt of "
         "a framework that has them",
     .source = "arXiv:2205.05198; NVIDIA/Megatron-LM, --hidden-dropout and --attention-dropout" },
+  { .key = "loss",
+    .type = OPTION_ENUM,
+    .choices = loss_choices,
+    .offset = FIELD (loss),
+    .fallback = "auto",
+    .help = "how cross entropy is made: of logits cast to fp32, in their own type, or by one "
+            "kernel; auto: as the framework's profile says, else fp32" },
   { .key = "fused_norm",
     .type = OPTION_BOOL,
     .offset = FIELD (fused_norm),
@@ -317,7 +325,14 @@ training_flash_version (const TrainingOptions *training)
 gboolean
 training_fuses_loss (const TrainingOptions *training)
 {
-  return training->compile || training->traits.fused_loss;
+  return training->loss == LOSS_FUSED
+         || (training->loss == LOSS_AUTO && (training->compile || training->traits.fused_loss));
+}
+
+double
+training_loss_bytes (const TrainingOptions *training, double e)
+{
+  return training->loss == LOSS_16_BIT ? e : 4;
 }
 
 guint64

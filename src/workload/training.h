@@ -63,6 +63,15 @@ typedef enum
   DROPOUT_OFF,
 } DropoutKind;
 
+/* What type cross entropy is made in, and whether by one kernel. */
+typedef enum
+{
+  LOSS_AUTO,   /* as the framework's profile says, else fp32 */
+  LOSS_FP32,   /* the logits are cast to fp32 */
+  LOSS_16_BIT, /* in the type of the logits */
+  LOSS_FUSED,  /* one kernel from the logits to the loss, one back */
+} LossKind;
+
 /* Which parameters are trained: workload/peft.h. */
 typedef enum
 {
@@ -109,6 +118,7 @@ typedef struct
   gint     attention;                         /* AttentionKind */
   gboolean causal;
   gint     dropout;      /* DropoutKind: after embedding, attention and both branches of a block */
+  gint     loss;         /* LossKind */
   gboolean fused_norm;   /* one kernel a norm instead of the eager chain */
   gboolean compile;      /* compiled: element-wise chains fused, cheaper issue */
   gint     precision;    /* PrecisionKind */
@@ -167,6 +177,8 @@ guint training_flash_version (const TrainingOptions *training);
 
 /* TRUE when one kernel leads from the logits to the loss. */
 gboolean training_fuses_loss (const TrainingOptions *training);
+/* Bytes of an element of what an unfused loss works on; E: of a logit. */
+double training_loss_bytes (const TrainingOptions *training, double e);
 
 /* Tokens of one micro-step on one data-parallel rank. */
 guint64 training_tokens (const TrainingOptions *training);

@@ -154,6 +154,37 @@ START_TEST (test_head)
 }
 END_TEST
 
+/*
+ * The same in 16 bit: log-probabilities 2V, the logits 2V come and go, two gradients of 2V at once.
+ * Fused: the logits 2V and two fp32 statistics a row are kept, one gradient of 2V.
+ */
+START_TEST (test_kinds_of_loss)
+{
+  gint64               s = 16, v = 5000, h = 64;
+  ModelShape           shape = arch ("llama", 1, h, 4, 100, v);
+  TrainingOptions      options = training (s, 1);
+  g_autoptr (Workload) narrow = NULL, fused = NULL;
+  const LayerDesc     *head;
+
+  options.fused_norm = TRUE;
+  options.loss = LOSS_16_BIT;
+  narrow = workload_new (&shape, &options);
+  head = workload_layer (narrow, 2);
+  ck_assert_uint_eq (head->saved_bytes, s * (4 * h + 4 + 2 * v));
+  ck_assert_uint_eq (head->working_bytes, s * 2 * v + 2);
+  ck_assert_uint_eq (head->backward_bytes, s * (2 + 2) * v + 2);
+  ck_assert_uint_eq (head->logits_bytes, s * (2 + 2 + 2) * v);
+  options.loss = LOSS_FUSED;
+  fused = workload_new (&shape, &options);
+  head = workload_layer (fused, 2);
+  ck_assert_uint_eq (head->saved_bytes, s * (4 * h + 4 + 2 * v + 8));
+  ck_assert_uint_eq (head->working_bytes, 2);
+  ck_assert_uint_eq (head->backward_bytes, s * 2 * v + 2);
+  ck_assert_uint_eq (head->logits_bytes, s * (2 + 2) * v);
+  model_shape_clear (&shape);
+}
+END_TEST
+
 /* The peaks of a two-matrix MLP block by hand: h = 8, f = 32, one head, flash; a token in bytes. */
 START_TEST (test_transient)
 {
@@ -382,6 +413,7 @@ main (void)
   tcase_add_test (tcase, test_without_dropout);
   tcase_add_test (tcase, test_modern_block);
   tcase_add_test (tcase, test_head);
+  tcase_add_test (tcase, test_kinds_of_loss);
   tcase_add_test (tcase, test_transient);
   tcase_add_test (tcase, test_transient_attention);
   tcase_add_test (tcase, test_modes_are_ordered);
