@@ -66,8 +66,8 @@ head_room (const PoolStats *stats)
 
 /*
  * Whether A is to be told of before B: pools may differ in size, and node 0 is no better than
- * another. One that holds something comes first, then the one with the least head-room, the smaller
- * one and the one whose make comes first.
+ * another. One that holds something comes first, then the one with the least head-room, the one
+ * that had more allocated, the smaller one, and the one whose make comes first.
  */
 static gboolean
 is_tighter (const PoolPlace *a, const PoolPlace *b)
@@ -78,6 +78,8 @@ is_tighter (const PoolPlace *a, const PoolPlace *b)
     return x->device.bytes > 0;
   if (head_room (x) != head_room (y))
     return head_room (x) < head_room (y);
+  if (x->allocated.bytes != y->allocated.bytes)
+    return x->allocated.bytes > y->allocated.bytes;
   return x->capacity != y->capacity ? x->capacity < y->capacity : strcmp (a->make, b->make) < 0;
 }
 
