@@ -1,7 +1,6 @@
-#include "analysis/result-store.h"
+#include "analysis/result-store-private.h"
 
 #include <glib/gstdio.h>
-#include <sqlite3.h>
 #include <string.h>
 
 #define APPLICATION_ID 0x53485357 /* "SHSW" */
@@ -9,18 +8,6 @@
 
 /* Columns of `run` that are no results, in the order of the statements. */
 #define OWN_COLUMNS "digest", "context", "base", "point", "failure", "warning"
-#define N_OWN       6
-
-struct _ResultStore
-{
-  sqlite3            *db;
-  char               *file, *context; /* file: as it was given, for messages */
-  char               *path;           /* as SQLite opens it */
-  const ResultColumn *columns;
-  guint               n_columns, n_options;
-  sqlite3_stmt       *find, *put, *one;
-};
-
 /* ---- values and rows ------------------------------------------------------------------------- */
 
 void
@@ -60,51 +47,52 @@ result_row_brief (const ResultRow *self, const ResultColumn *columns)
 
 /* ---- SQLite ---------------------------------------------------------------------------------- */
 
-static gboolean
-set_error (const ResultStore *self, GError **error)
+gboolean
+store_set_error (const ResultStore *self, GError **error)
 {
   g_set_error (error, RESULT_STORE_ERROR, RESULT_STORE_FAILED, "'%s': %s", self->file,
                self->db != NULL ? sqlite3_errmsg (self->db) : "out of memory");
   return FALSE;
 }
 
-static gboolean
-execute (ResultStore *self, const char *sql, GError **error)
+gboolean
+store_execute (ResultStore *self, const char *sql, GError **error)
 {
-  return sqlite3_exec (self->db, sql, NULL, NULL, NULL) == SQLITE_OK || set_error (self, error);
+  return sqlite3_exec (self->db, sql, NULL, NULL, NULL) == SQLITE_OK
+         || store_set_error (self, error);
 }
 
-static sqlite3_stmt *
-prepare (ResultStore *self, const char *sql, GError **error)
+sqlite3_stmt *
+store_prepare (ResultStore *self, const char *sql, GError **error)
 {
   sqlite3_stmt *statement = NULL;
 
   if (sqlite3_prepare_v2 (self->db, sql, -1, &statement, NULL) != SQLITE_OK)
-    set_error (self, error);
+    store_set_error (self, error);
   return statement;
 }
 
-/* Runs STATEMENT with N texts bound to it (NULL: null), and finishes it. */
-static gboolean
-run_texts (ResultStore *self, const char *sql, const char *const *texts, guint n, GError **error)
+gboolean
+store_run_texts (ResultStore *self, const char *sql, const char *const *texts, guint n,
+                 GError **error)
 {
-  sqlite3_stmt *statement = prepare (self, sql, error);
+  sqlite3_stmt *statement = store_prepare (self, sql, error);
   gboolean      good;
 
   if (statement == NULL)
     return FALSE;
   for (guint i = 0; i < n; i++)
     sqlite3_bind_text (statement, (int) i + 1, texts[i], -1, SQLITE_STATIC);
-  good = sqlite3_step (statement) == SQLITE_DONE || set_error (self, error);
+  good = sqlite3_step (statement) == SQLITE_DONE || store_set_error (self, error);
   sqlite3_finalize (statement);
   return good;
 }
 
-/* The first number that SQL says, with TEXT bound to it where it is not NULL. */
-static gboolean
-ask_number (ResultStore *self, const char *sql, const char *text, gint64 *number, GError **error)
+gboolean
+store_ask_number (ResultStore *self, const char *sql, const char *text, gint64 *number,
+                  GError **error)
 {
-  sqlite3_stmt *statement = prepare (self, sql, error);
+  sqlite3_stmt *statement = store_prepare (self, sql, error);
   int           code;
 
   if (statement == NULL)
@@ -114,13 +102,13 @@ ask_number (ResultStore *self, const char *sql, const char *text, gint64 *number
   code = sqlite3_step (statement);
   *number = code == SQLITE_ROW ? sqlite3_column_int64 (statement, 0) : 0;
   if (code != SQLITE_ROW && code != SQLITE_DONE)
-    set_error (self, error);
+    store_set_error (self, error);
   sqlite3_finalize (statement);
   return code == SQLITE_ROW || code == SQLITE_DONE;
 }
 
-static void
-append_name (GString *sql, const char *name)
+void
+store_append_name (GString *sql, const char *name)
 {
   char *quoted = sqlite3_mprintf ("\"%w\"", name);
 
@@ -136,14 +124,13 @@ type_word (ResultType type)
   return type == RESULT_TEXT ? " TEXT" : type == RESULT_WHOLE ? " INTEGER" : " REAL";
 }
 
-/* The names of SCHEMA's run, as a set. */
-static GHashTable *
-column_set (ResultStore *self, const char *schema, GError **error)
+GHashTable *
+store_column_set (ResultStore *self, const char *schema, GError **error)
 {
   g_autoptr (GHashTable) names = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
   g_autofree char       *sql =
       g_strdup_printf ("SELECT name, type FROM pragma_table_info('run', '%s')", schema);
-  sqlite3_stmt *statement = prepare (self, sql, error);
+  sqlite3_stmt *statement = store_prepare (self, sql, error);
   int           code = SQLITE_ERROR;
 
   if (statement == NULL)
@@ -152,23 +139,23 @@ column_set (ResultStore *self, const char *schema, GError **error)
     g_hash_table_insert (names, g_strdup ((const char *) sqlite3_column_text (statement, 0)),
                          g_strdup ((const char *) sqlite3_column_text (statement, 1)));
   if (code != SQLITE_DONE)
-    set_error (self, error);
+    store_set_error (self, error);
   sqlite3_finalize (statement);
   return code == SQLITE_DONE ? g_steal_pointer (&names) : NULL;
 }
 
-static gboolean
-add_column (ResultStore *self, GHashTable *present, const char *name, const char *type,
-            GError **error)
+gboolean
+store_add_column (ResultStore *self, GHashTable *present, const char *name, const char *type,
+                  GError **error)
 {
   g_autoptr (GString) sql = g_string_new ("ALTER TABLE run ADD COLUMN ");
 
   if (g_hash_table_contains (present, name))
     return TRUE;
   g_hash_table_insert (present, g_strdup (name), NULL);
-  append_name (sql, name);
+  store_append_name (sql, name);
   g_string_append (sql, type);
-  return execute (self, sql->str, error);
+  return store_execute (self, sql->str, error);
 }
 
 static gboolean
@@ -178,26 +165,27 @@ make_tables (ResultStore *self, const char *const *options, GError **error)
   g_autofree char *marks = g_strdup_printf ("PRAGMA application_id = %d; PRAGMA user_version = %d",
                                             APPLICATION_ID, RESULT_STORE_VERSION);
 
-  if (!execute (self,
-                "CREATE TABLE IF NOT EXISTS context (id TEXT PRIMARY KEY, program_version TEXT, "
-                "profiles TEXT, options TEXT);"
-                "CREATE TABLE IF NOT EXISTS base (id TEXT PRIMARY KEY, scenario TEXT);"
-                "CREATE TABLE IF NOT EXISTS run (digest TEXT NOT NULL, context TEXT NOT NULL, "
-                "base TEXT NOT NULL, point INTEGER NOT NULL, failure TEXT, warning TEXT, "
-                "repeats INTEGER NOT NULL DEFAULT 0);"
-                "CREATE UNIQUE INDEX IF NOT EXISTS run_key ON run (digest, context);",
-                error))
+  if (!store_execute (
+          self,
+          "CREATE TABLE IF NOT EXISTS context (id TEXT PRIMARY KEY, program_version TEXT, "
+          "profiles TEXT, options TEXT);"
+          "CREATE TABLE IF NOT EXISTS base (id TEXT PRIMARY KEY, scenario TEXT);"
+          "CREATE TABLE IF NOT EXISTS run (digest TEXT NOT NULL, context TEXT NOT NULL, "
+          "base TEXT NOT NULL, point INTEGER NOT NULL, failure TEXT, warning TEXT, "
+          "repeats INTEGER NOT NULL DEFAULT 0);"
+          "CREATE UNIQUE INDEX IF NOT EXISTS run_key ON run (digest, context);",
+          error))
     return FALSE;
-  present = column_set (self, "main", error);
+  present = store_column_set (self, "main", error);
   for (guint i = 0; present != NULL && i < self->n_columns; i++)
-    if (!add_column (self, present, self->columns[i].name, type_word (self->columns[i].type),
-                     error))
+    if (!store_add_column (self, present, self->columns[i].name, type_word (self->columns[i].type),
+                           error))
       return FALSE;
   for (const char *const *option = options; present != NULL && option != NULL && *option != NULL;
        option++)
-    if (!add_column (self, present, *option, "", error))
+    if (!store_add_column (self, present, *option, "", error))
       return FALSE;
-  return present != NULL && execute (self, marks, error);
+  return present != NULL && store_execute (self, marks, error);
 }
 
 static gboolean
@@ -206,24 +194,24 @@ prepare_all (ResultStore *self, const char *const *options, GError **error)
   static const char *const own[] = { OWN_COLUMNS };
   g_autoptr (GString)      sql = g_string_new ("INSERT INTO run (");
 
-  self->find = prepare (self,
-                        "SELECT failure IS NOT NULL, fits, tokens_per_s_per_gpu FROM run "
-                        "WHERE digest = ?1 AND context = ?2",
-                        error);
+  self->find = store_prepare (self,
+                              "SELECT failure IS NOT NULL, fits, tokens_per_s_per_gpu FROM run "
+                              "WHERE digest = ?1 AND context = ?2",
+                              error);
   if (self->find == NULL)
     return FALSE;
   for (guint i = 0; i < N_OWN + self->n_columns + self->n_options; i++)
     {
       g_string_append (sql, i > 0 ? ", " : "");
-      append_name (sql, i < N_OWN                     ? own[i]
-                        : i < N_OWN + self->n_columns ? self->columns[i - N_OWN].name
-                                                      : options[i - N_OWN - self->n_columns]);
+      store_append_name (sql, i < N_OWN                     ? own[i]
+                              : i < N_OWN + self->n_columns ? self->columns[i - N_OWN].name
+                                                            : options[i - N_OWN - self->n_columns]);
     }
   g_string_append (sql, ") VALUES (?");
   for (guint i = 1; i < N_OWN + self->n_columns + self->n_options; i++)
     g_string_append (sql, ", ?");
   g_string_append (sql, ") ON CONFLICT (digest, context) DO UPDATE SET repeats = repeats + 1");
-  self->put = prepare (self, sql->str, error);
+  self->put = store_prepare (self, sql->str, error);
   return self->put != NULL;
 }
 
@@ -233,7 +221,7 @@ prepare_all (ResultStore *self, const char *const *options, GError **error)
 static gboolean
 peek_number (ResultStore *self, const char *sql, gint64 *number)
 {
-  return ask_number (self, sql, NULL, number, NULL);
+  return store_ask_number (self, sql, NULL, number, NULL);
 }
 
 #define OUR_TABLES "'run', 'context', 'base'"
@@ -253,7 +241,7 @@ check_marks (ResultStore *self, gboolean *fresh, GError **error)
                        &n_ours))
     {
       if (sqlite3_errcode (self->db) != SQLITE_NOTADB)
-        return set_error (self, error);
+        return store_set_error (self, error);
       application = n_tables = 1;
     }
   *fresh = application == 0 && version == 0 && n_tables == 0;
@@ -279,7 +267,7 @@ open_path (ResultStore *self, int flags, GError **error)
   sqlite3_close (g_steal_pointer (&self->db));
   if (sqlite3_open_v2 (self->path, &self->db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, NULL)
       != SQLITE_OK)
-    return set_error (self, error);
+    return store_set_error (self, error);
   sqlite3_busy_timeout (self->db, BUSY_MS);
   return TRUE;
 }
@@ -327,11 +315,11 @@ result_store_open (const char *file, const ResultColumn *columns, const char *co
   self->n_options = options != NULL ? g_strv_length ((char **) options) : 0;
   if (!open_path (self, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, error)
       || !check_marks (self, &fresh, error)
-      || !execute (self,
-                   "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
-                   "PRAGMA wal_autocheckpoint = 8000; BEGIN IMMEDIATE",
-                   error)
-      || !make_tables (self, options, error) || !execute (self, "COMMIT", error)
+      || !store_execute (self,
+                         "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
+                         "PRAGMA wal_autocheckpoint = 8000; BEGIN IMMEDIATE",
+                         error)
+      || !make_tables (self, options, error) || !store_execute (self, "COMMIT", error)
       || !prepare_all (self, options, error))
     return NULL;
   return g_steal_pointer (&self);
@@ -401,7 +389,8 @@ result_store_set_context (ResultStore *self, const char *program_version, const 
   g_free (self->context);
   self->context = short_hash (all);
   texts[0] = self->context;
-  return run_texts (self, "INSERT OR IGNORE INTO context VALUES (?1, ?2, ?3, ?4)", texts, 4, error);
+  return store_run_texts (self, "INSERT OR IGNORE INTO context VALUES (?1, ?2, ?3, ?4)", texts, 4,
+                          error);
 }
 
 char *
@@ -416,7 +405,7 @@ result_store_add_base (ResultStore *self, const char *yaml, GError **error)
   g_autofree char *id = result_base_id (yaml);
   const char      *texts[] = { id, yaml };
 
-  return run_texts (self, "INSERT OR IGNORE INTO base VALUES (?1, ?2)", texts, 2, error);
+  return store_run_texts (self, "INSERT OR IGNORE INTO base VALUES (?1, ?2)", texts, 2, error);
 }
 
 /* ---- runs ------------------------------------------------------------------------------------ */
@@ -436,7 +425,7 @@ result_store_find (ResultStore *self, const char *digest, ResultBrief *brief, GE
                             .fits = sqlite3_column_int (self->find, 1) != 0,
                             .speed = sqlite3_column_double (self->find, 2) };
   else if (code != SQLITE_DONE)
-    set_error (self, error);
+    store_set_error (self, error);
   sqlite3_reset (self->find);
   return code == SQLITE_ROW || code == SQLITE_DONE;
 }
@@ -485,7 +474,7 @@ result_store_put (ResultStore *self, const ResultRow *row, GError **error)
     bind_value (self->put, at++, row->values != NULL ? &row->values[i] : NULL);
   for (guint i = 0; i < self->n_options; i++)
     bind_setting (self->put, at++, row->settings[i]);
-  good = sqlite3_step (self->put) == SQLITE_DONE || set_error (self, error);
+  good = sqlite3_step (self->put) == SQLITE_DONE || store_set_error (self, error);
   sqlite3_reset (self->put);
   sqlite3_clear_bindings (self->put);
   return good;
@@ -496,250 +485,17 @@ result_store_forget_failures (ResultStore *self, GError **error)
 {
   const char *texts[] = { self->context };
 
-  return run_texts (self, "DELETE FROM run WHERE failure IS NOT NULL AND context = ?1", texts, 1,
-                    error);
+  return store_run_texts (self, "DELETE FROM run WHERE failure IS NOT NULL AND context = ?1", texts,
+                          1, error);
 }
 
 gboolean
 result_store_count_others (ResultStore *self, guint64 *n, GError **error)
 {
   gint64   count = 0;
-  gboolean good = ask_number (self, "SELECT count(*) FROM run WHERE context <> ?1", self->context,
-                              &count, error);
+  gboolean good = store_ask_number (self, "SELECT count(*) FROM run WHERE context <> ?1",
+                                    self->context, &count, error);
 
   *n = (guint64) count;
-  return good;
-}
-
-/* ---- reading --------------------------------------------------------------------------------- */
-
-static ResultValue
-value_of (sqlite3_stmt *statement, int column)
-{
-  switch (sqlite3_column_type (statement, column))
-    {
-    case SQLITE_INTEGER:
-      return (ResultValue){ .type = RESULT_WHOLE,
-                            .whole = sqlite3_column_int64 (statement, column) };
-    case SQLITE_FLOAT:
-      return (ResultValue){ .type = RESULT_REAL,
-                            .real = sqlite3_column_double (statement, column) };
-    case SQLITE_NULL:
-      return (ResultValue){ .type = RESULT_NULL };
-    default:
-      return (ResultValue){ .type = RESULT_TEXT,
-                            .text =
-                                g_strdup ((const char *) sqlite3_column_text (statement, column)) };
-    }
-}
-
-/* Every row of STATEMENT, which is reset. */
-static gboolean
-visit_rows (ResultStore *self, sqlite3_stmt *statement, ResultVisit visit, gpointer user,
-            GError **error)
-{
-  const guint             n = (guint) sqlite3_column_count (statement);
-  g_autofree const char **names = g_new0 (const char *, n + 1);
-  gboolean                going = TRUE;
-  int                     code = SQLITE_DONE;
-
-  for (guint i = 0; i < n; i++)
-    names[i] = sqlite3_column_name (statement, (int) i);
-  while (going && (code = sqlite3_step (statement)) == SQLITE_ROW)
-    {
-      ResultValue *values = g_new0 (ResultValue, n);
-
-      for (guint i = 0; i < n; i++)
-        values[i] = value_of (statement, (int) i);
-      going = visit (names, values, n, user);
-      result_values_free (values, n);
-    }
-  if (going && code != SQLITE_DONE)
-    set_error (self, error);
-  sqlite3_reset (statement);
-  return !going || code == SQLITE_DONE;
-}
-
-/* SELECT of all columns, the results first, and END. Newly allocated; NULL with ERROR. */
-static char *
-select_all (ResultStore *self, const char *end, GError **error)
-{
-  g_autoptr (GString) sql = g_string_new ("SELECT ");
-  const gsize         before = sql->len;
-  sqlite3_stmt       *statement =
-      prepare (self,
-               "SELECT name FROM pragma_table_info('run') ORDER BY name IN "
-               "('digest', 'context', 'base', 'point', 'failure', 'warning', 'repeats'), cid",
-               error);
-
-  if (statement == NULL)
-    return NULL;
-  while (sqlite3_step (statement) == SQLITE_ROW)
-    {
-      g_string_append (sql, sql->len > before ? ", " : "");
-      append_name (sql, (const char *) sqlite3_column_text (statement, 0));
-    }
-  sqlite3_finalize (statement);
-  g_string_append (sql, " FROM run ");
-  g_string_append (sql, end);
-  return g_string_free (g_steal_pointer (&sql), FALSE);
-}
-
-gboolean
-result_store_visit_one (ResultStore *self, const char *digest, ResultVisit visit, gpointer user,
-                        GError **error)
-{
-  if (self->one == NULL)
-    {
-      g_autofree char *sql = select_all (self, "WHERE digest = ?1 AND context = ?2", error);
-
-      self->one = sql != NULL ? prepare (self, sql, error) : NULL;
-    }
-  if (self->one == NULL)
-    return FALSE;
-  sqlite3_bind_text (self->one, 1, digest, -1, SQLITE_STATIC);
-  sqlite3_bind_text (self->one, 2, self->context, -1, SQLITE_STATIC);
-  return visit_rows (self, self->one, visit, user, error);
-}
-
-gboolean
-result_store_visit_all (ResultStore *self, ResultVisit visit, gpointer user, GError **error)
-{
-  g_autofree char *sql =
-      select_all (self,
-                  "ORDER BY (SELECT c.rowid FROM context c WHERE c.id = run.context), "
-                  "(SELECT b.rowid FROM base b WHERE b.id = run.base), point, digest",
-                  error);
-  sqlite3_stmt *statement = sql != NULL ? prepare (self, sql, error) : NULL;
-  gboolean      good = statement != NULL && visit_rows (self, statement, visit, user, error);
-
-  sqlite3_finalize (statement);
-  return good;
-}
-
-const char *
-result_store_context (const ResultStore *self)
-{
-  return self->context;
-}
-
-/* The first row of SQL with ID bound to it, as texts; NULL where there is none. */
-static gboolean
-ask_texts (ResultStore *self, const char *sql, const char *id, char **const *texts, guint n,
-           GError **error)
-{
-  sqlite3_stmt *statement = prepare (self, sql, error);
-  int           code;
-
-  if (statement == NULL)
-    return FALSE;
-  sqlite3_bind_text (statement, 1, id, -1, SQLITE_STATIC);
-  code = sqlite3_step (statement);
-  for (guint i = 0; i < n; i++)
-    *texts[i] = code == SQLITE_ROW
-                    ? g_strdup ((const char *) sqlite3_column_text (statement, (int) i))
-                    : NULL;
-  if (code != SQLITE_ROW && code != SQLITE_DONE)
-    set_error (self, error);
-  sqlite3_finalize (statement);
-  return code == SQLITE_ROW || code == SQLITE_DONE;
-}
-
-gboolean
-result_store_origin (ResultStore *self, const char *base, const char *context, char **scenario,
-                     char **program_version, char **profiles, char **options, GError **error)
-{
-  char **of_base[] = { scenario }, **of_context[] = { program_version, profiles, options };
-
-  return ask_texts (self, "SELECT scenario FROM base WHERE id = ?1", base, of_base, 1, error)
-         && ask_texts (self, "SELECT program_version, profiles, options FROM context WHERE id = ?1",
-                       context, of_context, 3, error);
-}
-
-/* ---- merging --------------------------------------------------------------------------------- */
-
-/* Columns that only the other store has are added here. */
-static gboolean
-take_columns (ResultStore *self, GString *list, GError **error)
-{
-  g_autoptr (GHashTable) here = column_set (self, "main", error);
-  g_autoptr (GHashTable) there = here != NULL ? column_set (self, "part", error) : NULL;
-  GHashTableIter         iter;
-  gpointer               name, type;
-
-  if (there == NULL)
-    return FALSE;
-  g_hash_table_iter_init (&iter, there);
-  while (g_hash_table_iter_next (&iter, &name, &type))
-    {
-      g_autofree char *suffix = g_strconcat (" ", type, NULL);
-
-      if (!add_column (self, here, name, suffix, error))
-        return FALSE;
-      g_string_append (list, list->len > 0 ? ", " : "");
-      append_name (list, name);
-    }
-  return TRUE;
-}
-
-static gboolean
-take_rows (ResultStore *self, ResultMerge *merge, GError **error)
-{
-  g_autoptr (GString) list = g_string_new (NULL), sql = g_string_new (NULL);
-  gint64              rows = 0, differing = 0;
-
-  if (!take_columns (self, list, error)
-      || !ask_number (self, "SELECT count(*) FROM part.run", NULL, &rows, error)
-      || !ask_number (self,
-                      "SELECT count(*) FROM part.run p JOIN main.run m ON m.digest = p.digest "
-                      "AND m.context = p.context WHERE p.step_time_s IS NOT m.step_time_s "
-                      "OR p.failure IS NOT m.failure",
-                      NULL, &differing, error)
-      || !execute (self,
-                   "INSERT OR IGNORE INTO main.context SELECT * FROM part.context;"
-                   "INSERT OR IGNORE INTO main.base SELECT * FROM part.base",
-                   error))
-    return FALSE;
-  g_string_append_printf (sql, "INSERT OR IGNORE INTO main.run (%s) SELECT %s FROM part.run",
-                          list->str, list->str);
-  if (!execute (self, sql->str, error))
-    return FALSE;
-  *merge =
-      (ResultMerge){ (guint64) rows, (guint64) sqlite3_changes64 (self->db), (guint64) differing };
-  return TRUE;
-}
-
-/* Whether two names are of one file. */
-static gboolean
-same_file (const char *a, const char *b)
-{
-  GStatBuf x, y;
-
-  return g_stat (a, &x) == 0 && g_stat (b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
-gboolean
-result_store_merge (ResultStore *self, const char *file, ResultMerge *merge, GError **error)
-{
-  g_autoptr (ResultStore) other = NULL;
-  gint64                  rows = 0;
-  gboolean                good;
-
-  *merge = (ResultMerge){ 0 };
-  if (same_file (self->file, file)) /* "-o all.db *.db" */
-    {
-      good = ask_number (self, "SELECT count(*) FROM run", NULL, &rows, error);
-      merge->rows = (guint64) rows;
-      return good;
-    }
-  other = result_store_open_existing (file, error);
-  if (other == NULL
-      || !run_texts (self, "ATTACH ?1 AS part", (const char *[]){ other->path }, 1, error))
-    return FALSE;
-  good = execute (self, "BEGIN IMMEDIATE", error) && take_rows (self, merge, error)
-         && execute (self, "COMMIT", error);
-  if (!good)
-    sqlite3_exec (self->db, "ROLLBACK", NULL, NULL, NULL);
-  sqlite3_exec (self->db, "DETACH part", NULL, NULL, NULL);
   return good;
 }
