@@ -193,6 +193,8 @@ sweep_new (const Cluster *cluster, guint n_ranks, const CollectiveSweepOptions *
   self->cluster = network != NULL
                       ? g_strdup_printf ("%s; network %s", cluster_title (cluster), network)
                       : g_strdup (cluster_title (cluster));
+  self->measured = cluster_copy_measured (cluster);
+  self->network_scale = cluster_network_scale (cluster);
   self->n_ranks = n_ranks;
   self->fidelity = options->fidelity;
   self->samples = g_array_new (FALSE, FALSE, sizeof (CollectiveSample));
@@ -274,6 +276,7 @@ collective_sweep_free (CollectiveSweep *self)
   g_clear_pointer (&self->samples, g_array_unref);
   g_free (self->concurrent);
   g_free (self->cluster);
+  g_clear_pointer (&self->measured, g_array_unref);
   g_free (self->profiles);
   g_free (self);
 }

@@ -61,6 +61,8 @@ typedef struct
 {
   CollectiveKind         kind;
   char                  *cluster;  /* title */
+  GArray                *measured; /* ClusterMeasured that its network is scaled to, or NULL */
+  double                 network_scale;
   char                  *profiles; /* what profiles_used says of it; the caller's to fill */
   guint                  n_ranks;
   Fidelity               fidelity;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/parallel.h"
+#include "collective/measured.h"
 
 /* ---- quantiles ------------------------------------------------------------------------------- */
 
@@ -152,8 +153,11 @@ sweep_draw (guint job, gpointer user)
     g_set_error_literal (&self->errors[job], G_FILE_ERROR, G_FILE_ERROR_FAILED,
                          diag_list_first_message (diags));
   else
-    self->sweeps[job] = collective_sweep (cluster, input->ranks, input->n_ranks, input->library,
-                                          &options, &self->errors[job]);
+    {
+      collective_scale_to_measured (cluster, input->library, TRUE, NULL, diags);
+      self->sweeps[job] = collective_sweep (cluster, input->ranks, input->n_ranks, input->library,
+                                            &options, &self->errors[job]);
+    }
 }
 
 /* The bands of SELF's samples over SELF and the N - 1 others. */

@@ -104,6 +104,7 @@ prediction_free (Prediction *self)
   g_free (self->model);
   g_free (self->cluster);
   g_free (self->network);
+  g_clear_pointer (&self->measured, g_array_unref);
   g_clear_pointer (&self->settings, g_array_unref);
   memory_use_clear (&self->hbm);
   memory_use_clear (&self->host);
@@ -149,6 +150,8 @@ prediction_copy (const Prediction *self)
   copy->model = g_strdup (self->model);
   copy->cluster = g_strdup (self->cluster);
   copy->network = g_strdup (self->network);
+  if (self->measured != NULL)
+    g_array_ref (copy->measured);                /* never changed */
   copy->settings = g_array_ref (self->settings); /* never changed, only replaced */
   memory_use_keep (&copy->hbm);
   memory_use_keep (&copy->host);
@@ -225,6 +228,7 @@ fill_names (Prediction *self, const Replay *replay)
   self->network = cluster_network_title (replay_cluster (replay));
   if (self->network != NULL)
     self->network_scale = cluster_network_scale (replay_cluster (replay));
+  self->measured = cluster_copy_measured (replay_cluster (replay));
   prediction_set_scenario (self, scenario);
 }
 

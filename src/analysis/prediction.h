@@ -71,6 +71,7 @@ typedef struct
   char       *scenario, *strategy, *model, *cluster;
   char       *network;              /* what it was scaled to; NULL: as the profiles have it */
   double      network_scale;        /* 0: not scaled */
+  GArray     *measured;             /* ClusterMeasured that it was scaled to, or NULL */
   GArray     *settings;             /* ScenarioSetting: all that the scenario used */
   guint       n_gpus, n_data_ranks; /* data ranks work on sequences of their own */
   gboolean    fits, steady;

@@ -220,9 +220,10 @@ sensitivity_find (const Scenario *scenario, const StrategySet *strategies,
   result->figures = g_array_new (FALSE, TRUE, sizeof (FigureEffect));
   g_array_set_clear_func (result->figures, effect_clear);
   result->options = g_array_new (FALSE, FALSE, sizeof (OptionEffect));
-  if (!wanted->no_figures && !list_figures (result, scenario, wanted->figures, options, diags))
-    return NULL;
-  result->prediction = predict (scenario, options, diags, error);
+  diag_list_drop_repeats (diags, TRUE); /* figures are listed of the scenario that is predicted */
+  if (wanted->no_figures || list_figures (result, scenario, wanted->figures, options, diags))
+    result->prediction = predict (scenario, options, diags, error);
+  diag_list_drop_repeats (diags, FALSE);
   if (result->prediction == NULL)
     return NULL;
   parallel_run (2 * result->figures->len, n_threads, sample_figure, &self, options->count);

@@ -117,15 +117,17 @@ cluster_measured (const Cluster *self, guint i)
   return &g_array_index (self->measured, ClusterMeasured, i);
 }
 
-void
-cluster_note_measured (Cluster *self, guint i, double scale, double predicted)
+ClusterMeasured *
+cluster_note_measured (Cluster *self, guint i)
 {
-  ClusterMeasured *entry;
-
   g_assert (i < cluster_n_measured (self));
-  entry = &g_array_index (self->measured, ClusterMeasured, i);
-  entry->scale = scale;
-  entry->predicted = predicted;
+  return &g_array_index (self->measured, ClusterMeasured, i);
+}
+
+GArray *
+cluster_copy_measured (const Cluster *self)
+{
+  return cluster_n_measured (self) > 0 ? g_array_copy (self->measured) : NULL;
 }
 
 double
@@ -189,14 +191,6 @@ cluster_most_network_scale (const Cluster *self)
   return most;
 }
 
-static void
-append_rate (GString *title, const ClusterMeasured *entry, double rate)
-{
-  g_autofree char *text = quantity_format (QUANTITY_BANDWIDTH, rate, 3);
-
-  g_string_append_printf (title, "%s %s", collective_kind_name (entry->kind), text);
-}
-
 char *
 cluster_network_title (const Cluster *self)
 {
@@ -207,19 +201,23 @@ cluster_network_title (const Cluster *self)
   for (guint i = 0; i < self->measured->len; i++)
     {
       const ClusterMeasured *entry = cluster_measured (self, i);
+      g_autofree char       *rate = quantity_format (QUANTITY_BANDWIDTH, entry->bus, 3);
       g_autofree char       *size = quantity_format (QUANTITY_BYTES, entry->bytes, 4);
 
-      g_string_append (title, i > 0 ? ", " : "");
-      append_rate (title, entry, entry->bus);
-      g_string_append_printf (title, " at %s", size);
+      g_string_append_printf (title, "%s%s %s at %s", i > 0 ? ", " : "",
+                              collective_kind_name (entry->kind), rate, size);
     }
   g_string_append_printf (title, ": x %.3g of the profile", cluster_network_scale (self));
   if (cluster_hop_scale (self) != 1)
     g_string_append_printf (title, ", its hops x %.3g", cluster_hop_scale (self));
-  for (guint i = 0; self->measured->len > 1 && i < self->measured->len; i++)
+  for (guint i = 0; i < self->measured->len; i++)
     {
-      g_string_append (title, i > 0 ? ", " : ", which predicts ");
-      append_rate (title, cluster_measured (self, i), cluster_measured (self, i)->predicted);
+      const ClusterMeasured *entry = cluster_measured (self, i);
+      g_autofree char       *before = quantity_format (QUANTITY_BANDWIDTH, entry->before, 3);
+      g_autofree char       *after = quantity_format (QUANTITY_BANDWIDTH, entry->after, 3);
+
+      g_string_append_printf (title, ", %s predicted %s before and %s after",
+                              collective_kind_name (entry->kind), before, after);
     }
   return g_string_free (g_steal_pointer (&title), FALSE);
 }

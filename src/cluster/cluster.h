@@ -192,12 +192,15 @@ typedef struct
   CollectiveKind kind;
   double         bytes, bus; /* S; B/s */
   double         scale;      /* that explains this one alone */
-  double         predicted;  /* bus bandwidth on the network as it is scaled, B/s */
+  gboolean       hops;       /* it is theirs, as they are most of it; else the network's */
+  double         before;     /* bus bandwidth that is predicted on the profiles' network, B/s */
+  double         after;      /* and as it is scaled */
 } ClusterMeasured;
 
 guint                  cluster_n_measured (const Cluster *self);
 const ClusterMeasured *cluster_measured (const Cluster *self, guint i);
-void cluster_note_measured (Cluster *self, guint i, double scale, double predicted);
+ClusterMeasured       *cluster_note_measured (Cluster *self, guint i); /* to fill */
+GArray *cluster_copy_measured (const Cluster *self); /* ClusterMeasured; NULL: nothing was */
 
 /*
  * Sets what all cards and the fabric between them carry to SCALE (positive) of what the profiles
@@ -213,8 +216,8 @@ void   cluster_scale_hops (Cluster *self, double scale);
 double cluster_hop_scale (const Cluster *self); /* 1 unless it was scaled */
 
 /*
- * "scaled to measured all_reduce 94 GB/s at 1 GiB: x 0.87 of the profile"; NULL where nothing was
- * measured. Newly allocated.
+ * "scaled to measured all_reduce 94 GB/s at 1 GiB: x 0.87 of the profile, all_reduce predicted 108
+ * GB/s before and 94 GB/s after"; NULL where nothing was measured. Newly allocated.
  */
 char *cluster_network_title (const Cluster *self);
 

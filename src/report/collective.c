@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "report/json-private.h"
+#include "report/network-private.h"
 #include "report/report.h"
 
 static const char *const fidelity_names[] = { "analytic", "fluid", "step" };
@@ -322,6 +323,11 @@ report_collective_json (const CollectiveSweep *self, GString *out)
   json_add_count (o, "ranks", self->n_ranks);
   json_add_text (o, "fidelity", fidelity_names[self->fidelity]);
   json_add_text (o, "profiles", self->profiles);
+  if (self->measured != NULL)
+    {
+      json_add_number (o, "network_scale", self->network_scale);
+      json_object_object_add (o, "measured_network", network_json (self->measured));
+    }
   if (self->n_placements > 0)
     json_add_count (o, "placements", self->n_placements);
   if (n_concurrent > 0)

@@ -4,6 +4,7 @@
 
 #include "report/advice-private.h"
 #include "report/fields-private.h"
+#include "report/network-private.h"
 #include "report/regress.h"
 #include "report/remedies-private.h"
 #include "report/report.h"
@@ -518,6 +519,8 @@ prediction_json (const Prediction *p)
 {
   struct json_object *result = fields_json (fields, p), *confidence = json_object_new_object ();
 
+  if (p->measured != NULL)
+    json_object_object_add (result, "measured_network", network_json (p->measured));
   json_object_object_add (result, "hbm", memory_json (&p->hbm));
   json_object_object_add (result, "host", memory_json (&p->host));
   json_object_object_add (result, "nvme", memory_json (&p->drives));

@@ -332,7 +332,8 @@ hand measured 0 simulate good.yaml --measured 'all_reduce 1GiB 0.5 GB/s, all_gat
 hand measured-json 0 collective --collective all_reduce --cluster '2 x hand-pair' -b 1G -e 1G \
   --measured 'all_reduce 1 GiB 500 MB/s' --format json
 hand measured-above 2 simulate measured-bad.yaml
-hand measured-latency 2 simulate good.yaml --measured 'all_reduce 8B 1 GB/s'
+hand measured-latency 0 collective --collective all_reduce --cluster '2 x hand-pair' -b 8 -e 8 \
+  --measured 'all_reduce 8B 1 GB/s'
 hand measured-slow 2 simulate good.yaml --measured 'all_reduce 1GiB 10 kB/s'
 hand measured-one-node 2 simulate good.yaml --nodes 1 --measured 'all_reduce 1GiB 10 GB/s'
 hand measured-words 2 simulate good.yaml --measured \
