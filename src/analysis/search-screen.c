@@ -6,6 +6,7 @@
 #include "driver/pipeline.h"
 #include "kernel/kernel.h"
 #include "replay/replay.h"
+#include "workload/expert-dispatch.h"
 
 /* S for the least time a byte of a collective takes: beyond it latency no longer shows. */
 #define LARGE 1e10
@@ -47,8 +48,9 @@ typedef struct
 /* Clusters of a search differ in the number of their nodes. */
 typedef struct
 {
-  guint  n_gpus, kind, size, stride;
-  double bytes;
+  guint    n_gpus, kind, size, stride;
+  Dispatch dispatch;
+  double   bytes;
 } CollectiveKey;
 
 /* Word by word. */
@@ -229,7 +231,7 @@ kernel_work (const Look *self, const KernelDesc *kernel)
 
 static double
 collective_seconds (SearchScreen *screen, const ResolvedScenario *resolved, CollectiveKind kind,
-                    MeshGroup group, double bytes)
+                    MeshGroup group, Dispatch dispatch, double bytes)
 {
   CollectiveKey     key;
   CollectiveOptions options;
@@ -242,6 +244,7 @@ collective_seconds (SearchScreen *screen, const ResolvedScenario *resolved, Coll
   key.kind = kind;
   key.size = group.size;
   key.stride = group.stride;
+  key.dispatch = dispatch;
   key.bytes = bytes;
   if (!recall (screen, screen->collectives, &key, &seconds, sizeof seconds))
     {
@@ -250,6 +253,7 @@ collective_seconds (SearchScreen *screen, const ResolvedScenario *resolved, Coll
 
       mesh_group_members (group, 0, members);
       options = collective_config_options (&resolved->scenario->collective);
+      options.dispatch = dispatch;
       plan = collective_plan_new (resolved->cluster, kind, members, group.size, &options);
       seconds = collective_plan_time (plan, bytes);
       remember (screen, screen->collectives, g_memdup2 (&key, sizeof key),
@@ -272,6 +276,18 @@ axis_group (const ResolvedScenario *resolved, MeshAxis axis)
   return axis == MESH_EXPERT ? mesh_experts (mesh) : mesh_tensor (mesh);
 }
 
+static Dispatch
+scenario_dispatch (const ResolvedScenario *resolved)
+{
+  return expert_dispatch (workload_shape (resolved->workload), workload_mesh (resolved->workload));
+}
+
+static Dispatch
+kernel_dispatch (const ResolvedScenario *resolved, MeshAxis axis)
+{
+  return axis == MESH_EXPERT ? scenario_dispatch (resolved) : (Dispatch){ 0 };
+}
+
 /* What kernels run concurrently with is not waited for. */
 static void
 add_kernels (const Look *self, const KernelDesc *kernels, guint n, Work *sum)
@@ -280,9 +296,10 @@ add_kernels (const Look *self, const KernelDesc *kernels, guint n, Work *sum)
     if (kernels[i].kind != KERNEL_COMMUNICATION)
       work_add (sum, kernel_work (self, &kernels[i]), 1);
     else if (!kernels[i].async)
-      sum->serial +=
-          collective_seconds (self->screen, self->resolved, kernels[i].comm,
-                              axis_group (self->resolved, kernels[i].axis), kernels[i].read_bytes);
+      sum->serial += collective_seconds (self->screen, self->resolved, kernels[i].comm,
+                                         axis_group (self->resolved, kernels[i].axis),
+                                         kernel_dispatch (self->resolved, kernels[i].axis),
+                                         kernels[i].read_bytes);
 }
 
 /* Of a micro-batch; recomputation is of the backward pass. */
@@ -385,6 +402,18 @@ search_screen_activations (const ResolvedScenario *resolved)
   return bounds.kept + bounds.low;
 }
 
+/* Where others share the experts' group, too: the faster of both, for all. */
+static Dispatch
+traffic_dispatch (const ResolvedScenario *resolved, const TrafficTotal *traffic)
+{
+  const MeshGroup experts = axis_group (resolved, MESH_EXPERT);
+
+  return kernel_dispatch (resolved, traffic->group.size == experts.size
+                                            && traffic->group.stride == experts.stride
+                                        ? MESH_EXPERT
+                                        : MESH_TENSOR);
+}
+
 /* ---- what a strategy moves ------------------------------------------------------------------- */
 
 /* Ops of one communicator follow one another. */
@@ -396,7 +425,8 @@ traffic_seconds (SearchScreen *self, const ResolvedScenario *resolved, const Pla
   for (guint i = 0; i < totals->n_traffic; i++)
     {
       const TrafficTotal *traffic = &totals->traffic[i];
-      double large = collective_seconds (self, resolved, traffic->kind, traffic->group, LARGE);
+      double              large = collective_seconds (self, resolved, traffic->kind, traffic->group,
+                                                      traffic_dispatch (resolved, traffic), LARGE);
 
       longest = MAX (longest, large / LARGE * (traffic->bytes - traffic->slack));
     }

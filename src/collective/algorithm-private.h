@@ -60,6 +60,7 @@ struct _Algorithm
   /* ---- time (time-private.h); CAP: B/s of S that the channels let through, 0 no limit ---- */
   gboolean connects_rings;               /* a connection a ring at least: its weight in sharing */
   double   segment;                      /* hosts: bytes that a message is cut into; 0: whole */
+  gboolean whole_rows;                   /* what it sends has no parts that begin anywhere */
   guint (*peers) (const Timed *self);    /* that a rank sends messages to; NULL: none */
   guint (*channels) (const Timed *self); /* thread blocks; NULL: one */
   double (*carried) (const Timed *self); /* bytes that a rank's channels carry, per byte of S;
@@ -106,6 +107,7 @@ extern const Algorithm algorithm_collnet_direct, algorithm_collnet_chain; /* alg
 /* algorithm-pairs.c */
 extern const Algorithm algorithm_all_to_all, algorithm_send_recv, algorithm_all_pairs;
 extern const Algorithm algorithm_hierarchical; /* algorithm-hierarchical.c */
+extern const Algorithm algorithm_two_level;    /* algorithm-two-level.c */
 /* algorithm-hosts.c */
 extern const Algorithm algorithm_host_ring, algorithm_host_chain, algorithm_host_rounds,
     algorithm_host_exchange, algorithm_host_linear, algorithm_host_pipeline;

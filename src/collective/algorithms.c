@@ -5,25 +5,16 @@
  * what runs unasked.
  */
 static const Algorithm *const algorithms[] = {
-  &algorithm_ring,
-  &algorithm_chain,
-  &algorithm_tree,
-  &algorithm_nvls,
-  &algorithm_nvls_tree,
-  &algorithm_pat,
-  &algorithm_collnet_direct,
-  &algorithm_collnet_chain,
-  &algorithm_all_to_all,
-  &algorithm_send_recv,
-  &algorithm_hierarchical,
-  &algorithm_all_pairs,
-  &algorithm_host_rounds,
-  &algorithm_host_exchange,
-  &algorithm_host_linear,
-  &algorithm_host_pipeline,
-  &algorithm_host_ring,
-  &algorithm_host_chain,
-  NULL,
+  &algorithm_ring,           &algorithm_chain,
+  &algorithm_tree,           &algorithm_nvls,
+  &algorithm_nvls_tree,      &algorithm_pat,
+  &algorithm_collnet_direct, &algorithm_collnet_chain,
+  &algorithm_all_to_all,     &algorithm_send_recv,
+  &algorithm_hierarchical,   &algorithm_all_pairs,
+  &algorithm_two_level,      &algorithm_host_rounds,
+  &algorithm_host_exchange,  &algorithm_host_linear,
+  &algorithm_host_pipeline,  &algorithm_host_ring,
+  &algorithm_host_chain,     NULL,
 };
 
 const Algorithm *

@@ -114,6 +114,8 @@ collective_choose (const CollectiveGraph *graph, CollectiveKind kind, double byt
 
   if (graph->hosts)
     return choose_messages (kind, asked->algorithm);
+  if (kind == COLLECTIVE_ALL_TO_ALL && algorithm_exists (&algorithm_two_level, graph, even))
+    return (CollectiveChoice){ &algorithm_two_level, PROTOCOL_SIMPLE, 0 };
   if (collective_kind_is_paired (kind))
     return choose_pairwise (graph, kind, bytes, asked->protocol);
   if (algorithm != NULL && algorithm_exists (algorithm, graph, even))

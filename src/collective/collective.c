@@ -68,6 +68,7 @@ collective_plan_new (const Cluster *cluster, CollectiveKind kind, const guint32 
   collective_graph_init (&self->graph, cluster, &self->members,
                          cluster_library (cluster, self->options.library), &self->options);
   self->members.pxn = self->graph.pxn;
+  self->members.dispatch = self->graph.dispatch;
   return self;
 }
 

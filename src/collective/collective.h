@@ -11,6 +11,7 @@
 #include "cluster/cluster.h"
 #include "op/collective-algorithm.h"
 #include "op/collective-kind.h"
+#include "op/dispatch.h"
 #include "op/transport.h"
 
 typedef struct _LayoutStore LayoutStore; /* layout-store.h */
@@ -58,6 +59,8 @@ typedef struct
   gboolean  split_data;      /* each message is cut over a connection's queue pairs;
                               else they take messages in turn */
   gboolean  timed_calls; /* each call is timed by itself from the host, which issues it meanwhile */
+  Dispatch  dispatch;    /* of an all-to-all of tokens; S of it is what a rank sends to all, a token
+                           once to each rank that has an expert of it */
   Transport transport;  /* of the hosts: one ring over their memories, whatever else is asked for */
   LayoutStore *layouts; /* that other plans of this thread left; NULL: none. Outlives the plan */
 } CollectiveOptions;

@@ -36,6 +36,7 @@ typedef struct
   guint    net_peer_channels; /* NCCL_NCHANNELS_PER_NET_PEER; 0: by the library's rule */
   gboolean split_data;        /* NCCL_IB_SPLIT_DATA_ON_QPS */
   gboolean nvls_off;          /* NCCL_NVLS_ENABLE=0 */
+  Dispatch dispatch;          /* of tokens; none: zeroed */
   gint     pxn_wish;          /* PxnWish */
   guint    pxn;               /* PxnUse, by bits: of messages between nodes */
   gboolean collnet;           /* NCCL_COLLNET_ENABLE: its channels are made */

@@ -440,6 +440,7 @@ collective_graph_init (CollectiveGraph *self, const Cluster *cluster, const Memb
              .net_peer_channels = asked->net_peer_channels,
              .split_data = asked->split_data,
              .nvls_off = asked->nvls == NVLS_OFF,
+             .dispatch = asked->dispatch,
              .pxn_wish = asked->pxn,
              .collnet = asked->sharp || asked->collnet_refused,
              .timed_calls = asked->timed_calls,

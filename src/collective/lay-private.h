@@ -20,6 +20,7 @@ LAY (collnet_direct);
 LAY (collnet_chain);
 LAY (all_pairs);
 LAY (all_to_all);
+LAY (two_level);
 LAY (send_recv);
 LAY (rounds);
 LAY (hierarchical);

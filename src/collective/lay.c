@@ -183,6 +183,28 @@ LAY (all_to_all)
   add_hbm (context->sum, members, kind, members->n_gpus, 1);
 }
 
+/*
+ * A byte of S is 1 / G of a token's row, G being the GPUs that the token reaches. Memory: the row
+ * is read; for each other node it is written into a buffer, read by the card, written by the card
+ * there, and read; for each GPU written into a buffer there, read, and written. The way back is the
+ * same.
+ */
+LAY (two_level)
+{
+  const Dispatch *dispatch = &members->dispatch;
+  const guint     n = members->n_nodes;
+  const double    gpus = dispatch_parts (dispatch, members->n_gpus),
+               to_each = dispatch_nodes (dispatch, n) / n;
+
+  (void) kind, (void) ranks;
+  pairwise_lay_rails (context, members, to_each / gpus);
+  pairwise_lay_inside (context, members, 1.0 / members->nodes[0].n);
+  for (guint i = 0; i < members->n_gpus; i++)
+    load_sum_add (context->sum,
+                  cluster_gpu_resource (context->sum->cluster, members->gpus[i], RESOURCE_HBM),
+                  (1 + 4 * (n - 1) * to_each) / gpus + 3);
+}
+
 LAY (send_recv)
 {
   pairwise_lay_send_recv (context, members, ranks, 1);

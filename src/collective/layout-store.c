@@ -44,8 +44,13 @@ static GBytes *
 key_of (const char *cluster, CollectiveKind kind, const Algorithm *algorithm,
         const Members *members, const guint32 *ranks, guint flows)
 {
-  const guint32 head[] = { kind, algorithm != NULL ? (guint32) algorithm->id : G_MAXUINT32,
-                           members->pxn, flows };
+  const guint32 head[] = { kind,
+                           algorithm != NULL ? (guint32) algorithm->id : G_MAXUINT32,
+                           members->pxn,
+                           flows,
+                           members->dispatch.experts,
+                           members->dispatch.chosen,
+                           members->dispatch.most_nodes };
   const gsize   n = members->n_gpus * sizeof *ranks, n_cluster = strlen (cluster) + 1;
   guint8       *data = g_malloc (sizeof head + n + n_cluster);
 

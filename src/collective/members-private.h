@@ -27,7 +27,8 @@ typedef struct
   guint       n_gpus;
   MemberNode *nodes;
   guint       n_nodes;
-  guint       pxn; /* PxnUse, by bits: what the library does for this group */
+  Dispatch    dispatch; /* of tokens; none: zeroed */
+  guint       pxn;      /* PxnUse, by bits: what the library does for this group */
 } Members;
 
 /* Without PXN. */

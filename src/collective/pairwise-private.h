@@ -23,5 +23,11 @@ void pairwise_lay_send_recv (const LayContext *context, const Members *members,
  */
 void pairwise_lay_all_to_all (const LayContext *context, const Members *members, double bytes);
 
+/*
+ * Every member sends BYTES to the one with its number in each other node, from its own card: nodes
+ * have equally many members.
+ */
+void pairwise_lay_rails (const LayContext *context, const Members *members, double bytes);
+
 /* Every member sends BYTES to every other of its node. */
 void pairwise_lay_inside (const LayContext *context, const Members *members, double bytes);

@@ -133,6 +133,21 @@ pairwise_lay_send_recv (const LayContext *context, const Members *members, const
   add_messages (context, members, ranks, members->n_gpus, members->n_gpus, bytes);
 }
 
+void
+pairwise_lay_rails (const LayContext *context, const Members *members, double bytes)
+{
+  Exits exits;
+
+  exits_init (&exits, context, members);
+  if (context->edges != NULL)
+    context->edges->names_memory = TRUE;
+  for (guint from = 0; from < members->n_nodes; from++)
+    for (guint to = 0; to < members->n_nodes; to++)
+      for (guint i = 0; from != to && i < members->nodes[from].n; i++)
+        add_message (&exits, members->nodes[from].first + i, members->nodes[to].first + i, bytes);
+  exits_clear (&exits);
+}
+
 /* ---- inside nodes ---------------------------------------------------------------------------- */
 
 static void

@@ -103,7 +103,8 @@ unaligned (const Timed *self)
   gboolean parts = self->kind == COLLECTIVE_ALL_GATHER || self->kind == COLLECTIVE_REDUCE_SCATTER
                    || self->kind == COLLECTIVE_ALL_TO_ALL;
 
-  if (!parts || self->protocol == PROTOCOL_LL || fmod (self->bytes / graph->n_ranks, 16) == 0)
+  if (!parts || self->algorithm->whole_rows || self->protocol == PROTOCOL_LL
+      || fmod (self->bytes / graph->n_ranks, 16) == 0)
     return 1;
   return MAX (graph->per_node > 1 ? timed_figure_or (&graph->intra->unaligned_slowdown, 1) : 1,
               graph->nic != NULL ? timed_figure_or (&graph->nic->unaligned_slowdown, 1) : 1);

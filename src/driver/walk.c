@@ -1,6 +1,8 @@
 /* The slots of a stage: what each layer allocates and runs, and the hooks around its units. */
 #include "driver/driver-private.h"
 
+#include "workload/expert-dispatch.h"
+
 /*
  * What a backward pass computes. Zero-bubble pipelines split it: a pass for the gradients of inputs
  * reads parameters and has no gradient of a weight yet; one for those, later, reads no parameters.
@@ -53,13 +55,22 @@ join_collectives (Driver *self)
     }
 }
 
+static Dispatch
+axis_dispatch (const PlanInput *in, MeshAxis axis)
+{
+  if (axis != MESH_EXPERT)
+    return (Dispatch){ 0 };
+  return expert_dispatch (workload_shape (in->workload), workload_mesh (in->workload));
+}
+
 /* Returns the op if it is on the compute stream. */
 static OpRef
 walk_collective (Driver *self, const KernelDesc *kernel)
 {
   const char    *name = driver_axis_name (self, kernel->axis);
   MeshGroup      group = plan_axis_group (&self->at->levels[0].in, kernel->axis);
-  CommRef        comm = schedule_sharing_comm (self->b, name, group);
+  CommRef        comm = schedule_token_comm (self->b, name, group,
+                                             axis_dispatch (&self->at->levels[0].in, kernel->axis));
   CollectiveKind kind = kernel->comm;
   guint64        bytes = (guint64) kernel->read_bytes;
   StreamRef      stream;

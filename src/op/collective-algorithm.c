@@ -2,11 +2,11 @@
 
 #include "base/suggest.h"
 
-const char *const collective_algorithm_words[] = {
-  "auto",      "ring",           "tree",          "nvls",     "nvls_tree",
-  "pat",       "collnet_direct", "collnet_chain", "pairwise", "hierarchical",
-  "all_pairs", "linear",         "pipeline",      NULL
-};
+const char *const collective_algorithm_words[] = { "auto",           "ring",          "tree",
+                                                   "nvls",           "nvls_tree",     "pat",
+                                                   "collnet_direct", "collnet_chain", "pairwise",
+                                                   "hierarchical",   "all_pairs",     "linear",
+                                                   "pipeline",       "two_level",     NULL };
 G_STATIC_ASSERT (G_N_ELEMENTS (collective_algorithm_words) == ALGORITHM_N + 2);
 
 const char *const collective_protocol_words[] = { "auto", "ll", "ll128", "simple", NULL };

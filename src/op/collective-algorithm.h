@@ -17,7 +17,8 @@ typedef enum
                              nodes, inside the node */
   ALGORITHM_ALL_PAIRS,    /* every member with every other of its node at once: two hops */
   ALGORITHM_LINEAR,       /* plain hosts: all-to-all with all messages at once */
-  ALGORITHM_PIPELINE, /* plain hosts: a chain of segments; their `ring` passes whole messages on */
+  ALGORITHM_PIPELINE,  /* plain hosts: a chain of segments; their `ring` passes whole messages on */
+  ALGORITHM_TWO_LEVEL, /* all-to-all of tokens, once a node and once a GPU (op/dispatch.h) */
   ALGORITHM_N,
 } CollectiveAlgorithm;
 

@@ -208,6 +208,7 @@ add_groups (BindGraph *self, CommRef comm, guint kind)
   CollectiveOptions     library = self->options;
 
   library.transport = schedule_comm_info (self->schedule, comm)->transport;
+  library.dispatch = schedule_comm_info (self->schedule, comm)->dispatch;
   for (guint i = 0; i < n_groups; i++)
     if (group_uses (self, group, i, comm, kind))
       {

@@ -31,5 +31,8 @@ gboolean resolved_settle_batch (Resolution *self, DiagList *diags);
 /* Different micro-batches. */
 guint resolved_n_batches (const Resolution *self);
 
+/* Diagnoses a dispatch of tokens between expert ranks of MESH that SELF's cluster does not take. */
+gboolean resolved_check_dispatch (const Resolution *self, const Mesh *mesh, DiagList *diags);
+
 /* Diagnoses a precision that SELF's GPUs or its products do not take. */
 gboolean resolved_check_precision (const Resolution *self, DiagList *diags);

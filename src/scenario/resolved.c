@@ -174,6 +174,12 @@ resolve (Resolution *self, DiagList *diags)
   ok = resolved_settle_batch (self, diags) && ok;
   ok = find_model (self, &shape, diags) && resolved_make_workloads (self, &shape, diags) && ok
        && resolved_check_precision (self, diags);
+  if (ok)
+    {
+      const Mesh mesh = make_input (self).mesh;
+
+      ok = resolved_check_dispatch (self, &mesh, diags);
+    }
   model_shape_clear (&shape);
   return ok;
 }

@@ -213,19 +213,25 @@ find_comm (ScheduleBuilder *b, ScheduleComm comm)
 CommRef
 schedule_comm (ScheduleBuilder *b, const char *name, MeshGroup group)
 {
-  return find_comm (b, (ScheduleComm){ name, group, TRANSPORT_GPU, COMM_EXCHANGES });
+  return find_comm (b, (ScheduleComm){ name, group, TRANSPORT_GPU, COMM_EXCHANGES, { 0 } });
 }
 
 CommRef
 schedule_sharing_comm (ScheduleBuilder *b, const char *name, MeshGroup group)
 {
-  return find_comm (b, (ScheduleComm){ name, group, TRANSPORT_GPU, COMM_SHARES });
+  return find_comm (b, (ScheduleComm){ name, group, TRANSPORT_GPU, COMM_SHARES, { 0 } });
+}
+
+CommRef
+schedule_token_comm (ScheduleBuilder *b, const char *name, MeshGroup group, Dispatch dispatch)
+{
+  return find_comm (b, (ScheduleComm){ name, group, TRANSPORT_GPU, COMM_SHARES, dispatch });
 }
 
 CommRef
 schedule_host_comm (ScheduleBuilder *b, const char *name, MeshGroup group)
 {
-  return find_comm (b, (ScheduleComm){ name, group, TRANSPORT_HOST, COMM_EXCHANGES });
+  return find_comm (b, (ScheduleComm){ name, group, TRANSPORT_HOST, COMM_EXCHANGES, { 0 } });
 }
 
 /* ---- items ----------------------------------------------------------------------------------- */

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "base/memory.h"
+#include "op/dispatch.h"
 #include "op/host-desc.h"
 #include "op/payload.h"
 #include "op/place.h"
@@ -162,6 +163,7 @@ typedef struct
   MeshGroup   group;
   Transport   transport;
   CommRole    role;
+  Dispatch    dispatch; /* of its all-to-alls; none: zeroed */
 } ScheduleComm;
 
 /*
@@ -238,6 +240,9 @@ StreamRef schedule_compute_stream (ScheduleBuilder *b, const char *name);
 CommRef   schedule_comm (ScheduleBuilder *b, const char *name, MeshGroup group);
 /* One that shares; so is one that was mentioned before as one that exchanges. */
 CommRef schedule_sharing_comm (ScheduleBuilder *b, const char *name, MeshGroup group);
+/* The same of ranks that send each other tokens: its all-to-alls are such dispatches. */
+CommRef schedule_token_comm (ScheduleBuilder *b, const char *name, MeshGroup group,
+                             Dispatch dispatch);
 /* A communicator of the hosts: its collectives read and write host memory. */
 CommRef schedule_host_comm (ScheduleBuilder *b, const char *name, MeshGroup group);
 

@@ -1,6 +1,8 @@
 /* The second half of a block: an MLP, or experts behind a router. */
 #include "workload/layer-parts-private.h"
 
+#include "workload/expert-dispatch.h"
+
 #include <math.h>
 
 /* ---- MLP ---- */
@@ -151,7 +153,8 @@ static TapeValue
 permute (LayerBuilder *b, TapeValue x, double rows)
 {
   double    elements = rows * b->width;
-  double    again = b->tape->e * MAX (elements - b->stream_tokens * b->width, 0);
+  double    came = tape_tensor (b->tape, x)->elements;
+  double    again = tape_tensor (b->tape, x)->bytes / came * MAX (elements - came, 0);
   TapeOp   *op;
   TapeValue out;
 
@@ -249,6 +252,31 @@ dispatch_rows (LayerBuilder *b, TapeValue x)
   return tape_comm_exchange (b->tape, "experts.return", rows, sent * b->width, experts);
 }
 
+/*
+ * The same where a token goes once to each rank that has an expert of it: what arrives is copied to
+ * its experts there, and results are weighted and added up before they return.
+ */
+static TapeValue
+dispatch_tokens (LayerBuilder *b, TapeValue x, TapeValue weights)
+{
+  const Dispatch dispatch = expert_dispatch (b->shape, b->mesh);
+  const double   wire = expert_dispatch_bytes (b->shape, b->mesh), fill = expert_fill (b);
+  const double   reached = dispatch_parts (&dispatch, (guint) b->mesh->ep);
+  const double   copies = whole_rows (b->stream_tokens * reached * fill) * b->width;
+  const double   routed = b->stream_tokens * (double) b->shape->n_experts_per_token;
+  CommGroup      experts = { .axis = MESH_EXPERT, .members = (guint) b->mesh->ep };
+  TapeValue      rows;
+
+  rows = tape_comm_dispatch (b->tape, "experts.dispatch", x, copies, wire, experts);
+  rows = permute (b, rows, whole_rows (routed * fill));
+  b->tape->counted = counted_rows (b, rows);
+  rows = add_expert_mlp (b, rows);
+  b->tape->counted = 1;
+  rows = tape_combine (b->tape, "experts.combine", rows, weights, copies);
+  return tape_comm_return (b->tape, "experts.return", rows, b->stream_tokens * b->width, wire,
+                           experts);
+}
+
 static TapeValue
 add_shared_experts (LayerBuilder *b, TapeValue x, TapeValue out)
 {
@@ -296,8 +324,13 @@ add_moe (LayerBuilder *b, TapeValue x)
   weights = tape_route (b->tape, "router.choose", logits, route);
   if (b->mesh->sp == 0)
     tape_comm_copy (b->tape, "experts.copy", x, layer_tensor_group (b));
-  out = dispatch_rows (b, x);
-  out = tape_combine (b->tape, "experts.combine", out, weights, b->stream_tokens * b->width);
+  if (b->mesh->dispatch == DISPATCH_TWO_LEVEL)
+    out = dispatch_tokens (b, x, weights);
+  else
+    {
+      out = dispatch_rows (b, x);
+      out = tape_combine (b->tape, "experts.combine", out, weights, b->stream_tokens * b->width);
+    }
   if (b->mesh->sp == 0)
     tape_comm_reduce (b->tape, "experts.reduce", out, layer_tensor_group (b));
   return s->n_shared_experts > 0 ? add_shared_experts (b, x, out) : out;

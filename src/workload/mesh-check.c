@@ -161,6 +161,42 @@ check_experts (const Check *c)
 }
 
 static void
+check_is_two_level (const Check *c, gboolean asked, const char *key)
+{
+  if (asked)
+    diag_error (c->diags, mark_of (c, key), "set 'dispatch' to two-level",
+                "'%s' is of a two-level dispatch: NCCL's sends each expert's tokens by "
+                "themselves, as they are kept",
+                key);
+}
+
+/* What of `dispatch` and its kin has no meaning without the rest. */
+static void
+check_dispatch (const Check *c)
+{
+  const MeshOptions *m = &c->mesh;
+  const gboolean     fp8 = m->dispatch_dtype == DISPATCH_DTYPE_FP8;
+
+  if (m->dispatch != DISPATCH_TWO_LEVEL)
+    {
+      check_is_two_level (c, m->nodes_per_token > 0, "nodes_per_token");
+      check_is_two_level (c, fp8, "dispatch_dtype");
+      return;
+    }
+  if (m->ep == 1 || c->shape->n_experts == 0)
+    diag_error (c->diags, mark_of (c, "dispatch"), "give 'ep' above 1, or leave 'dispatch' at nccl",
+                "'dispatch' of two levels needs ranks that share experts: 'ep' above 1");
+  else if (m->etp > 1)
+    diag_error (c->diags, mark_of (c, "dispatch"), "set 'etp' to 1",
+                "a two-level dispatch to experts that tensor ranks divide is not modelled: 'etp' "
+                "is " D,
+                m->etp);
+  if (fp8 && training_compute_dtype (c->training) == DTYPE_FP32)
+    diag_error (c->diags, mark_of (c, "dispatch_dtype"), "leave it auto",
+                "'dispatch_dtype' fp8 goes with activations of 16 bits, not with fp32");
+}
+
+static void
 check_length (const Check *c, gint64 seq)
 {
   const MeshOptions *m = &c->mesh;
@@ -356,6 +392,7 @@ mesh_check (const ModelShape *shape, const TrainingOptions *training, const Mesh
   check_widths (&c);
   check_adapters (&c);
   check_experts (&c);
+  check_dispatch (&c);
   check_sequence (&c);
   check_pipeline (&c);
   return diag_list_n_errors (diags) == before;

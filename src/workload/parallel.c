@@ -11,6 +11,8 @@
 static const char *const pipeline_choices[] = { "auto",        "gpipe",    "1f1b",
                                                 "interleaved", "zb-h1",    "zb-h2",
                                                 "zbv",         "dualpipe", NULL };
+static const char *const dispatch_choices[] = { "nccl", "two-level", NULL };
+static const char *const dispatch_dtype_choices[] = { "auto", "fp8", NULL };
 static const char *const p2p_choices[] = { "batched-sync", "batched", "direct", NULL };
 static const char *const order_choices[] = { "tp-cp-dp-pp", "tp-pp-dp", NULL };
 static const char *const cut_choices[] = { "even", "cost", NULL };
@@ -75,6 +77,39 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .min = 1,
     .max = 1 << 20,
     .help = "tokens of the fullest expert-parallel rank over the mean" },
+  { .key = "dispatch",
+    .type = OPTION_ENUM,
+    .choices = dispatch_choices,
+    .offset = FIELD (dispatch),
+    .fallback = "nccl",
+    .help = "how tokens reach their experts: NCCL's all-to-all, once for each expert; or once a "
+            "node, then over NVLink once a GPU (DeepEP)",
+    .source = "arXiv:2412.19437, 3.2.2" },
+  { .key = "dispatch_dtype",
+    .type = OPTION_ENUM,
+    .choices = dispatch_dtype_choices,
+    .offset = FIELD (dispatch_dtype),
+    .fallback = "auto",
+    .help = "what a two-level dispatch sends: as activations are, or fp8 with a scale for 128 "
+            "elements; results come back as activations are",
+    .source = "arXiv:2412.19437, 3.3.2" },
+  { .key = "nodes_per_token",
+    .type = OPTION_INT,
+    .offset = FIELD (nodes_per_token),
+    .fallback = "0",
+    .min = 1,
+    .max = 1 << 20,
+    .or_zero = TRUE,
+    .help = "nodes that the experts of a token lie on at most, of a two-level dispatch; 0: any",
+    .source = "arXiv:2412.19437, 2.1.2" },
+  { .key = "dispatch_sms",
+    .type = OPTION_INT,
+    .offset = FIELD (dispatch_sms),
+    .fallback = "20",
+    .min = 1,
+    .max = 1024,
+    .help = "SMs that a two-level dispatch or return holds on each GPU while it runs",
+    .source = "arXiv:2412.19437, 3.2.2" },
   { .key = "p2p",
     .type = OPTION_ENUM,
     .choices = p2p_choices,

@@ -54,6 +54,19 @@ typedef enum
   MESH_CUT_COST, /* at equal shares of the products of blocks and head (nanotron) */
 } MeshCut;
 
+/* How tokens reach the ranks that hold their experts. */
+typedef enum
+{
+  DISPATCH_NCCL,      /* once for each of their experts: an all-to-all of pairs */
+  DISPATCH_TWO_LEVEL, /* once a node, inside it once a GPU (op/dispatch.h) */
+} MeshDispatch;
+
+typedef enum
+{
+  DISPATCH_DTYPE_AUTO, /* as activations are */
+  DISPATCH_DTYPE_FP8,
+} MeshDispatchDtype;
+
 typedef struct
 {
   char    *shard; /* all, node, or a number of ranks: the group that parameters are sharded over
@@ -65,6 +78,10 @@ typedef struct
   double   capacity_factor; /* tokens that an expert takes, over the balanced share; 0: as many as
                                are routed to it */
   double   routing_skew;    /* tokens of the fullest expert rank over the mean; >= 1 */
+  gint     dispatch;        /* MeshDispatch */
+  gint     dispatch_dtype;  /* MeshDispatchDtype: of what goes to experts, not of what comes back */
+  gint64   nodes_per_token; /* that its experts lie on at most; 0: any number */
+  gint64   dispatch_sms;    /* that a two-level exchange holds on each GPU */
   gint     p2p;             /* MeshP2p */
   gboolean scatter_gather;  /* each tensor rank sends its part of an activation to the next stage,
                                which gathers it; not with sp */
@@ -74,7 +91,7 @@ typedef struct
   gboolean async_tp; /* the tensor group's collectives overlap concurrent products, in slices */
 } MeshOptions;
 
-#define MESH_N_OPTIONS 18
+#define MESH_N_OPTIONS 22
 extern const OptionSpec mesh_options[MESH_N_OPTIONS + 1];
 
 /*

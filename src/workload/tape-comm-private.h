@@ -60,6 +60,16 @@ TapeValue tape_comm_exchange (Tape *tape, const char *name, TapeValue in, double
                               CommGroup group);
 
 /*
+ * The same of tokens of which each goes once to each rank that needs it: as many elements move as
+ * there are copies, and come back added up. WIRE: bytes of an element on its way to experts, to
+ * which it is encoded before (in the backward pass of the return as well); 0: as it is kept.
+ */
+TapeValue tape_comm_dispatch (Tape *tape, const char *name, TapeValue in, double copies,
+                              double wire, CommGroup group);
+TapeValue tape_comm_return (Tape *tape, const char *name, TapeValue in, double out_elements,
+                            double wire, CommGroup group);
+
+/*
  * For linears: backwards gathers VALUE unless it is no gathered one or is there; cuts the product
  * that was listed last.
  */

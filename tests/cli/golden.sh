@@ -559,6 +559,8 @@ hand shard 2 simulate shard.yaml
 hand worker 2 simulate worker.yaml
 hand mesh 2 compare mesh.yaml
 hand mesh-values 2 simulate mesh-values.yaml
+check dispatch 2 compare dispatch.yaml
+check dispatch-values 2 simulate dispatch-values.yaml
 check unlike 2 simulate unlike.yaml
 hand mesh-option 2 simulate good.yaml --tp 3 --set mesh.pp=-1 --set mesh.pp=2 --pipeline zvb \
   --set mesh.tp=nan

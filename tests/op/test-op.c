@@ -5,6 +5,7 @@
 #include <check.h>
 
 #include "op/collective-kind.h"
+#include "op/dispatch.h"
 #include "op/payload.h"
 #include "op/place.h"
 #include "op/transport.h"
@@ -111,6 +112,41 @@ START_TEST (moves_have_ends)
 }
 END_TEST
 
+/* Parts among 4 of 2 experts that {a, b, c} lie in, summed over all C (8, 3) = 56. */
+static double
+parts_counted (void)
+{
+  double sum = 0;
+
+  for (guint a = 0; a < 8; a++)
+    for (guint b = a + 1; b < 8; b++)
+      for (guint c = b + 1; c < 8; c++)
+        sum += 1 + (b / 2 != a / 2) + (c / 2 != b / 2);
+  return sum / 56;
+}
+
+/*
+ * 2 of 8 experts, 2 a part: a part is missed by C (6, 2) = 15 of C (8, 2) = 28 draws, so 4 x 13/28
+ * are reached. Each expert a part of its own: all that are chosen. All chosen: all parts.
+ */
+START_TEST (tokens_reach_parts)
+{
+  const Dispatch two = { .experts = 8, .chosen = 2 }, all = { .experts = 8, .chosen = 8 },
+                 three = { .experts = 8, .chosen = 3 },
+                 one_node = { .experts = 8, .chosen = 2, .most_nodes = 1 },
+                 any = { .experts = 8, .chosen = 2, .most_nodes = 4 };
+
+  ck_assert_double_eq_tol (dispatch_parts (&two, 4), 13. / 7, 1e-12);
+  ck_assert_double_eq_tol (dispatch_parts (&two, 8), 2, 1e-12);
+  ck_assert_double_eq_tol (dispatch_parts (&two, 1), 1, 1e-12);
+  ck_assert_double_eq_tol (dispatch_parts (&all, 4), 4, 1e-12);
+  ck_assert_double_eq_tol (dispatch_parts (&three, 4), parts_counted (), 1e-12);
+  ck_assert_double_eq (dispatch_nodes (&one_node, 4), 1);
+  ck_assert_double_eq_tol (dispatch_nodes (&any, 4), 13. / 7, 1e-12);
+  ck_assert_double_eq_tol (dispatch_parts (&one_node, 4), 13. / 7, 1e-12);
+}
+END_TEST
+
 int
 main (void)
 {
@@ -126,6 +162,7 @@ main (void)
   tcase_add_test (tcase, payloads_have_bytes);
   tcase_add_test (tcase, codecs_have_work);
   tcase_add_test (tcase, moves_have_ends);
+  tcase_add_test (tcase, tokens_reach_parts);
   suite_add_tcase (suite, tcase);
   runner = srunner_create (suite);
   srunner_run_all (runner, CK_ENV);

@@ -331,6 +331,8 @@ random_experts (Overrides *o, GRand *rand, guint tp)
   overrides_add (o, "mesh.routing_skew", ep > 1 && g_rand_boolean (rand) ? "1.5" : "1");
   if (tp > 1)
     overrides_add_int (o, "mesh.sp", 1);
+  else if (ep > 1 && g_rand_boolean (rand))
+    overrides_add (o, "mesh.dispatch", "two-level");
 }
 
 /* The micro-steps and blocks that it needs. */

@@ -215,6 +215,50 @@ START_TEST (test_all_to_all)
 }
 END_TEST
 
+/*
+ * 1024 tokens to 2 of 8 experts on 4 ranks: 13/7 copies each (op/dispatch.h), 1901 rows of 4096 to
+ * send, 2048 to multiply. In fp8 an element takes 1 + 4/128 bytes on its way to experts, and in the
+ * backward pass of the return; back it has 2.
+ */
+START_TEST (test_tokens_once_a_rank)
+{
+  const gboolean       fp8 = _i == 1;
+  ModelShape           shape = shipped ("mixtral-8x7b");
+  TrainingOptions      options = training (512, 2);
+  MeshOptions          mesh = { .ep = 4,
+                                .routing_skew = 1,
+                                .dispatch = DISPATCH_TWO_LEVEL,
+                                .dispatch_dtype = fp8 ? DISPATCH_DTYPE_FP8 : DISPATCH_DTYPE_AUTO };
+  const double         rows = 1901. * 4096, wire = fp8 ? 1.03125 : 2;
+  g_autoptr (Workload) part = workload_new_stage (&shape, &options, &mesh, 0);
+  const LayerDesc     *layer = workload_layer (part, 1);
+  Traffic              t = traffic_of (layer->forward, layer->n_forward, MESH_EXPERT);
+  const KernelDesc    *encode;
+  g_autofree char     *order = order_of (layer->forward, layer->n_forward, "experts.");
+
+  ck_assert_double_eq (t.bytes[COLLECTIVE_ALL_TO_ALL], rows * (wire + 2));
+  ck_assert_uint_eq (t.n[COLLECTIVE_ALL_TO_ALL], 2);
+  t = traffic_of (layer->backward, layer->n_backward, MESH_EXPERT);
+  ck_assert_double_eq (t.bytes[COLLECTIVE_ALL_TO_ALL], rows * (wire + 2));
+  ck_assert_double_eq (
+      find_kernel (layer->backward, layer->n_backward, "experts.return.backward")->read_bytes,
+      rows * wire);
+  ck_assert_double_eq (rows_of (layer, "experts.gate"), 2048);
+  ck_assert_str_eq (order, fp8 ? " experts.dispatch.encode experts.dispatch experts.permute "
+                                 "experts.gate experts.up experts.activation experts.down "
+                                 "experts.combine experts.return"
+                               : " experts.dispatch experts.permute experts.gate experts.up "
+                                 "experts.activation experts.down experts.combine experts.return");
+  if (fp8)
+    {
+      encode = find_kernel (layer->forward, layer->n_forward, "experts.dispatch.encode");
+      ck_assert_double_eq (encode->read_bytes, 1024. * 4096 * 2);
+      ck_assert_double_eq (encode->write_bytes, 1024. * 4096 * 1.03125);
+    }
+  model_shape_clear (&shape);
+}
+END_TEST
+
 /* A capacity is one row at least. */
 START_TEST (test_capacity_of_no_row)
 {
@@ -277,6 +321,7 @@ main (void)
   tcase_add_test (tcase, test_gathered_context);
   tcase_add_test (tcase, test_all_axes);
   tcase_add_test (tcase, test_all_to_all);
+  tcase_add_loop_test (tcase, test_tokens_once_a_rank, 0, 2);
   tcase_add_test (tcase, test_capacity_of_no_row);
   tcase_add_loop_test (tcase, test_expert_ranks, 0, 4);
   return run_case ("context", tcase);
