@@ -29,7 +29,7 @@ static Prediction *
 predict_round (ReplayPlan *plan, const PredictOptions *options)
 {
   g_autoptr (ReplayPlan)  own = plan;
-  g_autoptr (ReplayBound) bound = replay_bound_new_with (own, options->unfolded, options->layouts);
+  g_autoptr (ReplayBound) bound = predict_bind (own, options);
   g_autoptr (GError)      error = NULL;
   ReplayOptions           quick = options->replay;
 

@@ -202,7 +202,7 @@ few_bind (Few *self, guint n)
   if (few != NULL)
     plan = replay_plan_new (few, 0, diags);
   if (plan != NULL)
-    self->bound = replay_bound_new_with (plan, self->options->unfolded, self->options->layouts);
+    self->bound = predict_bind (plan, self->options);
   return self->bound != NULL;
 }
 
@@ -357,7 +357,7 @@ predict_after_few (const ResolvedScenario *resolved, const PredictOptions *optio
   first += (guint) ((all - first) % period);
   plan = replay_plan_new_after (resolved, first, diags);
   if (plan != NULL)
-    bound = replay_bound_new_with (plan, options->unfolded, options->layouts);
+    bound = predict_bind (plan, options);
   return bound != NULL ? predict_bound (bound, &options->replay, options->stages, NULL, &error)
                        : NULL;
 }

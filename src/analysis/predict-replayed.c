@@ -3,6 +3,14 @@
 #include "analysis/profiles-used.h"
 #include "analysis/stages.h"
 
+ReplayBound *
+predict_bind (const ReplayPlan *plan, const PredictOptions *options)
+{
+  return replay_bound_new_with (plan, &(BoundOptions){ .unfolded = options->unfolded,
+                                                       .times_only = options->times_only,
+                                                       .layouts = options->layouts });
+}
+
 Prediction *
 predict_bound (const ReplayBound *bound, const ReplayOptions *options, gboolean stages,
                Replay **replay, GError **error)
@@ -32,8 +40,7 @@ predict_replayed (const ResolvedScenario *resolved, const PredictOptions *option
                   DiagList *diags, GError **error)
 {
   g_autoptr (ReplayPlan)  plan = replay_plan_new (resolved, 0, diags);
-  g_autoptr (ReplayBound) bound =
-      plan != NULL ? replay_bound_new_with (plan, options->unfolded, options->layouts) : NULL;
+  g_autoptr (ReplayBound) bound = plan != NULL ? predict_bind (plan, options) : NULL;
 
   return bound != NULL ? predict_bound (bound, &options->replay, options->stages, replay, error)
                        : NULL;

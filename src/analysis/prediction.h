@@ -128,6 +128,7 @@ typedef struct
   gboolean            unfolded;    /* simulate every rank, not one of each that are alike */
   gboolean            interval;    /* also simulate at both ends of the figures' ranges */
   gboolean            stages;      /* also say what each stage of a pipeline holds and does */
+  gboolean            times_only;  /* nothing but the times is asked for: bind-thin.c */
   gboolean            no_band;     /* whatever the scenario asks for: placement-band.h */
   guint               n_threads;   /* for the draws of a band; 0 = 1 */
   const char         *profile_dir; /* of profile_set_new; NULL = shipped */
@@ -163,6 +164,9 @@ double prediction_tokens_at (const Prediction *self, double seconds);
 
 /* Orders the bindings, largest first, and names that of the step. */
 void prediction_sort_bindings (Prediction *self);
+
+/* PLAN on its cluster, as OPTIONS ask. */
+ReplayBound *predict_bind (const ReplayPlan *plan, const PredictOptions *options);
 
 /*
  * Runs BOUND and reads it off, with STAGES its stages too; hands the replay out where REPLAY is not

@@ -84,6 +84,11 @@ void bind_graph_clear_messages (BindGraph *self);
 /* The op of what rank FROM sends to rank TO on COMM. */
 guint bind_graph_message (const BindGraph *self, CommRef comm, guint32 from, guint32 to);
 
+/* ---- links that count (bind-thin.c) ---------------------------------------------------------- */
+
+/* Takes the loads from links that no op ever waits for. */
+void bind_graph_thin (BindGraph *self);
+
 /* ---- what the graph is made of (bind-graph-ops.c) -------------------------------------------- */
 
 typedef enum

@@ -464,7 +464,7 @@ binding_free (Binding *self)
 }
 
 Binding *
-binding_new (const Cluster *cluster, const Schedule *schedule, gboolean unfolded,
+binding_new (const Cluster *cluster, const Schedule *schedule, const BoundOptions *how,
              const CollectiveOptions *options)
 {
   BindGraph graph;
@@ -472,7 +472,9 @@ binding_new (const Cluster *cluster, const Schedule *schedule, gboolean unfolded
   Folder    folder = { .binding = binding_alloc (), .graph = &graph, .classes = &classes };
 
   bind_graph_init (&graph, cluster, schedule, options);
-  classes_init (&classes, &graph, unfolded);
+  if (how->times_only)
+    bind_graph_thin (&graph);
+  classes_init (&classes, &graph, how->unfolded);
   folder.index = g_new (guint32, classes.n_classes);
   folder.group_index = g_new (guint32, classes.n_classes);
   memset (folder.index, 0xff, classes.n_classes * sizeof (guint32));

@@ -58,20 +58,20 @@ compile_programs (ReplayBound *self)
 ReplayBound *
 replay_bound_new (const ReplayPlan *plan, gboolean unfolded)
 {
-  return replay_bound_new_with (plan, unfolded, NULL);
+  return replay_bound_new_with (plan, &(BoundOptions){ .unfolded = unfolded });
 }
 
 ReplayBound *
-replay_bound_new_with (const ReplayPlan *plan, gboolean unfolded, LayoutStore *layouts)
+replay_bound_new_with (const ReplayPlan *plan, const BoundOptions *options)
 {
   ReplayBound      *self = g_atomic_rc_box_new0 (ReplayBound);
   CollectiveOptions library = collective_config_options (&plan->resolved->scenario->collective);
 
-  library.layouts = layouts;
+  library.layouts = options->layouts;
   self->plan = replay_plan_ref (plan);
   self->cluster = plan->resolved->cluster;
   self->schedule = plan->schedule;
-  self->binding = binding_new (self->cluster, self->schedule, unfolded, &library);
+  self->binding = binding_new (self->cluster, self->schedule, options, &library);
   compile_programs (self);
   return self;
 }

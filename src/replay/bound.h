@@ -10,12 +10,15 @@
 
 typedef struct _ReplayBound ReplayBound;
 
-/*
- * Binds PLAN, to which it refers. UNFOLDED: every rank stands for itself. LAYOUTS (NULL: none): of
- * other plans of this thread, and outlives the bound one.
- */
-ReplayBound *replay_bound_new_with (const ReplayPlan *plan, gboolean unfolded,
-                                    LayoutStore *layouts);
+typedef struct
+{
+  gboolean     unfolded;   /* every rank stands for itself */
+  gboolean     times_only; /* no link that cannot move a time: what it would say of use is less */
+  LayoutStore *layouts;    /* NULL: none. Of other plans of this thread; outlives the bound one */
+} BoundOptions;
+
+/* Binds PLAN, to which it refers. */
+ReplayBound *replay_bound_new_with (const ReplayPlan *plan, const BoundOptions *options);
 ReplayBound *replay_bound_new (const ReplayPlan *plan, gboolean unfolded); /* with none */
 
 const ReplayBound *replay_bound_ref (const ReplayBound *self);

@@ -6,6 +6,7 @@
  *   bind-graph.c  the graph that folding refines
  *   bind-graph-ops.c  its colours, edges and ops
  *   bind-messages.c  messages between stages in it
+ *   bind-thin.c      without the links that cannot move a time
  *   bind.c        cluster + schedule -> Binding: the ranks, resources and groups that are
  *                 simulated, and what each op class demands
  *   program.c     schedule items -> issue times and kernel costs of one kind of rank
@@ -131,8 +132,7 @@ typedef struct
   guint32 *group_of;  /* [comm * ranks + rank]: in `groups`, or REPLAY_NONE */
 } Binding;
 
-/* UNFOLDED: every rank stands for itself. */
-Binding *binding_new (const Cluster *cluster, const Schedule *schedule, gboolean unfolded,
+Binding *binding_new (const Cluster *cluster, const Schedule *schedule, const BoundOptions *how,
                       const CollectiveOptions *options);
 void     binding_free (Binding *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Binding, binding_free)

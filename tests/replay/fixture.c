@@ -95,6 +95,15 @@ Replay *
 fixture_replay (const Scenario *scenario, ProfileSet *profiles, gboolean unfolded,
                 guint min_periods)
 {
+  const BoundOptions how = { .unfolded = unfolded };
+
+  return fixture_replay_bound (scenario, profiles, &how, min_periods);
+}
+
+Replay *
+fixture_replay_bound (const Scenario *scenario, ProfileSet *profiles, const BoundOptions *how,
+                      guint min_periods)
+{
   g_autoptr (DiagList)    diags = diag_list_new ();
   g_autoptr (GError)      error = NULL;
   ReplayOptions           options = { .min_periods = min_periods };
@@ -104,7 +113,7 @@ fixture_replay (const Scenario *scenario, ProfileSet *profiles, gboolean unfolde
 
   if (plan != NULL)
     {
-      bound = replay_bound_new (plan, unfolded);
+      bound = replay_bound_new_with (plan, how);
       replay = replay_new (bound, &options, &error);
     }
   if (replay == NULL)

@@ -21,6 +21,10 @@ ProfileSet *fixture_toy_profiles (void);
 Replay *fixture_replay (const Scenario *scenario, ProfileSet *profiles, gboolean unfolded,
                         guint min_periods);
 
+/* The same of a plan bound as HOW says. */
+Replay *fixture_replay_bound (const Scenario *scenario, ProfileSet *profiles,
+                              const BoundOptions *how, guint min_periods);
+
 /*
  * A random small scenario: cluster by parts or by node, fabric, slow GPUs, model, training and
  * strategy.

@@ -2,8 +2,10 @@
  * Folded equals unfolded: over random clusters (sizes, links, leaves, oversubscription, rails, slow
  * GPUs), models, training and every strategy and one whose ranks differ, and over random meshes
  * (tensor, sequence, context, expert, data ranks, all pipelines), a replay of one rank a class has
- * the same step time within 1e-9 relative, the same peaks, the same traffic. A replay also never
- * deadlocks and finds a steady period. Not asserted: that folding folds much (test-replay does).
+ * the same step time within 1e-9 relative, the same peaks, the same traffic; and without the links
+ * that cannot move a time the same step time and peaks of HBM. A replay also never deadlocks and
+ * finds a steady period. Not asserted: that folding folds much (test-replay does), but where hashes
+ * load links unalike.
  */
 #include "../cases.h"
 #include "../schedule/anywhere.h"
@@ -244,7 +246,11 @@ compare_replays (const Scenario *scenario, const char *text, guint seed, Profile
   fprintf (stderr, "seed %u:\n", seed);
   g_autoptr (Replay) folded = fixture_replay (scenario, profiles, FALSE, 0);
   g_autoptr (Replay) full = fixture_replay (scenario, profiles, TRUE, 0);
+  g_autoptr (Replay) times =
+      fixture_replay_bound (scenario, profiles, &(BoundOptions){ .times_only = TRUE }, 0);
 
+  assert_close (replay_step_time (times), replay_step_time (full), 1e-9, seed, "times alone");
+  compare_ranks (times, full, seed);
   if (fabs (replay_step_time (folded) - replay_step_time (full)) > 1e-9 * replay_step_time (full))
     fprintf (stderr, "%s", text);
   assert_close (replay_step_time (folded), replay_step_time (full), 1e-9, seed, "step time");
@@ -309,6 +315,36 @@ START_TEST (test_meshes_fold)
 END_TEST
 
 /*
+ * Hashes load thousands of links, each a little differently, and split what is alike: eight groups
+ * of 16 nodes into eight classes, or more. Of the links that hold them up few are left: each of
+ * the groups' two ops (and one over all ranks) loads its fullest link, and the memory of a rank.
+ */
+START_TEST (test_times_need_few_links)
+{
+  static const char *const strategies[] = { "hsdp", "zeropp" };
+  g_autoptr (ProfileSet)   profiles = profile_set_new (NULL);
+
+  for (guint i = 0; i < G_N_ELEMENTS (strategies); i++)
+    {
+      g_autoptr (Scenario) scenario = fixture_scenario (
+          "cluster.node", "dgx-h100", "cluster.nodes", "16", "cluster.nic", "roce-400",
+          "cluster.leaf_nodes", "4", "cluster.routing", "ecmp", "cluster.qps", "4",
+          "cluster.placement", "random", "cluster.fabric_nodes", "64", "model.arch", "gpt",
+          "model.n_layers", "4", "model.d_model", "1024", "model.n_heads", "16", "model.vocab",
+          "4096", "training.seq_len", "512", "strategy.name", strategies[i], NULL);
+      g_autoptr (Replay) full = fixture_replay (scenario, profiles, FALSE, 0);
+      g_autoptr (Replay) times =
+          fixture_replay_bound (scenario, profiles, &(BoundOptions){ .times_only = TRUE }, 0);
+
+      assert_close (replay_step_time (times), replay_step_time (full), 1e-9, i, "times alone");
+      ck_assert_uint_le (replay_n_ranks (times), replay_n_ranks (full));
+      ck_assert_uint_ge (engine_n_resources (replay_engine (full)), 500);
+      ck_assert_uint_le (engine_n_resources (replay_engine (times)), 60);
+    }
+}
+END_TEST
+
+/*
  * The norm's four bytes go over a tree, which loads nodes unalike: all ranks of a stage stay one
  * class, at the time of all of them.
  */
@@ -341,6 +377,7 @@ fold_suite (void)
 
   tcase_add_loop_test (tcase, test_folded_equals_unfolded, 0, (int) cases_of (N_CASES) / SEEDS);
   tcase_add_loop_test (tcase, test_meshes_fold, 0, (int) cases_of (N_MESHES) / SEEDS);
+  tcase_add_test (tcase, test_times_need_few_links);
   tcase_add_test (tcase, test_few_bytes_split_no_class);
   suite_add_tcase (suite, tcase);
   return suite;
