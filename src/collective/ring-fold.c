@@ -3,10 +3,12 @@
 #include <math.h>
 
 /*
- * Steps that are played; more follow at the mean pace of the second half of these. Where links are
- * nearly full the pace never settles: it varies by one part in a hundred from step to step.
+ * Steps that are played, one less of an odd number: with two credits every other step is longer.
+ * More follow at the mean pace of the last ones, as it does not settle where links are nearly full:
+ * it varies by one part in a hundred.
  */
 #define MAX_PLAYED 64
+#define LAST       32
 
 #define ROUNDING 1e-9 /* of an item */
 
@@ -163,7 +165,7 @@ arrival (const Play *self, guint item)
 double
 ring_fold_seconds (const RingFold *self)
 {
-  const guint        steps = MIN (self->steps, MAX_PLAYED);
+  const guint        steps = MIN (self->steps, MAX_PLAYED - self->steps % 2);
   g_autofree Place  *places = g_new0 (Place, self->places);
   g_autofree double *came = g_new (double, self->places *steps);
   g_autoptr (GArray) items = g_array_new (FALSE, FALSE, sizeof (Item));
@@ -177,6 +179,6 @@ ring_fold_seconds (const RingFold *self)
   while (advance (&play));
   if (steps == self->steps)
     return arrival (&play, steps - 1);
-  pace = (arrival (&play, steps - 1) - arrival (&play, steps / 2 - 1)) / (steps / 2);
+  pace = (arrival (&play, steps - 1) - arrival (&play, steps - LAST - 1)) / LAST;
   return arrival (&play, steps - 1) + (self->steps - steps) * pace;
 }

@@ -169,7 +169,9 @@ timed_ring_hops (const Timed *self, const RingPace *pace, double cap)
   double shown = ring_hops (self, pace);
 
   if (is_folded (self, pace, cap))
-    return MAX (folded_seconds (self, cap) - self->bytes * pace->slowest, last_hop (self, pace));
+    return MAX (
+        MAX (folded_seconds (self, cap), alone_seconds (self, cap)) - self->bytes * pace->slowest,
+        last_hop (self, pace));
   if (!self->layout->ring.uneven)
     return shown;
   return (shown

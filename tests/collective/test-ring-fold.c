@@ -65,6 +65,9 @@ START_TEST (many_steps_go_on_alike)
                     .credits = TRUE };
 
   ck_assert_double_eq_tol (ring_fold_seconds (&fold), 500 * 11, 1e-6);
+  fold.steps = 999; /* the longer ones first and last */
+  ck_assert_double_eq_tol (ring_fold_seconds (&fold), 499 * 11 + 8, 1e-6);
+  fold.steps = 1000;
   fold.credits = FALSE; /* each of 999 chunks more takes an edge and its hop in turn, too */
   ck_assert_double_eq_tol (ring_fold_seconds (&fold), 500 * 11, 1e-6);
 }
