@@ -2,9 +2,9 @@
  * Rings that share the links inside nodes alike, folded to one node of one of them.
  *
  * Each ring crosses another link at the same place of its way through a node, so on every link
- * edges of all places meet, as good as equally many of each. Then all rings and all nodes do the same at the
- * same time, and the edges of one node stand for all: those of a place run together, the links are
- * one that all places share, and who follows the last place is the first one.
+ * edges of all places meet, as good as equally many of each. Then all rings and all nodes do the
+ * same at the same time, and the edges of one node stand for all: those of a place run together,
+ * the links are one that all places share, and who follows the last place is the first one.
  *
  * Set: times of items and hops, edges that meet. Computed: when the last item has arrived.
  */
