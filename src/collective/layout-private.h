@@ -18,7 +18,10 @@ typedef struct
   double   least; /* of the slower kind of edges: the fastest edge, with the resource to itself */
   guint    n_net, n_net_least; /* edges between nodes, of the rings with most and fewest */
   guint    n_rings;
-  gboolean uneven; /* rings share links unevenly: they fall out of step with each other */
+  double   meet, meet_net; /* edges that a link inside nodes has of each place on a ring's way
+                              through, and of those that leave; 0: links are not alike */
+  double   net_own;        /* as `net`, but of what only edges between nodes cross */
+  gboolean uneven;         /* rings share links unevenly: they fall out of step with each other */
 } RingHops;
 
 /*

@@ -87,6 +87,89 @@ describe_ring (const CollectiveLayout *plan, LoadSum *sum, const LayEdges *edges
   return hops;
 }
 
+/* Whether EDGE crosses RESOURCE. */
+static gboolean
+crosses (const LayEdges *edges, const LayEdge *edge, guint32 resource)
+{
+  for (guint i = edge->first; i < edge->first + edge->n; i++)
+    if (g_array_index (edges->resources, guint32, i) == resource)
+      return TRUE;
+  return FALSE;
+}
+
+/* The resource inside nodes that keeps EDGE longest. */
+static guint32
+slowest_inside (LoadSum *sum, const LayEdges *edges, const LayEdge *edge, const Seconds *seconds)
+{
+  guint32 slowest = G_MAXUINT32;
+  double  most = 0;
+
+  for (guint i = edge->first; i < edge->first + edge->n; i++)
+    {
+      guint32 resource = g_array_index (edges->resources, guint32, i);
+      guint32 number = numbering_find (&sum->numbers, resource);
+
+      if (number == NUMBERING_NONE || seconds[number].all <= most)
+        continue;
+      most = seconds[number].all;
+      slowest = resource;
+    }
+  return slowest;
+}
+
+/* The longest that what only edges between nodes cross keeps EDGE, per byte of S. */
+static double
+slowest_outside (LoadSum *sum, const LayEdges *edges, const LayEdge *edge, const Seconds *seconds)
+{
+  double slowest = 0;
+
+  for (guint i = edge->first; i < edge->first + edge->n; i++)
+    {
+      guint32 number = numbering_find (&sum->numbers, g_array_index (edges->resources, guint32, i));
+
+      if (number != NUMBERING_NONE
+          && g_array_index (sum->entries, LoadEntry, number).hops == LOAD_HOP_NET)
+        slowest = MAX (slowest, seconds[number].all);
+    }
+  return slowest;
+}
+
+/* Whether each of RING's EDGES at the last of PLACES, and no other, leaves its node. */
+static gboolean
+has_like_nodes (const LayEdges *edges, guint places)
+{
+  for (guint i = 0; i < edges->edges->len; i++)
+    if (g_array_index (edges->edges, LayEdge, i).net != (i % places + 1 == places))
+      return FALSE;
+  return TRUE;
+}
+
+/* What fills RING's `meet`, `meet_net` and `net_own`, where all links inside nodes are alike. */
+static void
+describe_meetings (const CollectiveLayout *plan, LoadSum *sum, const LayEdges *edges,
+                   RingHops *ring)
+{
+  const guint         n = edges->edges->len, nets = ring->n_rings * ring->n_net;
+  const guint         places = nets > 0 ? n / nets : 0;
+  const LayEdge      *all = (const LayEdge *) (gpointer) edges->edges->data;
+  g_autofree Seconds *seconds = resource_seconds (plan, sum);
+  guint               meet[2] = { 0 };
+  guint32             link;
+
+  if (places < 2 || !has_like_nodes (edges, places) || ring->intra_most > ring->intra * (1 + 1e-9)
+      || ring->intra_most_alone > ring->intra_alone * (1 + 1e-9))
+    return;
+  link = slowest_inside (sum, edges, all, seconds);
+  for (guint i = 0; i < n; i++)
+    meet[all[i].net] += crosses (edges, &all[i], link);
+  if (meet[FALSE] < places - 1)
+    return;
+  for (guint i = places - 1; i < n; i += places)
+    ring->net_own += slowest_outside (sum, edges, &all[i], seconds) / nets;
+  ring->meet = meet[FALSE] / (places - 1.0);
+  ring->meet_net = meet[TRUE];
+}
+
 /* Edges of both kinds (HOPS) meet on the slowest resource, or those inside nodes meet unequally. */
 static gboolean
 shares_unevenly (const CollectiveLayout *plan, guint8 hops)
@@ -218,6 +301,7 @@ plan_lay (CollectiveLayout *plan, const Cluster *cluster, const Members *members
   if (algorithm->edges == EDGES_ARE_RINGS)
     {
       plan->ring = describe_ring (plan, &sum, context.edges);
+      describe_meetings (plan, &sum, context.edges, &plan->ring);
       plan->ring.uneven = shares_unevenly (plan, load_sum_get (&sum, plan->binding).hops);
     }
   load_sum_clear (&sum);

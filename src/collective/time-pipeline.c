@@ -9,6 +9,7 @@
 #define LINES       (32 << 10)
 #define LEAST_LINES 256
 #define MOST_LINES  4096
+#define STAGE_LINES 8 /* chunks a stage at least: the first one's way is no eighth of the time */
 
 guint
 timed_tree_levels (const Timed *self)
@@ -48,10 +49,12 @@ double
 timed_tree_chunk (const Timed *self, guint channels)
 {
   double most = channels * self->graph->library->chunk_tree.value;
+  double stages = 2.0 * (self->graph->per_node - 1 + timed_tree_levels (self));
+  double least = CLAMP (STAGE_LINES * stages, LEAST_LINES, MOST_LINES);
 
   if (self->protocol == PROTOCOL_SIMPLE)
     return self->bytes / MAX (ceil (self->bytes / most), 1);
-  return self->bytes / CLAMP (ceil (self->bytes / LINES), LEAST_LINES, MOST_LINES);
+  return self->bytes / CLAMP (ceil (self->bytes / LINES), least, MOST_LINES);
 }
 
 /*

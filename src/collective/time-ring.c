@@ -2,6 +2,7 @@
 
 #include "collective/algorithm-private.h"
 #include "collective/factors-private.h"
+#include "collective/ring-fold-private.h"
 
 /*
  * Bytes that a channel passes along a chain at once: what its threads read before they write, 512
@@ -121,16 +122,56 @@ alone_seconds (const Timed *self, double cap)
   return self->bytes * pace.slowest + ring_hops (self, &pace);
 }
 
+/* Whether links inside nodes hold back rings that meet there at all places of their ways alike. */
+static gboolean
+is_folded (const Timed *self, const RingPace *pace, double cap)
+{
+  return self->layout->ring.meet > 0 && !self->algorithm->hosts
+         && pace->intra > timed_ring_pace_alone (self, cap).intra * (1 + 1e-9);
+}
+
+/*
+ * Such rings start in step. Edges next to the slow ones fall behind, and then meet fewer others:
+ * their hops are hidden by what others send, as far as the link has time for both.
+ */
+static double
+folded_seconds (const Timed *self, double cap)
+{
+  const CollectiveGraph *graph = self->graph;
+  const RingHops        *ring = &self->layout->ring;
+  const guint            steps = collective_ring_steps (self->kind, graph->n_ranks);
+  const guint            places = graph->n_ranks / graph->n_nodes;
+  const double           scale = timed_wire_scale (self->protocol), each = self->bytes / steps;
+  const double           channel = cap > 0 ? 1 / cap : 0;
+
+  return ring_fold_seconds (&(RingFold){ .places = places,
+                                         .steps = steps,
+                                         .meet = ring->meet,
+                                         .meet_net = ring->meet_net,
+                                         .link = each * scale * ring->intra
+                                                 / (ring->meet * (places - 1) + ring->meet_net),
+                                         .inside = each * MAX (ring->intra_alone * scale, channel),
+                                         .net = each * MAX (ring->net_own * scale, channel),
+                                         .hop_intra = ring_hop_intra (self),
+                                         .hop_net = self->hop_net,
+                                         .credits = timed_ring_credits (self) == 2 });
+}
+
 /*
  * What hops add. Rings in step with each other meet on every link that they share, and PACE holds.
- * Where they share unevenly they fall out of step and meet now and then: halfway between PACE and
- * links to themselves.
+ * Where all places of a node meet alike, one ring stands for all (ring-fold-private.h). Where they
+ * share unevenly they fall out of step and meet now and then: halfway between PACE and links to
+ * themselves.
  */
 double
 timed_ring_hops (const Timed *self, const RingPace *pace, double cap)
 {
   double shown = ring_hops (self, pace);
 
+  if (is_folded (self, pace, cap))
+    return MAX (
+        MAX (folded_seconds (self, cap), alone_seconds (self, cap)) - self->bytes * pace->slowest,
+        last_hop (self, pace));
   if (!self->layout->ring.uneven)
     return shown;
   return (shown
