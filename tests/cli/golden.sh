@@ -491,7 +491,8 @@ hand collective-bad-beside 2 collective --collective broadcast --cluster '2 x ha
   --beside reduce:1M:rank=0:start=2:ranks=0,0,7:ranks=1:algo=rng:proto=ll64:later \
   --fidelity analytic
 hand collective-beside-forced 2 collective --collective all_reduce --cluster '2 x hand-pair' \
-  --algo nvls --beside all_gather:2M:algo=tree --beside alltoall:2M:proto=ll128
+  --algo pat --beside all_gather:2M:algo=tree --beside alltoall:2M:proto=ll128
+hand collective-no-nvls 2 collective --collective all_reduce --cluster '2 x hand-pair' --algo nvls
 hand collective-no-algorithm 2 collective --collective all_gather --cluster '2 x hand-pair' \
   --algo tree
 hand collective-no-protocol 2 collective --collective all_gather --cluster '2 x hand-pair' \
