@@ -122,7 +122,7 @@ set_choice (Reader *self, gint *choice, const char *what, const char *const *nam
   if (found < n)
     return;
   hint = suggest_hint (name, names);
-  diag_error (self->diags, self->mark, hint, "unknown %s '%s' in 'env'", what, name);
+  diag_warning (self->diags, self->mark, hint, "unknown %s '%s' in 'env'", what, name);
 }
 
 /* "nvls=" of "nvls=1"; the whole word where it has no value. */
@@ -261,6 +261,7 @@ measurement_environment (const Measurement *self, CollectiveOptions *options,
   g_autofree char     *refusal = NULL;
   RefusedWish          wish;
   SourceMark           mark;
+  DiagView             first;
 
   option_table_defaults (collective_options, &reader.config);
   for (guint i = 0, at = 0; said[i] != NULL && diag_list_is_empty (read); i++)
@@ -278,8 +279,10 @@ measurement_environment (const Measurement *self, CollectiveOptions *options,
     diag_error (read, measurement_word_mark (self, "", &mark) ? &mark : NULL, wish.hint, "%s",
                 refusal);
   pass_on (read, diags);
-  return diag_list_has_errors (read) ? g_strdup (diag_list_first_message (read))
-                                     : diag_list_first_reason (read);
+  return diag_list_get (read, 0, &first) && first.hint != NULL
+                 && g_str_has_prefix (first.hint, "did you mean")
+             ? diag_list_first_reason (read)
+             : g_strdup (diag_list_first_message (read)); /* a list of names would be long */
 }
 
 /* ---- ranks ----------------------------------------------------------------------------------- */

@@ -272,14 +272,15 @@ read_row (const CsvReader *reader, DiagList *diags)
   return row;
 }
 
-/* A row whose first bad word is its reason. */
+/* A row whose first bad word is its reason; all of them are warnings. */
 static Measurement *
-read_any_row (const CsvReader *reader)
+read_any_row (const CsvReader *reader, DiagList *diags)
 {
-  g_autoptr (DiagList) diags = diag_list_new ();
-  Measurement         *row = read_row (reader, diags);
+  g_autoptr (DiagList) own = diag_list_new ();
+  Measurement         *row = read_row (reader, own);
 
-  row->reason = diag_list_first_reason (diags);
+  row->reason = diag_list_first_reason (own);
+  diag_list_append_warnings (diags, own);
   return row;
 }
 
@@ -294,7 +295,7 @@ measurement_table_load (const char *file, BadRows bad_rows, DiagList *diags)
     return NULL;
   check_header (reader, diags);
   while (csv_reader_next (reader, diags))
-    g_ptr_array_add (rows, bad_rows == BAD_ROWS_EXPLAIN ? read_any_row (reader)
+    g_ptr_array_add (rows, bad_rows == BAD_ROWS_EXPLAIN ? read_any_row (reader, diags)
                                                         : read_row (reader, diags));
   if (rows->len == 0 && diag_list_n_errors (diags) == errors)
     {

@@ -32,7 +32,7 @@ const char *measurement_health_name (MeasurementHealth health); /* "yes" */
 typedef enum
 {
   BAD_ROWS_FAIL,    /* the table is refused: every bad cell is diagnosed by row and column */
-  BAD_ROWS_EXPLAIN, /* the row is kept, with `reason` */
+  BAD_ROWS_EXPLAIN, /* the row is kept, with `reason`, and its bad cells are warnings */
 } BadRows;
 
 typedef struct
