@@ -214,7 +214,7 @@ static const struct
   { "micro_batch", "0", "--set: error: 'micro_batch' must be between 1 and 4096, got '0'\n" },
   { "micro_batch", "5k", "--set: error: 'micro_batch' must be between 1 and 4096, got '5k'\n" },
   { "limit", "0", "--set: error: 'limit' must be at least 1, got '0'\n" },
-  { "efficiency", "101 %", "--set: error: 'efficiency' must be between 0 and 1, got '101 %'\n" },
+  { "efficiency", "101 %", "--set: error: 'efficiency' must be between 0 and 100 %, got '101 %'\n" },
   { "bandwidth", "1 B/s",
     "--set: error: 'bandwidth' must be between 1 MB/s and 10 TB/s, got '1 B/s'\n" },
   { "bandwidth", "fast",

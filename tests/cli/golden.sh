@@ -149,6 +149,10 @@ hand plan-slow 0 plan good.yaml --tokens 90G --node-counts 2,4 --slow-node-proba
 hand plan-slow-csv 0 plan good.yaml --tokens 90G --node-counts 2 --slow-node-probability 0.1 \
   --slow-node-rate 0.5 --format csv
 hand plan-slow-bad 2 plan good.yaml --tokens 1G --slow-node-probability '110 %' --slow-node-rate 0
+hand plan-slow-all 2 plan good.yaml --tokens 1G --slow-node-probability '100 %'
+hand plan-slow-not 2 plan good.yaml --tokens 1G --slow-node-probability '1 %' --slow-node-rate 1
+hand plan-straggler-time 2 plan good.yaml --tokens 1G --straggler-time '1 h'
+hand plan-straggler-slowdown 2 plan good.yaml --tokens 1G --straggler-slowdown 1.2
 hand plan-slow-half 2 plan good.yaml --tokens 1G --slow-node-probability '1 %'
 hand plan-slow-rate 2 plan good.yaml --tokens 1G --slow-node-rate 0.9
 hand plan-missed 3 plan good.yaml --tokens 90G --days 1 --budget 10 --price 2 --node-counts 1..4 \
@@ -346,6 +350,10 @@ hand placement-band 0 simulate placed.yaml --set cluster.placement=random \
   --set cluster.routing=ecmp --set cluster.placements=9
 hand placement-band-csv 0 compare placed.yaml --format csv --set cluster.placement=packed \
   --set cluster.placements=3
+hand placements-undrawn 0 collective --cluster '2 x hand-pair' --placements 4 \
+  --collective all_reduce -b 1M -e 1M
+hand placements-one 0 collective --cluster '4 x hand-pair' --leaf-nodes 2 --fabric-nodes 8 \
+  --placement random --placements 1 --collective all_reduce -b 1M -e 1M
 hand collective-band 0 collective --node hand-pair --nodes 4 --leaf-nodes 2 --fabric-nodes 16 \
   --placement random --routing ecmp --qps 2 --placements 9 --collective all_gather -b 1M -e 64M -f 8
 hand collective-band-csv 0 collective --node hand-pair --nodes 4 --leaf-nodes 2 --fabric-nodes 16 \
