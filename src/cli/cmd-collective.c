@@ -85,7 +85,14 @@ read_options (const Arguments *arguments, CollectiveSweepOptions *options, DiagL
   if (arguments->step_bytes != NULL)
     options->step_bytes = size_of ("--step-bytes", arguments->step_bytes, "", diags);
   if (options->min_bytes > options->max_bytes && options->max_bytes > 0)
-    diag_error (diags, NULL, NULL, "--min-bytes is greater than --max-bytes");
+    {
+      const char *least = arguments->min_bytes != NULL ? arguments->min_bytes : "8";
+      const char *most = arguments->max_bytes != NULL ? arguments->max_bytes : "8G";
+      SourceMark  mark = argument_mark ("--min-bytes", least);
+
+      diag_error (diags, &mark, "a range from --min-bytes (-b) up to --max-bytes (-e)",
+                  "'%s' is more than the largest size, '%s'", least, most);
+    }
   else if (diag_list_n_errors (diags) == n_errors
            && collective_sweep_n_sizes (options) > COLLECTIVE_SWEEP_MAX_SIZES)
     diag_error (diags, NULL, "a larger step", "the range has more than %d sizes",

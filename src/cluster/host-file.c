@@ -215,8 +215,12 @@ host_names_expand (const char *text, const SourceMark *mark, DiagList *diags)
 
       if (!add_item (names, g_strstrip (item)))
         {
-          diag_error (diags, mark, "write them as Slurm does: 'gpu[001-128]' or 'a1,a2,b[1-4]'",
-                      "no names of hosts: '%s'", text);
+          if (names->len > MOST_HOSTS)
+            diag_error (diags, mark, "as many as the fabric has nodes",
+                        "'hosts' names more than %d nodes: '%s'", MOST_HOSTS, text);
+          else
+            diag_error (diags, mark, "write them as Slurm does: 'gpu[001-128]' or 'a1,a2,b[1-4]'",
+                        "no names of hosts: '%s'", text);
           return NULL;
         }
       at = *end == ',' ? end + 1 : NULL;

@@ -168,7 +168,7 @@ slot_cluster (CollectivePredictor *self, ClusterSlot *slot)
   diags = diag_list_new ();
   slot->cluster = cluster_new (&slot->options, self->profiles, NULL, diags);
   if (slot->cluster == NULL)
-    slot->reason = g_strdup (diag_list_first_message (diags));
+    slot->reason = diag_list_first_reason (diags);
   else if (!slot->made)
     note_links (slot);
   return slot->cluster;
@@ -284,7 +284,7 @@ add_mistake (const PlanSlot *slot, const char *word, const char *hint, const cha
     diag_error (diags, &mark, hint, "%s", message);
 }
 
-/* What is wrong with words that are sound by themselves. */
+/* What is wrong with hardware, and with words that are sound by themselves. */
 static void
 check_on_cluster (CollectivePredictor *self, PlanSlot *slot, DiagList *diags)
 {
@@ -299,7 +299,12 @@ check_on_cluster (CollectivePredictor *self, PlanSlot *slot, DiagList *diags)
   RefusedWish      wish;
 
   if (cluster == NULL)
-    return; /* the row says why */
+    {
+      if (slot->row->place.file != NULL)
+        diag_warning (diags, &slot->row->place, NULL, "%s",
+                      ((ClusterSlot *) g_ptr_array_index (self->clusters, slot->cluster))->reason);
+      return;
+    }
   refusal = collective_options_refusal (&slot->options, cluster, &wish);
   for (guint i = 0; refusal != NULL && i < G_N_ELEMENTS (words); i++)
     if (g_str_equal (wish.key, words[i].key))

@@ -209,10 +209,15 @@ suggest_word (const char *word)
 static const char *
 find_contradicted (char *const *said, guint n, const char *word)
 {
+  static const char *const places[] = { "in-place", "out-of-place", NULL };
+
   for (guint i = 0; i < n; i++)
-    if (strchr (word, '=') != NULL && strncmp (said[i], word, key_length (word)) == 0
-        && strcmp (said[i], word) != 0 && !g_str_has_prefix (word, "ranks=")
-        && !g_str_has_prefix (word, "beside="))
+    if (strcmp (said[i], word) != 0 && g_strv_contains (places, said[i])
+        && g_strv_contains (places, word))
+      return said[i];
+    else if (strchr (word, '=') != NULL && strncmp (said[i], word, key_length (word)) == 0
+             && strcmp (said[i], word) != 0 && !g_str_has_prefix (word, "ranks=")
+             && !g_str_has_prefix (word, "beside="))
       return said[i];
   return NULL;
 }

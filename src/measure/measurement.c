@@ -264,6 +264,8 @@ read_row (const CsvReader *reader, DiagList *diags)
     {
       SourceMark mark = csv_reader_mark (reader, i);
 
+      row->place = (SourceMark){ .file = mark.file, .line = mark.line };
+
       for (guint c = 0; c < G_N_ELEMENTS (columns); c++)
         if (strcmp (columns[c].name, csv_reader_column (reader, i)) == 0)
           columns[c].read (row, csv_reader_field (reader, i), &mark, diags);

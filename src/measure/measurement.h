@@ -43,6 +43,7 @@ typedef struct
   char      *library;    /* version of NCCL; "unknown" */
   char      *env;        /* words, see measurement_environment */
   char      *env_line;   /* of the table, which env_mark shows */
+  SourceMark place;      /* file and line of a table's row; without a file: of a log */
   SourceMark env_mark;   /* the cell `env`; without a file: of a log */
   CollectiveKind    kind;
   guint64           bytes; /* S of collective/collective.h, as nccl-tests counts it */

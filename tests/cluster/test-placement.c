@@ -322,6 +322,7 @@ static const char *const mistakes[] = {
   FABRIC ";hosts=a[1-15]",
   FABRIC ";hosts=a[1-16]b]",
   FABRIC ";hosts=a[16-1]",
+  FABRIC ";hosts=a[1-99999999]",
   FABRIC ";hosts=a,,b",
   FABRIC ";background=100 %",
   "name=4 x switched;leaf_nodes=2;fabric_nodes=3",

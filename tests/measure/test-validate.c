@@ -111,7 +111,7 @@ START_TEST (test_rows)
   ck_assert_int_eq (rows[1].part, VALIDATION_UNCLEAR);
   ck_assert_int_eq (rows[3].part, VALIDATION_UNHEALTHY);
   ck_assert_str_eq (rows[4].reason, "unknown algorithm 'circle' in 'env'");
-  ck_assert_str_eq (rows[5].reason, "unknown gpu 'a100-sxm-41'");
+  ck_assert_str_eq (rows[5].reason, "unknown gpu 'a100-sxm-41' (did you mean 'a100-sxm-40'?)");
   ck_assert_str_eq (rows[6].reason, "one GPU: nothing is sent");
   ck_assert_uint_eq (v->n_failed, 3);
   ck_assert_uint_eq (overall->errors.n, 2);
@@ -372,7 +372,9 @@ START_TEST (test_more_words)
     { "collnet=1 sharp",
       "the switches cannot both reduce ('sharp') and refuse to ('collnet' asked for in vain)" },
     { "nvls=1", "NVLS is on, but no switch multicasts between 'cpu-host' over 'none'" },
-    { "no-cxi-hook", "nic 'lan-100m' does not say what it is over sockets" },
+    { "no-cxi-hook",
+      "nic 'lan-100m' does not say what it is over sockets (name a 'tcp-...' card, or leave "
+      "'nic_sockets' out)" },
   };
   Measurement       row = { .library = (char *) "unknown", .env = (char *) text };
   ClusterOptions    cluster = { 0 };
@@ -466,6 +468,8 @@ START_TEST (test_words_are_placed)
       "'nchannels' must be between 1 and 64, got '999'" },
     { "ranks=0,9", TRUE, "error 2:45 'ranks=0,9' in 'env' are no ranks of 8",
       "'ranks=0,9' in 'env' are no ranks of 8" },
+    { "in-place out-of-place", FALSE, "error 2:53 'out-of-place' in 'env' contradicts 'in-place'",
+      "'out-of-place' in 'env' contradicts 'in-place'" },
     { "torch nvsl=1", FALSE, "warning 2:50 unknown word 'nvsl=1' in 'env'",
       "unknown word 'nvsl=1' in 'env' (did you mean 'nvls=1'?)" },
     { "proto=ll algo=pat", FALSE, NULL,
