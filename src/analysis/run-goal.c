@@ -175,12 +175,13 @@ value_of (const char *text, const char *key, QuantityKind kind, const char *type
   return good;
 }
 
-/* Every TYPE of "TYPE=VALUE,..." is one of TYPES. */
+/* Every TYPE of "TYPE=VALUE,..." is one of TYPES, and stands there once. */
 static void
 check_names (const char *text, const char *key, const char *const *types, DiagList *diags)
 {
-  g_auto (GStrv)   parts = g_strsplit (text != NULL ? text : "", ",", -1);
-  g_autofree char *hint = g_strjoinv (", ", (char **) types);
+  g_auto (GStrv)         parts = g_strsplit (text != NULL ? text : "", ",", -1);
+  g_autofree char       *hint = g_strjoinv (", ", (char **) types);
+  g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
 
   for (guint i = 0; parts[i] != NULL; i++)
     {
@@ -193,6 +194,10 @@ check_names (const char *text, const char *key, const char *const *types, DiagLi
         known |= name != NULL && g_ascii_strcasecmp (name, types[t]) == 0;
       if (!known)
         diag_error (diags, NULL, hint, "--%s: '%s' is no type of node of this plan", key, name);
+      else if (!g_hash_table_add (seen, g_ascii_strdown (name != NULL ? name : "", -1)))
+        diag_error (diags, NULL, "a value for all types, or one for each",
+                    "--%s: %s%s%s given twice", key, name != NULL ? "'" : "a value for all types",
+                    name != NULL ? name : "", name != NULL ? "' is" : " is");
     }
 }
 

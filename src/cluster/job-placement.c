@@ -254,7 +254,8 @@ static char *
 suggest_placement (const char *text)
 {
   static const char *const known[] = { "packed", "random", "scattered", "spread", NULL };
-  g_autofree char         *word = g_strndup (text, strcspn (text, ":"));
+  g_autofree char         *base = g_path_get_basename (text); /* a scenario's is beside it */
+  g_autofree char         *word = g_strndup (base, strcspn (base, ":"));
   const char              *nearest = suggest_nearest (word, known), *number = strchr (text, ':');
 
   if (nearest == NULL)

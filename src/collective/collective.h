@@ -141,7 +141,8 @@ void collective_plan_cost (CollectivePlan *self, double bytes, CollectiveCost *c
 
 /*
  * NULL, or why the algorithm or the protocol that ASKED forces is not what runs: NCCL stops there
- * with "no algorithm/protocol available". Newly allocated; *HINT is set with it to what would run.
+ * with "no algorithm/protocol available". Newly allocated; *HINT (may be NULL) is set with it: to
+ * what would run.
  */
 char *collective_choice_refusal (const Cluster *cluster, CollectiveKind kind, const guint32 *ranks,
                                  guint n_ranks, const CollectiveOptions *asked, char **hint);

@@ -1,4 +1,5 @@
 /* Wishes that the library cannot follow. */
+#include "collective/algorithm-private.h"
 #include "collective/collective.h"
 
 static gboolean
@@ -189,18 +190,29 @@ collective_choice_refusal (const Cluster *cluster, CollectiveKind kind, const gu
     return NULL;
   if (asked->algorithm != ALGORITHM_N && cost.algorithm != asked->algorithm)
     {
-      *hint = list_instead (&self, asked, TRUE);
+      if (hint != NULL)
+        *hint = list_instead (&self, asked, TRUE);
       return g_strdup_printf ("there is no %s %s over %u ranks on %s",
                               collective_algorithm_name (asked->algorithm),
                               collective_kind_name (kind), n_ranks, cluster_title (cluster));
     }
-  *hint = list_instead (&self, asked, FALSE);
+  if (hint != NULL)
+    *hint = list_instead (&self, asked, FALSE);
   return g_strdup_printf ("the %s algorithm does not run under %s on %s",
                           collective_algorithm_name (cost.algorithm),
                           collective_protocol_name (asked->protocol), cluster_title (cluster));
 }
 
 /* ---- on a whole cluster ---------------------------------------------------------------------- */
+
+/* KIND has the algorithm that OPTIONS force, wherever it exists: spares the plans of the others. */
+static gboolean
+may_run (CollectiveKind kind, const CollectiveOptions *options)
+{
+  return options->algorithm == ALGORITHM_N
+         || algorithm_find (FALSE, kind, options->algorithm) != NULL
+         || algorithm_find (TRUE, kind, options->algorithm) != NULL;
+}
 
 /* Over GPUs 0, STEP, 2 STEP, ... below N. */
 static gboolean
@@ -212,11 +224,13 @@ runs_over (const Cluster *cluster, guint step, guint n, const CollectiveOptions 
     g_array_append_val (ranks, gpu);
   for (guint kind = 0; ranks->len > 1 && kind < COLLECTIVE_N_KINDS; kind++)
     {
-      g_autofree char *hint = NULL, *refusal = NULL;
+      g_autofree char *refusal = NULL;
 
+      if (!may_run ((CollectiveKind) kind, options))
+        continue;
       refusal = collective_choice_refusal (cluster, (CollectiveKind) kind,
                                            (const guint32 *) (gconstpointer) ranks->data,
-                                           ranks->len, options, &hint);
+                                           ranks->len, options, NULL);
       if (refusal == NULL)
         return TRUE;
     }

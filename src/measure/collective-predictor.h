@@ -18,7 +18,8 @@ const char *collective_predictor_cost (CollectivePredictor *self, guint row, Col
 
 /*
  * Errors at the words of tables' `env` that no run can have had on its hardware, and warnings of
- * words that look misspelt and of hardware that is unknown: each communicator once. Such rows have a reason, too.
+ * words that look misspelt and of hardware that is unknown: each communicator once. Such rows
+ * have a reason, too.
  */
 void collective_predictor_check_words (CollectivePredictor *self, DiagList *diags);
 

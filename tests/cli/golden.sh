@@ -159,6 +159,7 @@ hand plan-missed 3 plan good.yaml --tokens 90G --days 1 --budget 10 --price 2 --
   --format csv
 hand plan-bad 2 plan good.yaml --tokens 1G --gpu-mtbf '1 h' --budget 10 --power 5 \
   --straggler-mtbf '9 h' --node-counts 4
+hand plan-twice 2 plan good.yaml --tokens 1G --price cluster=2,cluster=1 --power '1 kW,2 kW'
 hand plan-tier 2 plan good.yaml --tokens 1G --checkpoint-tier nvme --node-counts 1
 hand plan-counts 2 plan good.yaml --tokens 1G --node-counts 8..4
 hand plan-tokens 2 plan good.yaml --days 3
@@ -500,6 +501,7 @@ hand collective-bad-beside 2 collective --collective broadcast --cluster '2 x ha
   --fidelity analytic
 hand collective-beside-forced 2 collective --collective all_reduce --cluster '2 x hand-pair' \
   --algo pat --beside all_gather:2M:algo=tree --beside alltoall:2M:proto=ll128
+hand placement-misspelt 2 simulate good.yaml --set cluster.placement=pakced
 hand collective-no-nvls 2 collective --collective all_reduce --cluster '2 x hand-pair' --algo nvls
 hand collective-no-algorithm 2 collective --collective all_gather --cluster '2 x hand-pair' \
   --algo tree
