@@ -69,6 +69,7 @@ typedef struct
   GArray                *samples; /* CollectiveSample */
   double                 mean_busbw;
   guint                  n_placements; /* draws of the samples' bands: placement-band.h; 0 = none */
+  gboolean               is_drawn;     /* they differ; else placement and hashes decide nothing */
   CollectiveSweepOptions options;      /* as asked for */
   CollectiveNeighbour   *concurrent;   /* [options.n_concurrent]; without their ranks and library */
 } CollectiveSweep;

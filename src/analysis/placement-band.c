@@ -202,6 +202,7 @@ placement_band_collective (CollectiveSweep *self, const Cluster *cluster,
   if (good)
     fill_bands (self, sweeps, n);
   self->n_placements = good ? asked : 0;
+  self->is_drawn = draws != 0;
   for (guint i = 0; i + 1 < n; i++)
     collective_sweep_free (sweeps[i]);
   return good;

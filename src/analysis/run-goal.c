@@ -175,12 +175,13 @@ value_of (const char *text, const char *key, QuantityKind kind, const char *type
   return good;
 }
 
-/* Every TYPE of "TYPE=VALUE,..." is one of TYPES. */
+/* Every TYPE of "TYPE=VALUE,..." is one of TYPES, and stands there once. */
 static void
 check_names (const char *text, const char *key, const char *const *types, DiagList *diags)
 {
-  g_auto (GStrv)   parts = g_strsplit (text != NULL ? text : "", ",", -1);
-  g_autofree char *hint = g_strjoinv (", ", (char **) types);
+  g_auto (GStrv)         parts = g_strsplit (text != NULL ? text : "", ",", -1);
+  g_autofree char       *hint = g_strjoinv (", ", (char **) types);
+  g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
 
   for (guint i = 0; parts[i] != NULL; i++)
     {
@@ -193,6 +194,10 @@ check_names (const char *text, const char *key, const char *const *types, DiagLi
         known |= name != NULL && g_ascii_strcasecmp (name, types[t]) == 0;
       if (!known)
         diag_error (diags, NULL, hint, "--%s: '%s' is no type of node of this plan", key, name);
+      else if (!g_hash_table_add (seen, g_ascii_strdown (name != NULL ? name : "", -1)))
+        diag_error (diags, NULL, "a value for all types, or one for each",
+                    "--%s: %s%s%s given twice", key, name != NULL ? "'" : "a value for all types",
+                    name != NULL ? name : "", name != NULL ? "' is" : " is");
     }
 }
 
@@ -204,6 +209,44 @@ run_options_check_types (const RunOptions *self, const char *const *types, DiagL
   check_names (self->price, "price", types, diags);
   check_names (self->power, "power", types, diags);
   return diag_list_n_errors (diags) == before;
+}
+
+/* Of nodes that are slow for a while: how often, how long and how slow go together. */
+static void
+check_stragglers (const GoodputInput *failures, DiagList *diags)
+{
+  const gboolean slows = failures->straggler_s > 0 || failures->straggler_slowdown > 1;
+
+  if (failures->straggler_mtbf_s > 0
+      && (failures->straggler_s == 0 || failures->straggler_slowdown == 1))
+    diag_error (diags, NULL, "--straggler-time '1 h' --straggler-slowdown 1.2",
+                "slow nodes need to know how slow and how long");
+  else if (failures->straggler_mtbf_s == 0 && slows)
+    diag_error (diags, NULL, "--straggler-mtbf '500 h': how long a node runs until it is slow",
+                "--straggler-%s is given, but no node is ever slow: nothing says how often",
+                failures->straggler_s > 0 ? "time" : "slowdown");
+}
+
+/* Of a node that is slow throughout. */
+static void
+check_slow_node (const RunGoal *goal, DiagList *diags)
+{
+  const double probability = goal->failures.slow_node_probability, rate = goal->slow_node_rate;
+
+  if (probability > 0 && rate == 0)
+    diag_error (
+        diags, NULL,
+        "--slow-node-rate 0.9: of its speed that such a node has, from 0.1 % to below 100 %",
+        "--slow-node-probability does not say how slow such a node is: a node that is slow "
+        "for good needs both a probability and a rate");
+  else if (probability == 0 && rate > 0)
+    diag_error (diags, NULL,
+                "--slow-node-probability '1 %': of each node, above 0 and at most 100 %",
+                "--slow-node-rate has no use where no node is slow: a node that is slow for good "
+                "needs both a probability and a rate");
+  else if (rate == 1)
+    diag_error (diags, NULL, "0.1 % to below 100 %, as in --slow-node-rate 0.9",
+                "--slow-node-rate: at all of its speed a node is not slow");
 }
 
 /* What rates of failures need. */
@@ -221,13 +264,8 @@ check_failures (const RunGoal *goal, DiagList *diags)
                 "failures need to know what a checkpoint takes");
   if (fails && failures->restart_s == 0)
     diag_error (diags, NULL, "--restart '10 min'", "failures need to know what a restart takes");
-  if (failures->straggler_mtbf_s > 0
-      && (failures->straggler_s == 0 || failures->straggler_slowdown == 1))
-    diag_error (diags, NULL, "--straggler-time '1 h' --straggler-slowdown 1.2",
-                "slow nodes need to know how slow and how long");
-  if ((failures->slow_node_probability > 0) != (goal->slow_node_rate > 0))
-    diag_error (diags, NULL, "--slow-node-probability '1 %' --slow-node-rate 0.9",
-                "a node that is slow for good needs both a probability and a rate");
+  check_stragglers (failures, diags);
+  check_slow_node (goal, diags);
 }
 
 gboolean

@@ -274,6 +274,22 @@ diag_list_append (DiagList *self, const DiagList *source)
   self->n_dropped += source->n_dropped;
 }
 
+void
+diag_list_append_warnings (DiagList *self, const DiagList *source)
+{
+  g_autoptr (DiagList) lighter = diag_list_new ();
+
+  for (guint i = 0; i < source->diags->len; i++)
+    {
+      Diag *diag = diag_copy (g_ptr_array_index (source->diags, i));
+
+      diag->severity = DIAG_WARNING;
+      g_ptr_array_add (lighter->diags, diag);
+    }
+  lighter->n_dropped = source->n_dropped;
+  diag_list_append (self, lighter);
+}
+
 gboolean
 diag_list_is_empty (const DiagList *self)
 {

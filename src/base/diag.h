@@ -91,6 +91,9 @@ void diag_list_set_key (DiagList *self, const char *key);
 /* Adds copies of all that SOURCE holds, in order, as if it had been diagnosed here. */
 void diag_list_append (DiagList *self, const DiagList *source);
 
+/* The same as warnings: of what is left out, where the rest goes on. */
+void diag_list_append_warnings (DiagList *self, const DiagList *source);
+
 gboolean diag_list_is_empty (const DiagList *self);
 guint    diag_list_n_errors (const DiagList *self);
 gboolean diag_list_has_errors (const DiagList *self);

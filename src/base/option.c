@@ -116,6 +116,8 @@ parse_int (const char *text, gint64 *value)
 static char *
 format_bound (const OptionSpec *spec, double bound)
 {
+  if (spec->type == OPTION_QUANTITY && spec->kind == QUANTITY_RATIO && bound == 1 && spec->max == 1)
+    return g_strdup ("100 %"); /* the other bounds are in per cent, too */
   if (spec->type == OPTION_QUANTITY && bound >= 0)
     return quantity_format_exact (spec->kind, bound);
   return number_format_exact (bound);

@@ -85,7 +85,14 @@ read_options (const Arguments *arguments, CollectiveSweepOptions *options, DiagL
   if (arguments->step_bytes != NULL)
     options->step_bytes = size_of ("--step-bytes", arguments->step_bytes, "", diags);
   if (options->min_bytes > options->max_bytes && options->max_bytes > 0)
-    diag_error (diags, NULL, NULL, "--min-bytes is greater than --max-bytes");
+    {
+      const char *least = arguments->min_bytes != NULL ? arguments->min_bytes : "8";
+      const char *most = arguments->max_bytes != NULL ? arguments->max_bytes : "8G";
+      SourceMark  mark = argument_mark ("--min-bytes", least);
+
+      diag_error (diags, &mark, "a range from --min-bytes (-b) up to --max-bytes (-e)",
+                  "'%s' is more than the largest size, '%s'", least, most);
+    }
   else if (diag_list_n_errors (diags) == n_errors
            && collective_sweep_n_sizes (options) > COLLECTIVE_SWEEP_MAX_SIZES)
     diag_error (diags, NULL, "a larger step", "the range has more than %d sizes",
@@ -95,7 +102,8 @@ read_options (const Arguments *arguments, CollectiveSweepOptions *options, DiagL
 
 /* nccl-tests has no such options, NCCL's variables do: NCCL_ALGO, NCCL_PROTO. */
 static void
-apply_short_names (const Arguments *arguments, CollectiveConfig *library, DiagList *diags)
+apply_short_names (const Arguments *arguments, CollectiveConfig *library, OptionMarks *marks,
+                   DiagList *diags)
 {
   const char *const values[] = { arguments->algo, arguments->proto };
   const char *const names[] = { "--algo", "--proto" }, *const keys[] = { "algorithm", "protocol" };
@@ -107,29 +115,36 @@ apply_short_names (const Arguments *arguments, CollectiveConfig *library, DiagLi
         g_autofree char *lower = g_ascii_strdown (values[i], -1);
 
         option_set_key (collective_options, library, keys[i], lower, &mark, diags);
+        option_marks_set (marks, keys[i], &mark);
       }
 }
 
-/* What was asked for by name must exist here: nothing is silently replaced. */
+/*
+ * What was asked for by name must exist here: nothing is silently replaced. ALGORITHM and PROTOCOL:
+ * where they were asked for; NULL: they were not.
+ */
 static void
-check_forced (const Cluster *cluster, const CollectiveNeighbour *asked, gboolean algorithm,
-              gboolean protocol, const SourceMark *mark, DiagList *diags)
+check_forced (const Cluster *cluster, const CollectiveNeighbour *asked, const SourceMark *algorithm,
+              const SourceMark *protocol, DiagList *diags)
 {
-  g_autoptr (CollectivePlan) plan =
-      collective_plan_new (cluster, asked->kind, asked->ranks, asked->n_ranks, &asked->library);
-  CollectiveCost cost;
+  const SourceMark *marks[] = { algorithm, protocol };
+  CollectiveOptions options = asked->library;
+  g_autofree char  *hint = NULL, *refusal = NULL;
 
-  if (asked->n_ranks == 1)
-    return;
-  collective_plan_cost (plan, (double) asked->bytes, &cost);
-  if (algorithm && cost.algorithm != asked->library.algorithm)
-    diag_error (diags, mark, NULL, "there is no %s %s over %u ranks on %s",
-                collective_algorithm_name (asked->library.algorithm),
-                collective_kind_name (asked->kind), asked->n_ranks, cluster_title (cluster));
-  else if (protocol && cost.protocol != asked->library.protocol)
-    diag_error (diags, mark, NULL, "the %s algorithm does not run under %s on %s",
-                collective_algorithm_name (cost.algorithm),
-                collective_protocol_name (asked->library.protocol), cluster_title (cluster));
+  options.protocol = PROTOCOL_N;
+  if (algorithm == NULL)
+    options.algorithm = ALGORITHM_N;
+  for (guint i = 0; refusal == NULL && i < G_N_ELEMENTS (marks); i++)
+    {
+      if (marks[i] == NULL)
+        continue;
+      if (i == 1)
+        options.protocol = asked->library.protocol;
+      refusal = collective_choice_refusal (cluster, asked->kind, asked->ranks, asked->n_ranks,
+                                           &options, &hint);
+      if (refusal != NULL)
+        diag_error (diags, marks[i], hint, "%s", refusal);
+    }
 }
 
 /* Step by step an all-to-all is a transfer a pair: some millions do not fit in memory. */
@@ -146,12 +161,12 @@ check_steps (Fidelity fidelity, const CollectiveNeighbour *asked, const SourceMa
 
 /* The same for all that run. */
 static void
-check_all (const Cluster *cluster, const CollectiveNeighbour *first, const GArray *concurrents,
-           char **texts, Fidelity fidelity, DiagList *diags)
+check_all (const Cluster *cluster, const CollectiveNeighbour *first, const OptionMarks *marks,
+           const GArray *concurrents, char **texts, Fidelity fidelity, DiagList *diags)
 {
   check_steps (fidelity, first, NULL, diags);
-  check_forced (cluster, first, first->library.algorithm != ALGORITHM_N,
-                first->library.protocol != PROTOCOL_N, NULL, diags);
+  check_forced (cluster, first, option_mark (marks, "algorithm", NULL),
+                option_mark (marks, "protocol", NULL), diags);
   for (guint i = 0; i < concurrents->len; i++)
     {
       const Concurrent   *concurrent = &g_array_index (concurrents, Concurrent, i);
@@ -160,8 +175,8 @@ check_all (const Cluster *cluster, const CollectiveNeighbour *first, const GArra
 
       asked.bytes = asked.bytes > 0 ? asked.bytes : first->bytes;
       check_steps (fidelity, &asked, &mark, diags);
-      check_forced (cluster, &asked, concurrent->forced_algorithm, concurrent->forced_protocol,
-                    &mark, diags);
+      check_forced (cluster, &asked, concurrent->forced_algorithm ? &mark : NULL,
+                    concurrent->forced_protocol ? &mark : NULL, diags);
     }
 }
 
@@ -221,7 +236,7 @@ add_band (const Common *common, CollectiveSweep *sweep, const ProfileSet *profil
 static ExitStatus
 run_on (const Common *common, const Arguments *arguments, ProfileSet *profiles,
         const ClusterOptions *wanted, const Cluster *cluster, const CollectiveOptions *library,
-        CollectiveSweepOptions *options, DiagList *diags)
+        const OptionMarks *marks, CollectiveSweepOptions *options, DiagList *diags)
 {
   const char        *text = arguments->ranks;
   SourceMark         mark = argument_mark ("--ranks", text != NULL ? text : "");
@@ -243,7 +258,8 @@ run_on (const Common *common, const Arguments *arguments, ProfileSet *profiles,
   options->concurrent = neighbours;
   options->n_concurrent = concurrents->len;
   if (!diag_list_has_errors (diags))
-    check_all (cluster, &first, concurrents, arguments->concurrent, options->fidelity, diags);
+    check_all (cluster, &first, marks, concurrents, arguments->concurrent, options->fidelity,
+               diags);
   if (stream_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
   progress = progress_start ("simulating", "sizes");
@@ -266,11 +282,12 @@ run (const Common *common, const Arguments *arguments, ClusterOptions *cluster_w
   g_autoptr (Cluster)    cluster = NULL;
   CollectiveSweepOptions options = { 0 };
   CollectiveOptions      library;
+  ExitStatus             status;
   OptionMarks marks = { .table = cluster_options }, library_marks = { .table = collective_options };
 
   read_options (arguments, &options, diags);
   apply_network_options (common, cluster_wanted, config, &marks, &library_marks, diags);
-  apply_short_names (arguments, config, diags);
+  apply_short_names (arguments, config, &library_marks, diags);
   library = collective_config_options (config);
   cluster = cluster_new (cluster_wanted, profiles, &marks, diags);
   if (collective_config_check (config, profiles, option_mark (&library_marks, "nccl", NULL), diags)
@@ -278,8 +295,10 @@ run (const Common *common, const Arguments *arguments, ClusterOptions *cluster_w
     collective_scale_to_measured (cluster, &library, FALSE, option_mark (&marks, "measured", NULL),
                                   diags);
   option_marks_clear (&marks);
+  status = run_on (common, arguments, profiles, cluster_wanted, cluster, &library, &library_marks,
+                   &options, diags);
   option_marks_clear (&library_marks);
-  return run_on (common, arguments, profiles, cluster_wanted, cluster, &library, &options, diags);
+  return status;
 }
 
 int

@@ -63,12 +63,12 @@ validate (const Common *common, Arguments *arguments)
   GPtrArray                       *measurements = NULL;
   gboolean                         drawn;
   Progress                        *progress;
-  ExitStatus status = stream_check_pictures ("--plot", arguments->shared.plot);
+  ExitStatus words, status = stream_check_pictures ("--plot", arguments->shared.plot);
 
   if (status != EXIT_DONE)
     return status;
   measurements = measurement_arguments_load (common, arguments->collective, FALSE, diags);
-  stream_report_diags (diags);
+  words = stream_report_diags (diags);
   if (measurements == NULL)
     return EXIT_USAGE;
   progress = progress_start ("predicting", "sources");
@@ -84,6 +84,8 @@ validate (const Common *common, Arguments *arguments)
           || report_validation_plot (result, arguments->shared.plot, style, &error);
   progress_end (progress);
   status = stream_note_output (status, drawn, error);
+  if (words != EXIT_DONE) /* the other rows count all the same */
+    return words;
   return status == EXIT_DONE ? check_limit (common, &arguments->shared, result) : status;
 }
 

@@ -1,6 +1,7 @@
 #include "cli/measurement-arguments.h"
 
 #include "cli/collective-arguments.h"
+#include "measure/collective-predictor.h"
 
 /* What is unknown may be one: its reader says what it is not. */
 static gboolean
@@ -14,6 +15,17 @@ has_log (char *const *files)
         return TRUE;
     }
   return FALSE;
+}
+
+/* FALSE after diagnostics about the words of `env`. */
+static gboolean
+check_words (const GPtrArray *rows, ProfileSet *profiles, DiagList *diags)
+{
+  const guint                     errors = diag_list_n_errors (diags);
+  g_autoptr (CollectivePredictor) predictor = collective_predictor_new (rows, profiles);
+
+  collective_predictor_check_words (predictor, diags);
+  return diag_list_n_errors (diags) == errors;
 }
 
 /* Tables have columns for what the command line says of logs. */
@@ -56,5 +68,7 @@ measurement_arguments_load (const Common *common, const char *collective, gboole
   if (diag_list_n_errors (diags) == errors)
     rows = measurement_files_load (common->files, &context, diags);
   option_table_clear (cluster_options, &cluster);
+  if (rows != NULL && !check_words (rows, profiles, diags) && measured)
+    g_clear_pointer (&rows, g_ptr_array_unref);
   return rows;
 }

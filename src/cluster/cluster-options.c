@@ -296,6 +296,12 @@ unknown_name (ClusterReader *reader, const char *name)
                   "name it alone, or nodes: '4 x dgx-a100'", "'%s' is a cluster, not a node", name);
       return;
     }
+  if (g_regex_match_simple ("^[0-9]+ *[xX]$", name, 0, 0))
+    {
+      diag_error (reader->diags, READER_MARK (reader, "name"), "such as '4 x dgx-a100'",
+                  "'%s' names no node", name);
+      return;
+    }
   g_auto (GStrv)        nodes = profile_set_list (reader->profiles, "node");
   g_auto (GStrv)        clusters = profile_set_list (reader->profiles, "cluster");
   g_autoptr (GPtrArray) all = g_ptr_array_new ();

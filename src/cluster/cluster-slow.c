@@ -17,31 +17,40 @@ read_fraction (const char *text, double *fraction)
   return end != text && *end == '\0' && *fraction >= LEAST_FRACTION && *fraction <= 1;
 }
 
-/* One "3:0.8"; FALSE when it is malformed or names no GPU of the cluster. */
-static gboolean
-read_slow_gpu (Cluster *cluster, const char *text)
+/* One "3:0.8", into SEEN. */
+static void
+read_slow_gpu (Cluster *cluster, const char *text, GHashTable *seen, const SourceMark *mark,
+               DiagList *diags)
 {
-  char   *end;
-  guint64 gpu = g_ascii_strtoull (text, &end, 10);
-  if (!g_ascii_isdigit (text[0]) || *end != ':' || gpu >= cluster->n_gpus)
-    return FALSE;
-  return read_fraction (end + 1, &cluster->speeds[gpu]);
+  char          *end = NULL;
+  const guint64  gpu = g_ascii_strtoull (text, &end, 10);
+  const gboolean form = g_ascii_isdigit (text[0]) && *end == ':';
+  double         fraction = 0;
+
+  if (!form || !read_fraction (end + 1, &fraction))
+    diag_error (diags, mark, "write GPU:fraction with a fraction from 0.001 to 1, as in '3:0.8'",
+                "bad entry '%s' in 'slow_gpus'", text);
+  else if (gpu >= cluster->n_gpus)
+    diag_error (diags, mark, "GPUs are counted from 0",
+                "'slow_gpus' names GPU %" G_GUINT64_FORMAT " of %u", gpu, cluster->n_gpus);
+  else if (!g_hash_table_add (seen, GUINT_TO_POINTER ((guint) gpu)))
+    diag_error (diags, mark, "one fraction a GPU",
+                "'slow_gpus' names GPU %" G_GUINT64_FORMAT " twice", gpu);
+  else
+    cluster->speeds[gpu] = fraction;
 }
 
 void
 cluster_read_slow_gpus (Cluster *cluster, const char *text, const SourceMark *mark, DiagList *diags)
 {
-  g_auto (GStrv) items = g_strsplit (text, ",", -1);
+  g_auto (GStrv)         items = g_strsplit (text, ",", -1);
+  g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL);
+
   cluster->speeds = g_new (double, cluster->n_gpus);
   for (guint i = 0; i < cluster->n_gpus; i++)
     cluster->speeds[i] = 1;
   for (guint i = 0; items[i] != NULL; i++)
-    if (!read_slow_gpu (cluster, g_strstrip (items[i])))
-      diag_error (
-          diags, mark,
-          "write GPU:fraction with a GPU of the cluster and a fraction from 0.001 to 1, as in "
-          "'3:0.8'",
-          "bad entry '%s' in 'slow_gpus'", items[i]);
+    read_slow_gpu (cluster, g_strstrip (items[i]), seen, mark, diags);
 }
 
 /* One "3.0:0.5"; FALSE after a diagnostic. */
@@ -90,7 +99,7 @@ cluster_read_slow_nics (Cluster *cluster, const char *text, const SourceMark *ma
       for (guint k = 0; k < last; k++)
         if (g_array_index (cluster->slow_nics, SlowNic, k).node == added->node
             && g_array_index (cluster->slow_nics, SlowNic, k).card == added->card)
-          diag_error (diags, mark, NULL, "'slow_nics' names card %u.%u twice", added->node,
-                      added->card);
+          diag_error (diags, mark, "one fraction a card", "'slow_nics' names card %u.%u twice",
+                      added->node, added->card);
     }
 }

@@ -16,10 +16,10 @@ typedef struct
 /*
  * The lines of FILE, array of HostLine: a host each, 'name', 'name slots=8' (Open MPI) or 'name:8'
  * (MPICH); empty lines and what follows a '#' say nothing. Owned by FILES, which reads it once.
- * NULL after diagnostics; MARK: of who named the file.
+ * NULL after a diagnostic at MARK, of who named the file, with HINT.
  */
 const GArray *host_file_get (InputFiles *files, const char *file, const SourceMark *mark,
-                             DiagList *diags);
+                             const char *hint, DiagList *diags);
 
 /*
  * Names from Slurm's form, 'gpu[001-128,200],login1': newly allocated array of strings. NULL after

@@ -1,5 +1,6 @@
 #include "cluster/host-file-private.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/config.h"
@@ -81,20 +82,38 @@ read_line (GArray *lines, const char *file, guint number, const char *text, Diag
     }
 }
 
+/* The text of FILE with a NUL behind it; NULL with *WHY, newly allocated. */
+static GByteArray *
+read_text (const char *file, char **why)
+{
+  int                    error = 0;
+  g_autoptr (GByteArray) bytes = config_read_file (file, &error);
+
+  if (bytes == NULL)
+    *why = g_strdup (error == EISDIR ? "it is a folder" : g_strerror (error));
+  else if (bytes->len > CONFIG_MAX_BYTES)
+    *why = g_strdup_printf ("it has more than %u MiB", CONFIG_MAX_BYTES >> 20);
+  else if (bytes->len > 0 /* no NULs either */
+           && !g_utf8_validate ((const char *) bytes->data, bytes->len, NULL))
+    *why = g_strdup ("it is not text");
+  else
+    {
+      g_byte_array_append (bytes, (const guint8 *) "", 1);
+      return g_steal_pointer (&bytes);
+    }
+  return NULL;
+}
+
 static gpointer
 read_hosts (gconstpointer user, DiagList *diags)
 {
   const char            *file = user;
-  int                    error = 0;
-  g_autoptr (GByteArray) bytes = config_read_file (file, &error);
+  g_autofree char       *why = NULL;
+  g_autoptr (GByteArray) bytes = read_text (file, &why);
   g_auto (GStrv)         texts = NULL;
   GArray                *lines;
 
-  if (bytes == NULL || bytes->len > CONFIG_MAX_BYTES
-      || memchr (bytes->data, '\0', bytes->len) != NULL)
-    return NULL;
-  g_byte_array_append (bytes, (const guint8 *) "", 1);
-  if (!g_utf8_validate ((const char *) bytes->data, -1, NULL))
+  if (bytes == NULL)
     return NULL;
   lines = g_array_new (FALSE, FALSE, sizeof (HostLine));
   g_array_set_clear_func (lines, line_clear);
@@ -105,15 +124,19 @@ read_hosts (gconstpointer user, DiagList *diags)
 }
 
 const GArray *
-host_file_get (InputFiles *files, const char *file, const SourceMark *mark, DiagList *diags)
+host_file_get (InputFiles *files, const char *file, const SourceMark *mark, const char *hint,
+               DiagList *diags)
 {
-  g_autofree char *key = g_strdup_printf ("hosts of %s", file);
+  g_autofree char *key = g_strdup_printf ("hosts of %s", file), *why = NULL;
   const GArray    *lines = input_files_get (files, key, read_hosts, file, lines_free, diags);
 
   if (lines == NULL)
-    diag_error (diags, mark,
-                "packed, spread:L, random, scattered, or a text file with a host a line",
-                "no placement and no list of hosts: '%s'", file);
+    {
+      g_autoptr (GByteArray) bytes = read_text (file, &why);
+
+      diag_error (diags, mark, hint, "no placement and no list of hosts: '%s': %s", file,
+                  why != NULL ? why : "it has just come");
+    }
   return lines;
 }
 
@@ -192,8 +215,12 @@ host_names_expand (const char *text, const SourceMark *mark, DiagList *diags)
 
       if (!add_item (names, g_strstrip (item)))
         {
-          diag_error (diags, mark, "write them as Slurm does: 'gpu[001-128]' or 'a1,a2,b[1-4]'",
-                      "no names of hosts: '%s'", text);
+          if (names->len > MOST_HOSTS)
+            diag_error (diags, mark, "as many as the fabric has nodes",
+                        "'hosts' names more than %d nodes: '%s'", MOST_HOSTS, text);
+          else
+            diag_error (diags, mark, "write them as Slurm does: 'gpu[001-128]' or 'a1,a2,b[1-4]'",
+                        "no names of hosts: '%s'", text);
           return NULL;
         }
       at = *end == ',' ? end + 1 : NULL;

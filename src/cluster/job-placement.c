@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/suggest.h"
 #include "cluster/cluster-private.h"
 #include "cluster/host-file-private.h"
 
@@ -111,20 +112,15 @@ place_drawn (const Placing *self, gboolean sorted, guint32 *slots)
 
 /* ---- hosts ----------------------------------------------------------------------------------- */
 
-/* Slots by the names of their hosts; NULL after diagnostics. */
+/* Slots by the names of their hosts, which differ. */
 static GHashTable *
 slots_by_name (const Placing *self)
 {
-  g_autoptr (GHashTable) slots = g_hash_table_new (g_str_hash, g_str_equal);
+  GHashTable *slots = g_hash_table_new (g_str_hash, g_str_equal);
 
   for (guint i = 0; i < self->names->len; i++)
-    if (!g_hash_table_insert (slots, g_ptr_array_index (self->names, i), GUINT_TO_POINTER (i)))
-      {
-        diag_error (self->diags, option_mark (self->marks, "hosts", NULL), NULL,
-                    "'hosts' names '%s' twice", (const char *) g_ptr_array_index (self->names, i));
-        return NULL;
-      }
-  return g_steal_pointer (&slots);
+    g_hash_table_insert (slots, g_ptr_array_index (self->names, i), GUINT_TO_POINTER (i));
+  return slots;
 }
 
 /* The slot of HOST by name or, where the fabric's nodes have none, by number: '17', 'node17'. */
@@ -187,23 +183,37 @@ place_host (const Placing *self, GHashTable *named, const HostLine *host, guint 
     }
 }
 
+/* As many hosts as the job has nodes; else an error where the file goes wrong. */
 static void
-place_hosts (const Placing *self, guint32 *slots)
+check_number (const Placing *self, const GArray *hosts)
 {
-  const char            *file = self->options->placement;
+  const guint      n = self->cluster->n_nodes;
+  SourceMark       mark = { .file = g_intern_string (self->options->placement), .line = 1 };
+  g_autofree char *hint = g_strdup_printf ("a host a node of the job, which has %u", n);
+
+  if (hosts->len == n)
+    return;
+  if (hosts->len > 0)
+    mark = g_array_index (hosts, HostLine, MIN (n, hosts->len - 1)).mark;
+  if (hosts->len == 0)
+    diag_error (self->diags, &mark, "write a host a line: 'gpu17', 'gpu17 slots=8' or 'gpu17:8'",
+                "no host in the file, the job has %u nodes", n);
+  else
+    diag_error (self->diags, &mark, hint, "'%s' lists %u hosts, the job has %u nodes",
+                self->options->placement, hosts->len, n);
+}
+
+static void
+place_hosts (const Placing *self, const GArray *hosts, guint32 *slots)
+{
   const guint            errors = diag_list_n_errors (self->diags);
-  const GArray          *hosts = host_file_get (self->files, file, PLACE_MARK (self), self->diags);
   g_autoptr (GHashTable) named = self->names != NULL ? slots_by_name (self) : NULL;
   g_autofree guint      *line_of = g_new0 (guint, self->cluster->fabric.slots);
 
-  if (hosts == NULL || (self->names != NULL && named == NULL))
-    return;
   for (guint i = 0; i < hosts->len; i++)
     place_host (self, named, &g_array_index (hosts, HostLine, i), i, line_of, slots);
-  if (diag_list_n_errors (self->diags) == errors && hosts->len != self->cluster->n_nodes)
-    diag_error (self->diags, PLACE_MARK (self), "a host a node of the job",
-                "'%s' lists %u hosts, the job has %u nodes", file, hosts->len,
-                self->cluster->n_nodes);
+  if (diag_list_n_errors (self->diags) == errors)
+    check_number (self, hosts);
 }
 
 /* ---- words ----------------------------------------------------------------------------------- */
@@ -219,11 +229,11 @@ typedef enum
 
 #define SPREAD "spread:"
 
+static const char *const words[] = { "packed", "random", "scattered", NULL };
+
 static PlacementWord
 word_of (const char *text)
 {
-  static const char *const words[] = { "packed", "random", "scattered", NULL };
-
   for (guint i = 0; words[i] != NULL; i++)
     if (text != NULL && g_ascii_strcasecmp (text, words[i]) == 0)
       return (PlacementWord) i;
@@ -239,6 +249,41 @@ cluster_placement_is_file (const char *text)
   return word_of (text) == PLACEMENT_FILE;
 }
 
+/* What TEXT, no file, may have been meant for. Newly allocated. */
+static char *
+suggest_placement (const char *text)
+{
+  static const char *const known[] = { "packed", "random", "scattered", "spread", NULL };
+  g_autofree char         *base = g_path_get_basename (text); /* a scenario's is beside it */
+  g_autofree char         *word = g_strndup (base, strcspn (base, ":"));
+  const char              *nearest = suggest_nearest (word, known), *number = strchr (text, ':');
+
+  if (nearest == NULL)
+    return g_strdup ("packed, spread:L, random, scattered, or a text file with a host a line");
+  if (strcmp (nearest, "spread") == 0)
+    return g_strdup_printf ("did you mean '%s%s'?", SPREAD,
+                            number != NULL && number[1] != '\0' ? number + 1 : "4");
+  if (number != NULL)
+    return g_strdup_printf ("did you mean '%s', which takes no number?", nearest);
+  return g_strdup_printf ("did you mean '%s'?", nearest);
+}
+
+/* FALSE after a diagnostic: a host is named twice. */
+static gboolean
+check_names (const Placing *self)
+{
+  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
+
+  for (guint i = 0; i < self->names->len; i++)
+    if (!g_hash_table_add (seen, g_ptr_array_index (self->names, i)))
+      {
+        diag_error (self->diags, option_mark (self->marks, "hosts", NULL), "a name a node",
+                    "'hosts' names '%s' twice", (const char *) g_ptr_array_index (self->names, i));
+        return FALSE;
+      }
+  return TRUE;
+}
+
 /* How many slots there are, and their names. FALSE after diagnostics. */
 static gboolean
 count_slots (Placing *self)
@@ -250,7 +295,7 @@ count_slots (Placing *self)
     {
       self->names = host_names_expand (self->options->hosts,
                                        option_mark (self->marks, "hosts", NULL), self->diags);
-      if (self->names == NULL)
+      if (self->names == NULL || !check_names (self))
         return FALSE;
       if (told > 0 && told != self->names->len)
         {
@@ -291,13 +336,13 @@ check_use (const Placing *self, PlacementWord word)
 }
 
 static void
-place (const Placing *self, PlacementWord word, guint32 *slots)
+place (const Placing *self, PlacementWord word, const GArray *hosts, guint32 *slots)
 {
   const char *text = self->options->placement;
   guint64     n_leaves;
 
   if (word == PLACEMENT_FILE)
-    place_hosts (self, slots);
+    place_hosts (self, hosts, slots);
   else if (word != PLACEMENT_SPREAD)
     place_drawn (self, word == PLACEMENT_SCATTERED, slots);
   else if (g_ascii_string_to_unsigned (text + strlen (SPREAD), 10, 1, G_MAXUINT32, &n_leaves, NULL))
@@ -313,13 +358,21 @@ cluster_place_job (Cluster *self, const ClusterOptions *options, InputFiles *fil
 {
   Placing             placing = { self, options, files, marks, diags, NULL };
   const PlacementWord word = word_of (options->placement);
+  const GArray       *hosts = NULL;
 
   self->fabric.placement =
       g_intern_string (word == PLACEMENT_PACKED ? "packed" : options->placement);
-  if (count_slots (&placing) && check_use (&placing, word) && word != PLACEMENT_PACKED)
+  if (word == PLACEMENT_FILE)
+    {
+      g_autofree char *hint = suggest_placement (options->placement);
+
+      hosts = host_file_get (files, options->placement, PLACE_MARK (&placing), hint, diags);
+    }
+  if (count_slots (&placing) && (word != PLACEMENT_FILE || hosts != NULL)
+      && check_use (&placing, word) && word != PLACEMENT_PACKED)
     {
       self->fabric.slot_of = g_new0 (guint32, self->n_nodes);
-      place (&placing, word, self->fabric.slot_of);
+      place (&placing, word, hosts, self->fabric.slot_of);
     }
   g_clear_pointer (&placing.names, g_ptr_array_unref);
 }

@@ -67,11 +67,18 @@ typedef struct
 
 extern const CollectiveOptions collective_default_options;
 
+/* What a refusal is about: the option of collective_options, and what to do instead. */
+typedef struct
+{
+  const char *key, *hint;
+} RefusedWish;
+
 /*
  * NULL, or why the library cannot run on CLUSTER (NULL: any) as SELF says, such as contradictory
- * wishes. Newly allocated.
+ * wishes. Newly allocated; *WISH (may be NULL) is set with it.
  */
-char *collective_options_refusal (const CollectiveOptions *self, const Cluster *cluster);
+char *collective_options_refusal (const CollectiveOptions *self, const Cluster *cluster,
+                                  RefusedWish *wish);
 
 /* Load of the whole operation on one resource, per byte of S. */
 typedef struct
@@ -134,6 +141,21 @@ double collective_plan_payload (const CollectivePlan *self);
 
 /* What BYTES (S) cost. COST's loads live as long as the plan. */
 void collective_plan_cost (CollectivePlan *self, double bytes, CollectiveCost *cost);
+
+/*
+ * NULL, or why the algorithm or the protocol that ASKED forces is not what runs: NCCL stops there
+ * with "no algorithm/protocol available". Newly allocated; *HINT (may be NULL) is set with it: to
+ * what would run.
+ */
+char *collective_choice_refusal (const Cluster *cluster, CollectiveKind kind, const guint32 *ranks,
+                                 guint n_ranks, const CollectiveOptions *asked, char **hint);
+
+/*
+ * NULL, or why no collective over all GPUs of CLUSTER, those of its first node or the first of each
+ * node runs what SELF forces. Newly allocated; *WISH is set with it.
+ */
+char *collective_forced_refusal (const CollectiveOptions *self, const Cluster *cluster,
+                                 RefusedWish *wish);
 
 /*
  * Closed-form time without contention, s: the `analytic` fidelity. No more than `time` of the cost,

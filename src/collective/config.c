@@ -126,14 +126,15 @@ collective_config_check_wishes (const CollectiveConfig *self, const Cluster *clu
                                 const OptionMarks *marks, DiagList *diags)
 {
   const CollectiveOptions options = collective_config_options (self);
-  g_autofree char        *reason = collective_options_refusal (&options, cluster);
-  const char             *key = self->collnet_refused          ? "collnet_refused"
-                                : self->sharp || self->collnet ? "sharp"
-                                                               : "nvls";
+  RefusedWish             wish;
+  g_autofree char        *reason = collective_options_refusal (&options, cluster, &wish);
 
   if (reason == NULL)
     return TRUE;
-  diag_error (diags, option_mark (marks, key, NULL), NULL, "%s", reason);
+  diag_error (
+      diags,
+      option_mark (marks, wish.key, g_str_equal (wish.key, "sharp") ? "collnet" : NULL, NULL),
+      wish.hint, "%s", reason);
   return FALSE;
 }
 

@@ -101,7 +101,7 @@ add_plan (CollectivePredictor *self, GHashTable *seen, const Measurement *row)
   option_table_copy (cluster_options, &row->cluster, &options);
   slot->row = row;
   slot->kind = row->kind;
-  slot->reason = measurement_environment (row, &slot->options, &options);
+  slot->reason = measurement_environment (row, &slot->options, &options, NULL);
   slot->cluster = add_cluster (self, seen, &options);
   option_table_clear (cluster_options, &options);
   g_ptr_array_add (self->plans, slot);
@@ -168,7 +168,7 @@ slot_cluster (CollectivePredictor *self, ClusterSlot *slot)
   diags = diag_list_new ();
   slot->cluster = cluster_new (&slot->options, self->profiles, NULL, diags);
   if (slot->cluster == NULL)
-    slot->reason = g_strdup (diag_list_first_message (diags));
+    slot->reason = diag_list_first_reason (diags);
   else if (!slot->made)
     note_links (slot);
   return slot->cluster;
@@ -187,23 +187,49 @@ row_cluster (CollectivePredictor *self, guint row)
   return g_ptr_array_index (self->clusters, row_plan (self, row)->cluster);
 }
 
-/* Over the ranks that WORD names; without them over all GPUs, or (BESIDE) NULL. */
+/*
+ * Over the ranks that WORD names; without them over all GPUs, or (BESIDE) NULL. So it is where the
+ * algorithm or the protocol that the row names cannot run there: none other is what was measured.
+ */
 static CollectivePlan *
 plan_ranks (PlanSlot *slot, const Cluster *cluster, const char *word, gboolean concurrent)
 {
   guint               n = cluster_n_gpus (cluster);
   g_autoptr (GArray)  named = measurement_group (slot->row, word, n, &slot->reason);
   g_autofree guint32 *all = NULL;
+  g_autofree char    *hint = NULL, *refusal = NULL;
+  const guint32      *ranks;
 
-  if (named != NULL)
-    return collective_plan_new (cluster, slot->kind, (const guint32 *) (gconstpointer) named->data,
-                                named->len, &slot->options);
-  if (concurrent || slot->reason != NULL)
+  if (slot->reason != NULL || (named == NULL && concurrent))
     return NULL;
-  all = g_new (guint32, n);
-  for (guint i = 0; i < n; i++)
-    all[i] = i;
-  return collective_plan_new (cluster, slot->kind, all, n, &slot->options);
+  if (named == NULL)
+    {
+      all = g_new (guint32, n);
+      for (guint i = 0; i < n; i++)
+        all[i] = i;
+    }
+  ranks = named != NULL ? (const guint32 *) (gconstpointer) named->data : all;
+  n = named != NULL ? named->len : n;
+  if (!collective_kind_is_paired (slot->kind)) /* which have no choice */
+    {
+      refusal = collective_choice_refusal (cluster, slot->kind, ranks, n, &slot->options, &hint);
+      if (refusal != NULL)
+        {
+          slot->reason = g_strdup_printf ("%s (%s)", refusal, hint);
+          return NULL;
+        }
+    }
+  return collective_plan_new (cluster, slot->kind, ranks, n, &slot->options);
+}
+
+static void
+make_plans (PlanSlot *slot, const Cluster *cluster)
+{
+  if (slot->options.library == NULL || g_ascii_strcasecmp (slot->options.library, "unknown") == 0)
+    slot->options.library = cluster_usual_release (cluster);
+  slot->plan = plan_ranks (slot, cluster, "ranks", FALSE);
+  if (slot->reason == NULL)
+    slot->concurrent = plan_ranks (slot, cluster, "beside", TRUE);
 }
 
 /* The later end of both, where another runs concurrently. NULL, or why there is none. */
@@ -236,21 +262,84 @@ collective_predictor_cost (CollectivePredictor *self, guint row, CollectiveCost 
   if (cluster == NULL)
     return row_cluster (self, row)->reason;
   if (slot->plan == NULL)
-    slot->reason = collective_options_refusal (&slot->options, cluster);
+    slot->reason = collective_options_refusal (&slot->options, cluster, NULL);
   if (slot->plan == NULL && slot->reason == NULL)
-    {
-      if (slot->options.library == NULL
-          || g_ascii_strcasecmp (slot->options.library, "unknown") == 0)
-        slot->options.library = cluster_usual_release (cluster);
-      slot->plan = plan_ranks (slot, cluster, "ranks", FALSE);
-      slot->concurrent = plan_ranks (slot, cluster, "beside", TRUE);
-    }
+    make_plans (slot, cluster);
   if (slot->reason != NULL)
     return slot->reason;
   if (collective_plan_n_ranks (slot->plan) == 1)
     return "one GPU: nothing is sent";
   collective_plan_cost (slot->plan, (double) measurement->bytes, cost);
   return time_concurrent (slot, cluster, (double) measurement->bytes, cost);
+}
+
+/* Of the word of SLOT's row that begins with WORD. */
+static void
+add_mistake (const PlanSlot *slot, const char *word, const char *hint, const char *message,
+             DiagList *diags)
+{
+  SourceMark mark;
+
+  if (measurement_word_mark (slot->row, word, &mark))
+    diag_error (diags, &mark, hint, "%s", message);
+}
+
+/* What is wrong with hardware, and with words that are sound by themselves. */
+static void
+check_on_cluster (CollectivePredictor *self, PlanSlot *slot, DiagList *diags)
+{
+  static const struct
+  {
+    const char *key, *word;
+  } words[] = { { "nvls", "nvls=" }, { "algorithm", "algo=" }, { "sharp", "sharp" } };
+  static const char *const groups[] = { "ranks", "beside" };
+  const Cluster   *cluster = slot_cluster (self, g_ptr_array_index (self->clusters, slot->cluster));
+  g_autofree char *refusal = NULL;
+  const char      *word = "";
+  RefusedWish      wish;
+
+  if (cluster == NULL)
+    {
+      if (slot->row->place.file != NULL)
+        diag_warning (diags, &slot->row->place, NULL, "%s",
+                      ((ClusterSlot *) g_ptr_array_index (self->clusters, slot->cluster))->reason);
+      return;
+    }
+  refusal = collective_options_refusal (&slot->options, cluster, &wish);
+  for (guint i = 0; refusal != NULL && i < G_N_ELEMENTS (words); i++)
+    if (g_str_equal (wish.key, words[i].key))
+      word = words[i].word;
+  if (refusal != NULL)
+    add_mistake (slot, word, wish.hint, refusal, diags);
+  for (guint i = 0; i < G_N_ELEMENTS (groups); i++)
+    {
+      g_autofree char   *reason = NULL;
+      g_autoptr (GArray) ranks =
+          measurement_group (slot->row, groups[i], cluster_n_gpus (cluster), &reason);
+
+      if (reason != NULL)
+        add_mistake (slot, groups[i], "they are counted from 0, each once, as in 'ranks=0,4-6'",
+                     reason, diags);
+    }
+}
+
+void
+collective_predictor_check_words (CollectivePredictor *self, DiagList *diags)
+{
+  for (guint i = 0; i < self->plans->len; i++)
+    {
+      PlanSlot         *slot = g_ptr_array_index (self->plans, i);
+      CollectiveOptions options;
+      ClusterOptions    cluster = { 0 };
+      g_autofree char  *reason = NULL;
+
+      if (slot->row->reason != NULL)
+        continue;
+      reason = measurement_environment (slot->row, &options, &cluster, diags);
+      if (reason == NULL)
+        check_on_cluster (self, slot, diags);
+      option_table_clear (cluster_options, &cluster);
+    }
 }
 
 guint

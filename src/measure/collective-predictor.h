@@ -16,6 +16,13 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (CollectivePredictor, collective_predictor_free)
 /* What row ROW costs. NULL, or why it cannot be simulated: owned by the predictor. */
 const char *collective_predictor_cost (CollectivePredictor *self, guint row, CollectiveCost *cost);
 
+/*
+ * Errors at the words of tables' `env` that no run can have had on its hardware, and warnings of
+ * words that look misspelt and of hardware that is unknown: each communicator once. Such rows
+ * have a reason, too.
+ */
+void collective_predictor_check_words (CollectivePredictor *self, DiagList *diags);
+
 /* Ranks of row ROW, which has been predicted. */
 guint collective_predictor_n_ranks (CollectivePredictor *self, guint row);
 

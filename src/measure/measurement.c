@@ -25,6 +25,7 @@ measurement_free (gpointer data)
   g_free (self->collective);
   g_free (self->library);
   g_free (self->env);
+  g_free (self->env_line);
   option_table_clear (cluster_options, &self->cluster);
   g_free (self);
 }
@@ -86,6 +87,12 @@ read_library (Measurement *row, const char *text, const SourceMark *mark, DiagLi
 static gboolean
 read_env (Measurement *row, const char *text, const SourceMark *mark, DiagList *diags)
 {
+  if (*text != '\0')
+    {
+      row->env_line = g_strdup (mark->text);
+      row->env_mark = *mark;
+      row->env_mark.text = row->env_line;
+    }
   return read_text (&row->env, NULL, text, mark, diags);
 }
 
@@ -257,6 +264,8 @@ read_row (const CsvReader *reader, DiagList *diags)
     {
       SourceMark mark = csv_reader_mark (reader, i);
 
+      row->place = (SourceMark){ .file = mark.file, .line = mark.line };
+
       for (guint c = 0; c < G_N_ELEMENTS (columns); c++)
         if (strcmp (columns[c].name, csv_reader_column (reader, i)) == 0)
           columns[c].read (row, csv_reader_field (reader, i), &mark, diags);
@@ -265,14 +274,15 @@ read_row (const CsvReader *reader, DiagList *diags)
   return row;
 }
 
-/* A row whose first bad word is its reason. */
+/* A row whose first bad word is its reason; all of them are warnings. */
 static Measurement *
-read_any_row (const CsvReader *reader)
+read_any_row (const CsvReader *reader, DiagList *diags)
 {
-  g_autoptr (DiagList) diags = diag_list_new ();
-  Measurement         *row = read_row (reader, diags);
+  g_autoptr (DiagList) own = diag_list_new ();
+  Measurement         *row = read_row (reader, own);
 
-  row->reason = diag_list_first_reason (diags);
+  row->reason = diag_list_first_reason (own);
+  diag_list_append_warnings (diags, own);
   return row;
 }
 
@@ -287,7 +297,7 @@ measurement_table_load (const char *file, BadRows bad_rows, DiagList *diags)
     return NULL;
   check_header (reader, diags);
   while (csv_reader_next (reader, diags))
-    g_ptr_array_add (rows, bad_rows == BAD_ROWS_EXPLAIN ? read_any_row (reader)
+    g_ptr_array_add (rows, bad_rows == BAD_ROWS_EXPLAIN ? read_any_row (reader, diags)
                                                         : read_row (reader, diags));
   if (rows->len == 0 && diag_list_n_errors (diags) == errors)
     {
@@ -296,176 +306,6 @@ measurement_table_load (const char *file, BadRows bad_rows, DiagList *diags)
       diag_error (diags, &mark, NULL, "a header without rows: expected a measurement a row");
     }
   return diag_list_n_errors (diags) == errors ? g_steal_pointer (&rows) : NULL;
-}
-
-/* ---- words of the environment ---------------------------------------------------------------- */
-
-/*
- * What a word sets: an option of the library or of the cluster, by the key and the value that a
- * scenario would have. KEY NULL: nothing, the traffic is the same.
- */
-static const struct
-{
-  const char       *word;
-  const OptionSpec *table;
-  const char       *key, *value;
-} plain_words[] = {
-  { "single-process", collective_options, "single_process", "true" },
-  { "nvls=0", collective_options, "nvls", "off" },
-  { "nvls=1", collective_options, "nvls", "on" },
-  { "pxn=0", collective_options, "pxn", "off" },
-  { "pxn=1", collective_options, "pxn", "on" },
-  { "sharp", collective_options, "sharp", "true" },
-  { "collnet=1", collective_options, "collnet_refused", "true" },
-  { "split-data", collective_options, "split_data", "true" },
-  { "torch", collective_options, "timed_calls", "true" },
-  { "no-gpudirect", cluster_options, "gpu_direct", "off" },
-  { "acs-on", cluster_options, "pcie_acs", "on" },
-  { "no-cxi-hook", cluster_options, "nic_sockets", "true" },
-  { "in-place", NULL, NULL, NULL },
-  { "out-of-place", NULL, NULL, NULL },
-  { "collnet=0", NULL, NULL, NULL }, /* NCCL's default */
-};
-
-/* Words with a value: keys of the library or of the cluster. */
-static const struct
-{
-  const char       *prefix;
-  const OptionSpec *table;
-  const char       *key;
-} valued_words[] = {
-  { "nchannels=", collective_options, "nchannels" },
-  { "nchannels_per_net_peer=", collective_options, "nchannels_per_net_peer" },
-  { "buffsize=", collective_options, "buffsize" },
-  { "qps=", cluster_options, "qps" },
-};
-
-/* Words that say which ranks: measurement_group. */
-static const char *const groups[] = { "ranks=", "beside=" };
-
-/* FALSE where KEY of TABLE has no such value. */
-static gboolean
-set_option (const OptionSpec *table, gpointer structure, const char *key, const char *value)
-{
-  g_autoptr (DiagList) diags = diag_list_new ();
-
-  return *value != '\0' && option_set_key (table, structure, key, value, NULL, diags);
-}
-
-/* As 1 + its index what "algo=..." or "proto=..." names among N NAMES; FALSE where it is none. */
-static gboolean
-set_choice (gint *choice, const char *const *names, guint n, const char *word)
-{
-  guint found = name_find_loosely (names, n, strchr (word, '=') + 1);
-
-  *choice = (gint) found + 1;
-  return found < n;
-}
-
-/* FALSE where WORD cannot be followed. */
-static gboolean
-apply_word (const char *word, CollectiveConfig *config, ClusterOptions *cluster)
-{
-  if (g_str_has_prefix (word, "algo="))
-    return set_choice (&config->algorithm, COLLECTIVE_ALGORITHM_NAMES, ALGORITHM_N, word);
-  if (g_str_has_prefix (word, "proto="))
-    return set_choice (&config->protocol, COLLECTIVE_PROTOCOL_NAMES, PROTOCOL_N, word);
-  for (guint i = 0; i < G_N_ELEMENTS (plain_words); i++)
-    if (strcmp (plain_words[i].word, word) == 0)
-      return plain_words[i].key == NULL
-             || set_option (plain_words[i].table,
-                            plain_words[i].table == cluster_options ? (gpointer) cluster : config,
-                            plain_words[i].key, plain_words[i].value);
-  for (guint i = 0; i < G_N_ELEMENTS (valued_words); i++)
-    if (g_str_has_prefix (word, valued_words[i].prefix))
-      return set_option (valued_words[i].table,
-                         valued_words[i].table == cluster_options ? (gpointer) cluster : config,
-                         valued_words[i].key, word + strlen (valued_words[i].prefix));
-  for (guint i = 0; i < G_N_ELEMENTS (groups); i++)
-    if (g_str_has_prefix (word, groups[i]))
-      return TRUE;
-  return FALSE;
-}
-
-/* A second word about the same thing: one of them is not how the run was. */
-static gboolean
-is_said_again (char *const *said, guint n, const char *word)
-{
-  const gsize length = strcspn (word, "=") + 1;
-
-  for (guint i = 0; i < n; i++)
-    if (strncmp (said[i], word, length) == 0 && strcmp (said[i], word) != 0
-        && strchr (word, '=') != NULL && !g_str_has_prefix (word, "ranks=")
-        && !g_str_has_prefix (word, "beside="))
-      return TRUE;
-  return FALSE;
-}
-
-char *
-measurement_environment (const Measurement *self, CollectiveOptions *options,
-                         ClusterOptions *cluster)
-{
-  g_auto (GStrv)   said = g_strsplit_set (self->env, " ;\t", -1);
-  CollectiveConfig config = { 0 };
-  char            *reason = NULL;
-
-  option_table_defaults (collective_options, &config);
-  for (guint i = 0; said[i] != NULL && reason == NULL; i++)
-    if (*said[i] != '\0' && !apply_word (said[i], &config, cluster))
-      reason = g_strdup_printf ("unknown word '%s' in 'env'", said[i]);
-    else if (is_said_again (said, i, said[i]))
-      reason = g_strdup_printf ("'%s' in 'env' contradicts an earlier word", said[i]);
-  *options = collective_config_options (&config);
-  options->library = self->library;
-  option_table_clear (collective_options, &config);
-  return reason != NULL ? reason : collective_options_refusal (options, NULL);
-}
-
-/* Appends "3" or "4-7"; FALSE where TEXT is neither, or names a rank that is none or is taken. */
-static gboolean
-add_ranks (const char *text, gboolean *taken, guint n_gpus, GArray *ranks)
-{
-  g_auto (GStrv) ends = g_strsplit (text, "-", 2);
-  guint64        first, last;
-
-  if (ends[0] == NULL || !g_ascii_string_to_unsigned (ends[0], 10, 0, G_MAXUINT32, &first, NULL)
-      || !g_ascii_string_to_unsigned (ends[1] != NULL ? ends[1] : ends[0], 10, first, G_MAXUINT32,
-                                      &last, NULL)
-      || last >= n_gpus)
-    return FALSE;
-  for (guint32 rank = (guint32) first; rank <= last; rank++)
-    {
-      if (taken[rank])
-        return FALSE;
-      taken[rank] = TRUE;
-      g_array_append_val (ranks, rank);
-    }
-  return TRUE;
-}
-
-GArray *
-measurement_group (const Measurement *self, const char *word, guint n_gpus, char **reason)
-{
-  g_auto (GStrv)       words = g_strsplit_set (self->env, " ;\t", -1);
-  g_autofree char     *prefix = g_strdup_printf ("%s=", word);
-  g_autofree gboolean *taken = g_new0 (gboolean, n_gpus);
-  g_autoptr (GArray)   ranks = g_array_new (FALSE, FALSE, sizeof (guint32));
-
-  for (guint i = 0; words[i] != NULL; i++)
-    if (g_str_has_prefix (words[i], prefix))
-      {
-        g_auto (GStrv) parts = g_strsplit (words[i] + strlen (prefix), ",", -1);
-        gboolean       good = parts[0] != NULL;
-
-        for (guint p = 0; good && parts[p] != NULL; p++)
-          good = add_ranks (parts[p], taken, n_gpus, ranks);
-        if (!good)
-          {
-            *reason = g_strdup_printf ("'%s' in 'env' are no ranks of %u", words[i], n_gpus);
-            return NULL;
-          }
-      }
-  return ranks->len > 0 ? g_steal_pointer (&ranks) : NULL;
 }
 
 char *

@@ -32,16 +32,19 @@ const char *measurement_health_name (MeasurementHealth health); /* "yes" */
 typedef enum
 {
   BAD_ROWS_FAIL,    /* the table is refused: every bad cell is diagnosed by row and column */
-  BAD_ROWS_EXPLAIN, /* the row is kept, with `reason` */
+  BAD_ROWS_EXPLAIN, /* the row is kept, with `reason`, and its bad cells are warnings */
 } BadRows;
 
 typedef struct
 {
-  char *id, *source;
-  char *reason;     /* NULL, or what is wrong with its words; then nothing is predicted of it */
-  char *collective; /* as the table spells it */
-  char *library;    /* version of NCCL; "unknown" */
-  char *env;        /* words, see measurement_environment */
+  char      *id, *source;
+  char      *reason; /* NULL, or what is wrong with its words; then nothing is predicted of it */
+  char      *collective; /* as the table spells it */
+  char      *library;    /* version of NCCL; "unknown" */
+  char      *env;        /* words, see measurement_environment */
+  char      *env_line;   /* of the table, which env_mark shows */
+  SourceMark place;      /* file and line of a table's row; without a file: of a log */
+  SourceMark env_mark;   /* the cell `env`; without a file: of a log */
   CollectiveKind    kind;
   guint64           bytes; /* S of collective/collective.h, as nccl-tests counts it */
   double            time_us;
@@ -61,6 +64,8 @@ Measurement *measurement_new (void);
  * doubled columns, rows of another length, no rows, and whatever BAD_ROWS adds.
  */
 GPtrArray *measurement_table_load (const char *file, BadRows bad_rows, DiagList *diags);
+
+/* ---- measurement-words.c --------------------------------------------------------------------- */
 
 /*
  * What the words of SELF's `env` (separated by spaces or semicolons) ask for:
@@ -84,10 +89,18 @@ GPtrArray *measurement_table_load (const char *file, BadRows bad_rows, DiagList 
  *   beside=0-3               a second communicator of these ranks runs the same at the same time
  *
  * OPTIONS is filled (its strings are SELF's) and CLUSTER changed. NULL, or why the row cannot be
- * simulated (newly allocated).
+ * simulated (newly allocated). DIAGS (may be NULL) has the same at the word of a table: an error
+ * where a word cannot be followed, a warning where it is none but looks like one. Other words keep
+ * a row out on purpose.
  */
 char *measurement_environment (const Measurement *self, CollectiveOptions *options,
-                               ClusterOptions *cluster);
+                               ClusterOptions *cluster, DiagList *diags);
+
+/*
+ * Where the word of SELF's `env` stands that begins with PREFIX, "" for the whole cell. FALSE: in
+ * no table.
+ */
+gboolean measurement_word_mark (const Measurement *self, const char *prefix, SourceMark *mark);
 
 /*
  * The ranks that WORD ("ranks" or "beside") of SELF's `env` names, of N_GPUS: newly allocated array

@@ -3,6 +3,8 @@
 
 #include "measure/training-private.h"
 
+#define MANY_NODES 16 /* from here on the trend is the network's: few nodes add their own errors */
+
 /* Of a source among SOURCES (NULL: any), on nodes that are known. */
 static gboolean
 is_of (const ValidatedTraining *row, const char *const *sources)
@@ -69,6 +71,15 @@ training_trend_of (const TrainingValidation *self, const char *const *sources, g
   return trend;
 }
 
+/* Appends TREND where rows tell it. */
+static void
+add_trend (TrainingValidation *self, NodesTrend trend)
+{
+  if (!isnan (trend.slope))
+    g_array_append_val (self->trends, trend);
+}
+
+/* Over all nodes and, where that begins below, from MANY_NODES on. */
 static void
 count_source (TrainingValidation *self, const char *const *sources)
 {
@@ -76,8 +87,9 @@ count_source (TrainingValidation *self, const char *const *sources)
 
   for (guint n = next_nodes (self, sources, 0); n != G_MAXUINT; n = next_nodes (self, sources, n))
     add_nodes (self, sources, n);
-  if (!isnan (trend.slope))
-    g_array_append_val (self->trends, trend);
+  add_trend (self, trend);
+  if (trend.fewest < MANY_NODES)
+    add_trend (self, training_trend_of (self, sources, MANY_NODES));
 }
 
 void

@@ -151,11 +151,14 @@ append_head (GString *out, const CollectiveSweep *self)
   g_string_append_printf (out, "# size: %s\n", size_convention (self->kind));
   for (guint i = 0; i < options->n_concurrent; i++)
     append_concurrent (out, &self->concurrent[i]);
-  if (self->n_placements > 0)
+  if (self->n_placements > 0 && self->is_drawn)
     g_string_append_printf (out,
-                            "# p10, p50, p90: of the time over %u draws of placement and "
+                            "# p10, p50, p90: of the time over %u draw%s of placement and "
                             "hashes; the rest is the first\n",
-                            self->n_placements);
+                            self->n_placements, self->n_placements > 1 ? "s" : "");
+  else if (self->n_placements > 0)
+    g_string_append (out, "# p10, p50, p90: one value, as nothing is drawn here: placement "
+                          "'random' or 'scattered', or routing 'ecmp' would be\n");
 }
 
 static void

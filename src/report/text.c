@@ -68,9 +68,12 @@ append_band (const Prediction *self, GString *out)
 
   if (self->n_placements == 0)
     return;
-  line (out, "step time, p10 p50 p90", "%s, %s, %s over %u %s", p10, p50, p90, self->n_placements,
-        self->band_is_drawn ? "draws of placement and hashes"
-                            : "draws: all the same, as nothing is drawn");
+  if (self->band_is_drawn)
+    line (out, "step time, p10 p50 p90", "%s, %s, %s over %u draw%s of placement and hashes", p10,
+          p50, p90, self->n_placements, self->n_placements > 1 ? "s" : "");
+  else
+    line (out, "step time, p10 p50 p90", "%s, %s, %s: one value, as nothing is drawn", p10, p50,
+          p90);
   line (out, "tokens/s/GPU, p10 p50 p90", "%.1f, %.1f, %.1f",
         prediction_tokens_at (self, band->p90), prediction_tokens_at (self, band->p50),
         prediction_tokens_at (self, band->p10));

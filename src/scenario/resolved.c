@@ -153,6 +153,22 @@ scale_network (Resolution *self, DiagList *diags)
                                           option_mark (marks, "measured", NULL), diags);
 }
 
+/* FALSE after a diagnostic: what is forced runs in no group. */
+static gboolean
+check_forced (Resolution *self, DiagList *diags)
+{
+  const CollectiveOptions options = collective_config_options (&self->scenario->collective);
+  const OptionMarks      *marks = scenario_marks (self->scenario, collective_options);
+  g_autofree char        *refusal = NULL;
+  RefusedWish             wish;
+
+  if (self->cluster != NULL)
+    refusal = collective_forced_refusal (&options, self->cluster, &wish);
+  if (refusal != NULL)
+    diag_error (diags, option_mark (marks, wish.key, NULL), wish.hint, "%s", refusal);
+  return refusal == NULL;
+}
+
 /* All errors that can be told in one pass. */
 static gboolean
 resolve (Resolution *self, DiagList *diags)
@@ -167,7 +183,7 @@ resolve (Resolution *self, DiagList *diags)
       option_mark (scenario_marks (self->scenario, collective_options), "nccl", NULL), diags);
   ok = collective_config_check_wishes (&self->scenario->collective, self->cluster,
                                        scenario_marks (self->scenario, collective_options), diags)
-       && ok;
+       && check_forced (self, diags) && ok;
   ok = check_calls (self, diags) && ok;
   ok = ok && scale_network (self, diags);
   ok = find_framework (self, diags) && ok;

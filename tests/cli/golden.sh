@@ -149,12 +149,17 @@ hand plan-slow 0 plan good.yaml --tokens 90G --node-counts 2,4 --slow-node-proba
 hand plan-slow-csv 0 plan good.yaml --tokens 90G --node-counts 2 --slow-node-probability 0.1 \
   --slow-node-rate 0.5 --format csv
 hand plan-slow-bad 2 plan good.yaml --tokens 1G --slow-node-probability '110 %' --slow-node-rate 0
+hand plan-slow-all 2 plan good.yaml --tokens 1G --slow-node-probability '100 %'
+hand plan-slow-not 2 plan good.yaml --tokens 1G --slow-node-probability '1 %' --slow-node-rate 1
+hand plan-straggler-time 2 plan good.yaml --tokens 1G --straggler-time '1 h'
+hand plan-straggler-slowdown 2 plan good.yaml --tokens 1G --straggler-slowdown 1.2
 hand plan-slow-half 2 plan good.yaml --tokens 1G --slow-node-probability '1 %'
 hand plan-slow-rate 2 plan good.yaml --tokens 1G --slow-node-rate 0.9
 hand plan-missed 3 plan good.yaml --tokens 90G --days 1 --budget 10 --price 2 --node-counts 1..4 \
   --format csv
 hand plan-bad 2 plan good.yaml --tokens 1G --gpu-mtbf '1 h' --budget 10 --power 5 \
   --straggler-mtbf '9 h' --node-counts 4
+hand plan-twice 2 plan good.yaml --tokens 1G --price cluster=2,cluster=1 --power '1 kW,2 kW'
 hand plan-tier 2 plan good.yaml --tokens 1G --checkpoint-tier nvme --node-counts 1
 hand plan-counts 2 plan good.yaml --tokens 1G --node-counts 8..4
 hand plan-tokens 2 plan good.yaml --days 3
@@ -347,6 +352,10 @@ hand placement-band 0 simulate placed.yaml --set cluster.placement=random \
   --set cluster.routing=ecmp --set cluster.placements=9
 hand placement-band-csv 0 compare placed.yaml --format csv --set cluster.placement=packed \
   --set cluster.placements=3
+hand placements-undrawn 0 collective --cluster '2 x hand-pair' --placements 4 \
+  --collective all_reduce -b 1M -e 1M
+hand placements-one 0 collective --cluster '4 x hand-pair' --leaf-nodes 2 --fabric-nodes 8 \
+  --placement random --placements 1 --collective all_reduce -b 1M -e 1M
 hand collective-band 0 collective --node hand-pair --nodes 4 --leaf-nodes 2 --fabric-nodes 16 \
   --placement random --routing ecmp --qps 2 --placements 9 --collective all_gather -b 1M -e 64M -f 8
 hand collective-band-csv 0 collective --node hand-pair --nodes 4 --leaf-nodes 2 --fabric-nodes 16 \
@@ -492,7 +501,9 @@ hand collective-bad-beside 2 collective --collective broadcast --cluster '2 x ha
   --beside reduce:1M:rank=0:start=2:ranks=0,0,7:ranks=1:algo=rng:proto=ll64:later \
   --fidelity analytic
 hand collective-beside-forced 2 collective --collective all_reduce --cluster '2 x hand-pair' \
-  --algo nvls --beside all_gather:2M:algo=tree --beside alltoall:2M:proto=ll128
+  --algo pat --beside all_gather:2M:algo=tree --beside alltoall:2M:proto=ll128
+hand placement-misspelt 2 simulate good.yaml --set cluster.placement=pakced
+hand collective-no-nvls 2 collective --collective all_reduce --cluster '2 x hand-pair' --algo nvls
 hand collective-no-algorithm 2 collective --collective all_gather --cluster '2 x hand-pair' \
   --algo tree
 hand collective-no-protocol 2 collective --collective all_gather --cluster '2 x hand-pair' \

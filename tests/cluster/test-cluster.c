@@ -372,6 +372,8 @@ static const char *const mistakes[] = {
   "name=2 x switched;oversubscription=0.5",
   "name=2 x switched;fabric=rail",
   "name=switched;slow_gpus=8:0.5,0:0,1:2,2,3:x,4:0.5 5:0.5,6:0.0009",
+  "name=switched;slow_gpus=3:0.5,4:1,3:0.6",
+  "name=2 x",
   "name=switched;nodes=1000000",
   "nodes=900;gpus_per_node=1024;gpu=toy;intra=mesh;nics=1;nic=direct",
   ("name=2 x switched;slow_nics=2.0:0.5,0.4:0.5,0.0:0,0.1:1.5,1:0.5,0.0:x,0.1:9e-4,1.1:0.5 "

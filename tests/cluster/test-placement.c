@@ -313,10 +313,16 @@ static const char *const mistakes[] = {
   FABRIC ";placement=spread:",
   FABRIC ";placement=spread:5",
   FABRIC ";placement=pakced",
+  FABRIC ";placement=packed:2",
+  FABRIC ";placement=spraed:2",
+  FABRIC ";placement=spread",
+  FABRIC ";placement=no/such.txt",
+  "name=4 x switched;placement=pakced",
   FABRIC ";placement_seed=3",
   FABRIC ";hosts=a[1-15]",
   FABRIC ";hosts=a[1-16]b]",
   FABRIC ";hosts=a[16-1]",
+  FABRIC ";hosts=a[1-99999999]",
   FABRIC ";hosts=a,,b",
   FABRIC ";background=100 %",
   "name=4 x switched;leaf_nodes=2;fabric_nodes=3",
@@ -330,6 +336,9 @@ static const char *const mistakes[] = {
   FABRIC ";placement=HOSTS/many.txt",
   FABRIC ";placement=HOSTS/nobody.txt",
   FABRIC ";placement=HOSTS",
+  FABRIC ";placement=HOSTS/no-text.bin",
+  FABRIC ";placement=HOSTS/empty.txt",
+  "name=4 x switched;leaf_nodes=2;hosts=a[1-3],a2",
 };
 
 START_TEST (test_mistakes)

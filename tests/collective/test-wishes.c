@@ -359,7 +359,7 @@ assert_refused (const CollectiveOptions *options, const char *node, const char *
 
   fixture_init (&fixture, node, 2);
   cluster = node != NULL ? fixture_cluster (&fixture) : NULL;
-  said = collective_options_refusal (options, cluster);
+  said = collective_options_refusal (options, cluster, NULL);
   ck_assert_pstr_eq (said, reason);
   g_clear_pointer (&cluster, cluster_free);
   fixture_clear (&fixture);
@@ -378,8 +378,13 @@ START_TEST (test_refusals)
                   "'nvlink3-switch'");
   assert_refused (&options, "mn5-acc",
                   "NVLS is on, but no switch multicasts between 'h100-sxm-64' over 'nvlink4-mesh'");
-  options.nvls = NVLS_OFF;
+  options.nvls = NVLS_AUTO;
   options.algorithm = ALGORITHM_NVLS_TREE;
+  assert_refused (&options, "dgx-h100", NULL);
+  assert_refused (&options, "dgx-a100",
+                  "'nvls_tree' is asked for, but no switch multicasts between 'a100-sxm-80' over "
+                  "'nvlink3-switch'");
+  options.nvls = NVLS_OFF;
   assert_refused (&options, NULL, "'nvls_tree' is asked for, but NVLS is off");
   options.algorithm = ALGORITHM_COLLNET_CHAIN;
   assert_refused (&options, "dgx-h100", NULL);
@@ -399,6 +404,51 @@ START_TEST (test_refusals)
 }
 END_TEST
 
+/* What is forced runs in some group of the cluster, or is an error: NCCL stops there. */
+START_TEST (test_forced)
+{
+  static const struct
+  {
+    CollectiveAlgorithm algorithm;
+    CollectiveProtocol  protocol;
+    guint               nodes;
+    const char         *refusal;
+  } cases[] = {
+    { ALGORITHM_N, PROTOCOL_LL, 1, NULL },
+    { ALGORITHM_TREE, PROTOCOL_N, 1, NULL },
+    { ALGORITHM_NVLS, PROTOCOL_N, 1, NULL },
+    { ALGORITHM_NVLS, PROTOCOL_N, 2, NULL }, /* inside the node */
+    { ALGORITHM_PAT, PROTOCOL_N, 2, NULL },  /* over one GPU a node */
+    { ALGORITHM_PAT, PROTOCOL_N, 1, "there is no pat on 1 node x 8 h100-sxm-80, nvlink4-switch" },
+    { ALGORITHM_NVLS_TREE, PROTOCOL_LL, 2, "there is no nvls_tree under ll on 2 nodes x 8" },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      Fixture             fixture;
+      g_autoptr (Cluster) cluster = NULL;
+      g_autofree char    *said = NULL;
+      CollectiveOptions   options = collective_default_options;
+      RefusedWish         wish;
+
+      options.algorithm = cases[i].algorithm;
+      options.protocol = cases[i].protocol;
+      fixture_init (&fixture, "dgx-h100", cases[i].nodes);
+      cluster = fixture_cluster (&fixture);
+      said = collective_forced_refusal (&options, cluster, &wish);
+      if (cases[i].refusal == NULL)
+        ck_assert_pstr_eq (said, NULL);
+      else
+        ck_assert_msg (said != NULL && g_str_has_prefix (said, cases[i].refusal), "%u: %s", i,
+                       said);
+      if (said != NULL)
+        ck_assert_str_eq (wish.key, "algorithm");
+      g_clear_pointer (&cluster, cluster_free);
+      fixture_clear (&fixture);
+    }
+}
+END_TEST
+
 static Suite *
 wishes_suite (void)
 {
@@ -413,6 +463,7 @@ wishes_suite (void)
   tcase_add_test (library, test_plug_in_of_an_older_library);
   tcase_add_test (library, test_timed_calls);
   tcase_add_test (library, test_refusals);
+  tcase_add_test (library, test_forced);
   tcase_add_test (hosts, test_access_control);
   tcase_add_test (hosts, test_sockets);
   suite_add_tcase (suite, library);

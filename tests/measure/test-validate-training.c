@@ -40,7 +40,7 @@ write_table (const char *text)
   return name;
 }
 
-/* With the goals WANTED beside it; NULL after mistakes. */
+/* With the goals WANTED (NULL: none) beside it; NULL after mistakes. */
 static TrainingTable *
 try_text (const char *text, const char *wanted, DiagList *diags)
 {
@@ -48,7 +48,7 @@ try_text (const char *text, const char *wanted, DiagList *diags)
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
   TrainingTable         *table;
 
-  ck_assert (g_file_set_contents (beside, wanted, -1, NULL));
+  ck_assert (wanted == NULL || g_file_set_contents (beside, wanted, -1, NULL));
   table = training_table_load (name, profiles, diags);
   g_unlink (name);
   g_unlink (beside);
@@ -328,6 +328,34 @@ START_TEST (test_by_nodes)
   ck_assert_double_eq_tol (goal[1].first, 0.1, 1e-12);
   ck_assert_str_eq (goal[2].goal->title, "trend of b");
   ck_assert (!goal[2].met);
+}
+END_TEST
+
+/*
+ * From 16 nodes on, without any goal: errors of the rates +0.5 on 2 nodes, 0, +0.04 and +0.08 on
+ * 16, 32 and 64. The three pairs from 16 on all have 0.04 a doubling; with 2 nodes there are also
+ * -0.5 / 3, -0.46 / 4 and -0.42 / 5, and the median of the six lies midway between the latter and
+ * 0.04.
+ */
+START_TEST (test_trend_of_many_nodes)
+{
+  static const char text[] =
+      NODES_HEADER  RATE ("a-1", "2") RATE ("a-2", "16") RATE ("a-3", "32") RATE ("a-4", "64");
+  const double      predicted[] = { 150, 100, 104, 108 };
+  g_autoptr (TrainingValidation) v = summary_of_goals (text, NULL, predicted, NULL);
+  const NodesTrend              *trends = (const NodesTrend *) (void *) v->trends->data;
+
+  ck_assert_uint_eq (v->goals->len, 0);
+  ck_assert_uint_eq (v->trends->len, 4); /* a and all, each over all nodes and from 16 on */
+  for (guint i = 0; i < 4; i += 2)
+    {
+      ck_assert_pstr_eq (trends[i + 1].source, trends[i].source);
+      ck_assert_uint_eq (trends[i].fewest, 2);
+      ck_assert_double_eq_tol (trends[i].slope, (0.04 - 0.42 / 5) / 2, 1e-12);
+      ck_assert_uint_eq (trends[i + 1].fewest, 16);
+      ck_assert_uint_eq (trends[i + 1].n, 3);
+      ck_assert_double_eq_tol (trends[i + 1].slope, 0.04, 1e-12);
+    }
 }
 END_TEST
 
@@ -788,6 +816,7 @@ main (void)
   tcase_add_test (tests, test_summary);
   tcase_add_test (tests, test_fits);
   tcase_add_test (tests, test_by_nodes);
+  tcase_add_test (tests, test_trend_of_many_nodes);
   tcase_add_test (tests, test_networks);
   tcase_add_test (tests, test_slow_runs);
   tcase_add_test (tests, test_bad_goals);

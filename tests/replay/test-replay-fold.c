@@ -223,12 +223,29 @@ give_roles (Scenario *scenario, guint pattern)
 
 /* ---- the property ---------------------------------------------------------------------------- */
 
+/* What is forced runs in no group of the cluster: it is left to the library. */
+static void
+leave_what_runs_nowhere (Scenario *scenario, ProfileSet *profiles)
+{
+  const CollectiveOptions options = collective_config_options (&scenario->collective);
+  g_autoptr (DiagList)    diags = diag_list_new ();
+  g_autoptr (Cluster)     cluster = scenario_cluster_new (scenario, profiles, diags);
+  g_autofree char        *wish = NULL, *forced = NULL;
+  RefusedWish             about;
+
+  ck_assert_ptr_nonnull (cluster);
+  wish = collective_options_refusal (&options, cluster, NULL);
+  forced = collective_forced_refusal (&options, cluster, &about);
+  if (wish != NULL || forced != NULL)
+    scenario->collective.algorithm = scenario->collective.protocol = 0;
+}
+
 /*
  * An algorithm and protocol by name, or the library's choice; what a collective does not have is
  * left to the library.
  */
 static void
-force_library (Scenario *scenario, GRand *rand)
+force_library (Scenario *scenario, GRand *rand, ProfileSet *profiles)
 {
   const char *nic = scenario->cluster.nic;
 
@@ -237,6 +254,7 @@ force_library (Scenario *scenario, GRand *rand)
   /* only where switches can reduce: anything else is refused */
   scenario->collective.collnet =
       g_rand_boolean (rand) && nic != NULL && g_str_has_prefix (nic, "ib-");
+  leave_what_runs_nowhere (scenario, profiles);
 }
 
 /* Returns whether the periods came to repeat. */
@@ -270,7 +288,7 @@ compare (guint seed, ProfileSet *profiles)
   g_autoptr (Scenario) scenario = fixture_random (rand, profiles);
   g_autofree char     *text = NULL;
 
-  force_library (scenario, rand);
+  force_library (scenario, rand, profiles);
   text = scenario_print (scenario);
   if (seed % 4 == 0)
     give_roles (scenario, seed / 4 % 4);
