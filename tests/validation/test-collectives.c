@@ -153,7 +153,7 @@ scale_to_row (const Measurement *row, guint n_ranks, ProfileSet *profiles)
   g_free (wanted.measured);
   wanted.measured = g_strdup_printf ("%s %" G_GUINT64_FORMAT " B %s",
                                      collective_kind_name (row->kind), row->bytes, rate);
-  reason = measurement_environment (row, &options, &wanted);
+  reason = measurement_environment (row, &options, &wanted, NULL);
   ck_assert_ptr_null (reason);
   cluster = cluster_new (&wanted, profiles, NULL, diags);
   option_table_clear (cluster_options, &wanted);
