@@ -25,6 +25,8 @@ step_time (const char *node, const char *nodes)
     { "training.seq_len", "2048", "test" },
     { "training.micro_batch", "1", "test" },
     { "training.precision", "fp16-mixed", "test" },
+    /* flash attention measured 0.7 % slower on GB300 than on GB200 */
+    { "training.attention", "fused-softmax", "test" },
     { "strategy.name", "fsdp2", "test" },
   };
   g_autoptr (DiagList)  diags = diag_list_new ();
