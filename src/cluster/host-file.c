@@ -123,19 +123,30 @@ read_hosts (gconstpointer user, DiagList *diags)
   return lines;
 }
 
+/* Why FILE could not be read; newly allocated. What is kept of files does not say it. */
+static char *
+why_not (const char *file)
+{
+  char       *why = NULL;
+  GByteArray *bytes = read_text (file, &why);
+
+  if (bytes != NULL)
+    g_byte_array_unref (bytes);
+  return bytes != NULL ? g_strdup ("it has just come") : why;
+}
+
 const GArray *
 host_file_get (InputFiles *files, const char *file, const SourceMark *mark, const char *hint,
                DiagList *diags)
 {
-  g_autofree char *key = g_strdup_printf ("hosts of %s", file), *why = NULL;
+  g_autofree char *key = g_strdup_printf ("hosts of %s", file);
   const GArray    *lines = input_files_get (files, key, read_hosts, file, lines_free, diags);
 
   if (lines == NULL)
     {
-      g_autoptr (GByteArray) bytes = read_text (file, &why);
+      g_autofree char *why = why_not (file);
 
-      diag_error (diags, mark, hint, "no placement and no list of hosts: '%s': %s", file,
-                  why != NULL ? why : "it has just come");
+      diag_error (diags, mark, hint, "no placement and no list of hosts: '%s': %s", file, why);
     }
   return lines;
 }
