@@ -313,10 +313,11 @@ check_on_cluster (CollectivePredictor *self, PlanSlot *slot, DiagList *diags)
     add_mistake (slot, word, wish.hint, refusal, diags);
   for (guint i = 0; i < G_N_ELEMENTS (groups); i++)
     {
-      g_autofree char   *reason = NULL;
-      g_autoptr (GArray) ranks =
-          measurement_group (slot->row, groups[i], cluster_n_gpus (cluster), &reason);
+      g_autofree char *reason = NULL;
+      GArray *ranks = measurement_group (slot->row, groups[i], cluster_n_gpus (cluster), &reason);
 
+      if (ranks != NULL)
+        g_array_unref (ranks);
       if (reason != NULL)
         add_mistake (slot, groups[i], "they are counted from 0, each once, as in 'ranks=0,4-6'",
                      reason, diags);
