@@ -167,7 +167,7 @@ ring_fold_seconds (const RingFold *self)
 {
   const guint        steps = MIN (self->steps, MAX_PLAYED - self->steps % 2);
   g_autofree Place  *places = g_new0 (Place, self->places);
-  g_autofree double *came = g_new (double, self->places *steps);
+  g_autofree double *came = g_new (double, (gsize) self->places *steps);
   g_autoptr (GArray) items = g_array_new (FALSE, FALSE, sizeof (Item));
   Play               play = { .fold = self, .steps = steps, .places = places, .items = items };
   double             pace;

@@ -104,7 +104,7 @@ sort_loads (Thinner *self)
 
   self->first = g_new0 (guint32, n + 1);
   self->n = g_new0 (guint32, n + 1);
-  self->loads = g_new (LinkLoad, n_loads + 1);
+  self->loads = g_new0 (LinkLoad, n_loads + 1);
   for (guint i = 0; i < n_loads; i++)
     self->first[load_at (self, i)->resource + 1]++;
   for (guint r = 0; r < n; r++)
@@ -294,7 +294,7 @@ drop_followers (Thinner *self)
 {
   g_autoptr (GArray)  candidates = candidates_of (self);
   const guint         n_ops = self->graph->ops->len;
-  g_autofree GArray **kept = g_new (GArray *, n_ops + 1);
+  g_autofree GArray **kept = g_new0 (GArray *, n_ops + 1);
 
   for (guint o = 0; o < n_ops; o++)
     kept[o] = g_array_new (FALSE, FALSE, sizeof (guint32));
