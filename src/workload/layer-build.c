@@ -108,6 +108,20 @@ parallel_loss (const LayerBuilder *b)
   return loss == FRAMEWORK_LOSS_PARALLEL || (loss == FRAMEWORK_LOSS_AUTO && b->tp > 1);
 }
 
+/* The linear from WIDTH to VOCAB columns here; tied, its weights are the embedding's. */
+static LinearSpec
+head_linear (LayerBuilder *b, gint64 width, gint64 vocab)
+{
+  LinearSpec spec = {
+    .module = -1, .rows = b->tokens, .k = (guint64) width, .n = (guint64) vocab, .batch = 1
+  };
+
+  if (!b->shape->tied_embeddings || !mesh_ends_meet (b->mesh))
+    spec.module = layer_add_weights (b, b->style->head != NULL ? b->style->head : "lm_head", width,
+                                     vocab, FALSE, COLUMNS, (Packing){ 0 });
+  return spec;
+}
+
 /* *HELD_BYTES: logits that the framework holds on to, if any. */
 static TapeValue
 build_head (LayerBuilder *b, double *held_bytes)
@@ -115,6 +129,7 @@ build_head (LayerBuilder *b, double *held_bytes)
   const ModelShape *s = b->shape;
   gint64            width = s->embed_dim > 0 ? s->embed_dim : s->d_model, vocab = local_vocab (b);
   TapeValue         x = tape_input (b->tape, "head.input", b->stream_tokens * b->width, TRUE);
+  LinearSpec        head;
 
   if (!s->post_norm)
     x = layer_add_norm (b, b->style->final_norm, "final_norm", x, b->stream_tokens, s->d_model);
@@ -122,16 +137,10 @@ build_head (LayerBuilder *b, double *held_bytes)
     x = layer_add_linear_on (b, "project_out", "head.project_out", x, b->stream_tokens, s->d_model,
                              s->embed_dim, FALSE, WHOLE);
   x = layer_enter (b, "head.gather", x);
-  if (s->tied_embeddings && mesh_ends_meet (b->mesh))
-    x = tape_linear (b->tape, "head", x,
-                     (LinearSpec){ .module = -1,
-                                   .rows = b->tokens,
-                                   .k = (guint64) width,
-                                   .n = (guint64) vocab,
-                                   .batch = 1 });
-  else
-    x = layer_add_linear (b, b->style->head != NULL ? b->style->head : "lm_head", "head", x, width,
-                          vocab * b->tp, FALSE, COLUMNS);
+  head = head_linear (b, width, vocab);
+  if (b->training->loss == LOSS_CHUNKED)
+    return tape_chunked_loss (b->tape, "head", x, head, layer_tensor_group (b));
+  x = tape_linear (b->tape, "head", x, head);
   if (parallel_loss (b))
     return tape_parallel_loss (b->tape, x, b->tokens, (double) vocab, layer_tensor_group (b));
   x = tape_comm_concat (b->tape, "head.concat", x, layer_tensor_group (b));
@@ -140,12 +149,18 @@ build_head (LayerBuilder *b, double *held_bytes)
   return tape_loss (b->tape, x, b->tokens, (double) vocab * (double) b->tp);
 }
 
-/* Vocabulary-wide memory of the head's backward pass: see tape_loss and tape_parallel_loss. */
+/*
+ * Vocabulary-wide memory of the head's backward pass: see tape_loss, tape_parallel_loss and
+ * tape_chunked_loss.
+ */
 static double
 logits_bytes (const LayerBuilder *b)
 {
   double elements = b->tokens * (double) local_vocab (b), wide;
 
+  if (b->training->loss == LOSS_CHUNKED)
+    return MIN (b->tokens, (double) b->training->loss_chunk) * (double) local_vocab (b)
+           * b->tape->e;
   if (b->training->traits.loss == FRAMEWORK_LOSS_GATHERED)
     elements *= (double) b->tp;
   if (training_fuses_loss (b->training))

@@ -22,13 +22,9 @@ tile_name (const char *name, guint64 tile, guint64 in_splits)
   return tape_join (name, suffix);
 }
 
-/*
- * The weights of linear NAME, K x N here, and its bias. One module, or one for each tile; the first
- * one's number.
- */
-static gint
-add_weights (LayerBuilder *b, const char *name, gint64 k, gint64 n, gboolean bias,
-             Division division, Packing packing)
+gint
+layer_add_weights (LayerBuilder *b, const char *name, gint64 k, gint64 n, gboolean bias,
+                   Division division, Packing packing)
 {
   gboolean transposed = b->style->transposed && b->layer.kind == LAYER_BLOCK;
   guint64  rows = splits_of (b, b->training->tiled_in_splits, k);
@@ -90,7 +86,7 @@ layer_add_linear_on (LayerBuilder *b, const char *name, const char *role, TapeVa
   k = division == ROWS ? k / b->tp : k;
   n = division == COLUMNS ? n / b->tp : n;
   packing = layer_packing (b, k, n);
-  module = add_weights (b, name, k, n, bias, division, packing);
+  module = layer_add_weights (b, name, k, n, bias, division, packing);
   b->tape->counted = division == WHOLE ? layer_whole_share (b, tokens) : 1;
   out = add_product (b, role, in,
                      (LinearSpec){ .module = module,

@@ -72,6 +72,13 @@ TapeValue layer_add_adapter (LayerBuilder *b, const char *name, const char *role
 /* One that every tensor rank has whole. */
 void layer_add_replicated (LayerBuilder *b, const char *suffix, gint64 d0, gint64 d1);
 
+/*
+ * The weights of linear NAME, K x N here, and its bias. One module, or one for each tile; the first
+ * one's number.
+ */
+gint layer_add_weights (LayerBuilder *b, const char *name, gint64 k, gint64 n, gboolean bias,
+                        Division division, Packing packing);
+
 /* A Linear module from K to N, those of the whole model; ROLE names its kernels. */
 TapeValue layer_add_linear (LayerBuilder *b, const char *name, const char *role, TapeValue in,
                             gint64 k, gint64 n, gboolean bias, Division division);

@@ -160,6 +160,35 @@ backward_parallel_loss (Tape *tape, const TapeOp *op)
   tape_give_grad (tape, op->in[0], grad);
 }
 
+void
+tape_push_parallel_rows (Tape *tape, double rows, double pass, double wide, CommGroup group)
+{
+  GArray  *forward = tape->forward;
+  gboolean fused = wide == 0;
+  double   row = 4 * rows;
+
+  tape_push (tape, forward, tape_stream (tape, KERNEL_REDUCTION, "loss.max", pass, row, 1), FALSE);
+  tape_comm_row (tape, "loss.max.reduce", group, row);
+  if (!fused)
+    tape_push (tape, forward, tape_stream (tape, KERNEL_ELEMENTWISE, "loss.shift", wide, wide, 1),
+               FALSE);
+  tape_push (tape, forward,
+             tape_stream (tape, KERNEL_GATHER, "loss.targets", 40 * rows, 30 * rows, fused ? 1 : 8),
+             FALSE);
+  tape_comm_row (tape, "loss.target.reduce", group, row);
+  if (!fused)
+    tape_push (tape, forward, tape_stream (tape, KERNEL_ELEMENTWISE, "loss.exp", wide, wide, 1),
+               FALSE);
+  tape_push (tape, forward, tape_stream (tape, KERNEL_REDUCTION, "loss.sum", pass, row, 1), FALSE);
+  tape_comm_row (tape, "loss.sum.reduce", group, row);
+  tape_push (tape, forward,
+             tape_stream (tape, KERNEL_ELEMENTWISE, "loss.nll", 3 * row, 2 * row, fused ? 1 : 2),
+             FALSE);
+  if (!fused)
+    tape_push (tape, forward, tape_stream (tape, KERNEL_ELEMENTWISE, "loss.softmax", wide, wide, 1),
+               FALSE);
+}
+
 /*
  * Forward: to fp32 | maximum, all-reduced | - maximum, in place | the targets' logits (8 small
  * kernels), all-reduced | exp, in place | sum, all-reduced | logarithm and difference | softmax, in
@@ -170,13 +199,10 @@ backward_parallel_loss (Tape *tape, const TapeOp *op)
 TapeValue
 tape_parallel_loss (Tape *tape, TapeValue logits, double tokens, double vocab, CommGroup group)
 {
-  gboolean fused = training_fuses_loss (tape->training);
-  double   wide = loss_bytes (tape, tokens * vocab), narrow = tape_tensor (tape, logits)->bytes,
-         row = 4 * tokens;
-  double    pass = fused ? narrow : wide;
+  gboolean  fused = training_fuses_loss (tape->training);
+  double    wide = loss_bytes (tape, tokens * vocab), narrow = tape_tensor (tape, logits)->bytes;
   TapeOp   *op = tape_add_op (tape, "loss", &logits, 1);
   TapeValue out = tape_add_output (tape, op, 1);
-  GArray   *forward = tape->forward;
 
   op->backward = backward_parallel_loss;
   op->aux = tape_add_aux (tape, "loss.targets", 9 * tokens, TRUE);
@@ -190,26 +216,6 @@ tape_parallel_loss (Tape *tape, TapeValue logits, double tokens, double vocab, C
       tape_push_forward (tape, op, tape_stream (tape, KERNEL_ELEMENTWISE, "loss.cast", 0, wide, 1),
                          FALSE);
     }
-  tape_push (tape, forward, tape_stream (tape, KERNEL_REDUCTION, "loss.max", pass, row, 1), FALSE);
-  tape_comm_row (tape, "loss.max.reduce", group, row);
-  if (!fused)
-    tape_push (tape, forward, tape_stream (tape, KERNEL_ELEMENTWISE, "loss.shift", wide, wide, 1),
-               FALSE);
-  tape_push (
-      tape, forward,
-      tape_stream (tape, KERNEL_GATHER, "loss.targets", 40 * tokens, 30 * tokens, fused ? 1 : 8),
-      FALSE);
-  tape_comm_row (tape, "loss.target.reduce", group, row);
-  if (!fused)
-    tape_push (tape, forward, tape_stream (tape, KERNEL_ELEMENTWISE, "loss.exp", wide, wide, 1),
-               FALSE);
-  tape_push (tape, forward, tape_stream (tape, KERNEL_REDUCTION, "loss.sum", pass, row, 1), FALSE);
-  tape_comm_row (tape, "loss.sum.reduce", group, row);
-  tape_push (tape, forward,
-             tape_stream (tape, KERNEL_ELEMENTWISE, "loss.nll", 3 * row, 2 * row, fused ? 1 : 2),
-             FALSE);
-  if (!fused)
-    tape_push (tape, forward, tape_stream (tape, KERNEL_ELEMENTWISE, "loss.softmax", wide, wide, 1),
-               FALSE);
+  tape_push_parallel_rows (tape, tokens, fused ? narrow : wide, fused ? 0 : wide, group);
   return out;
 }

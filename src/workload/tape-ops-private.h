@@ -169,3 +169,16 @@ TapeValue tape_loss (Tape *tape, TapeValue logits, double tokens, double vocab);
  */
 TapeValue tape_parallel_loss (Tape *tape, TapeValue logits, double tokens, double vocab,
                               CommGroup group);
+
+/*
+ * Forward kernels of that loss for ROWS rows, of which a pass reads PASS bytes. WIDE: bytes of the
+ * softmax that is made in place, 0 where no kernel does.
+ */
+void tape_push_parallel_rows (Tape *tape, double rows, double pass, double wide, CommGroup group);
+
+/*
+ * The loss of the logits that the linear SPEC, without a bias, makes of IN; GROUP divides its
+ * columns. The logits are made for `loss_chunk` rows at a time (tape-chunked-loss.c).
+ */
+TapeValue tape_chunked_loss (Tape *tape, const char *name, TapeValue in, LinearSpec spec,
+                             CommGroup group);

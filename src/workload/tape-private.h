@@ -21,7 +21,8 @@
  *   softmax          its output; eagerly in fp32
  *   route            fp32 probabilities, chosen experts
  *   combine          the experts' outputs and the weights
- *   loss             fp32 log-probabilities; compiled: the logits
+ *   loss             fp32 log-probabilities; fused: the logits
+ *   chunked loss     the head's input and the row statistics
  *   embedding        the token ids
  *
  * What only gradients of frozen parameters would need is not kept: the input of a linear, the

@@ -11,7 +11,7 @@ static const char *const dropout_choices[] = { "auto", "true", "false", NULL };
 static const char *const attention_choices[] = { "flash2", "flash1", "fused-softmax",
                                                  "eager",  "flash3", "cudnn",
                                                  NULL };
-static const char *const loss_choices[] = { "auto", "fp32", "16-bit", "fused", NULL };
+static const char *const loss_choices[] = { "auto", "fp32", "16-bit", "fused", "chunked", NULL };
 static const char *const precision_choices[] = { "bf16-mixed", "fp16-mixed", "fp32",
                                                  "bf16",       "fp16",       NULL };
 static const char *const reduce_choices[] = { "fp32", "bf16", "fp16", "auto", NULL }; /* as Dtype */
@@ -117,8 +117,17 @@ const OptionSpec training_options[] = {
     .choices = loss_choices,
     .offset = FIELD (loss),
     .fallback = "auto",
-    .help = "how cross entropy is made: of logits cast to fp32, in their own type, or by one "
-            "kernel; auto: as the framework's profile says, else fp32" },
+    .help = "how cross entropy is made: of logits cast to fp32, in their own type, by one kernel, "
+            "or together with the head, some tokens at a time; auto: as the framework's profile "
+            "says, else fp32" },
+  { .key = "loss_chunk",
+    .type = OPTION_INT,
+    .offset = FIELD (loss_chunk),
+    .fallback = "512",
+    .min = 1,
+    .max = 1 << 26,
+    .help = "tokens of which a chunked loss makes the logits at once",
+    .source = "NVIDIA-NeMo/Automodel, ChunkedCrossEntropy.chunk_len" },
   { .key = "fused_norm",
     .type = OPTION_BOOL,
     .offset = FIELD (fused_norm),

@@ -66,10 +66,11 @@ typedef enum
 /* What type cross entropy is made in, and whether by one kernel. */
 typedef enum
 {
-  LOSS_AUTO,   /* as the framework's profile says, else fp32 */
-  LOSS_FP32,   /* the logits are cast to fp32 */
-  LOSS_16_BIT, /* in the type of the logits */
-  LOSS_FUSED,  /* one kernel from the logits to the loss, one back */
+  LOSS_AUTO,    /* as the framework's profile says, else fp32 */
+  LOSS_FP32,    /* the logits are cast to fp32 */
+  LOSS_16_BIT,  /* in the type of the logits */
+  LOSS_FUSED,   /* one kernel from the logits to the loss, one back */
+  LOSS_CHUNKED, /* head and loss for some tokens at a time: all logits are never there at once */
 } LossKind;
 
 /* Which parameters are trained: workload/peft.h. */
@@ -119,6 +120,7 @@ typedef struct
   gboolean causal;
   gint     dropout;      /* DropoutKind: after embedding, attention and both branches of a block */
   gint     loss;         /* LossKind */
+  gint64   loss_chunk;   /* tokens a chunk, of LOSS_CHUNKED */
   gboolean fused_norm;   /* one kernel a norm instead of the eager chain */
   gboolean compile;      /* compiled: element-wise chains fused, cheaper issue */
   gint     precision;    /* PrecisionKind */

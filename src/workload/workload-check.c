@@ -2,6 +2,7 @@
 #include "workload/peft.h"
 
 #define MAX_ACTIVATION_BYTES 0x1p60 /* leaves room for all that a strategy adds, within 64 bits */
+#define MAX_LOSS_CHUNKS      4096
 
 static gboolean
 check_positions (const ModelShape *shape, const TrainingOptions *training, const OptionMarks *marks,
@@ -91,6 +92,21 @@ check_tiles (const ModelShape *shape, const TrainingOptions *training, const Opt
   return FALSE;
 }
 
+/* Each chunk is kernels of its own. */
+static gboolean
+check_loss (const TrainingOptions *training, const OptionMarks *marks, DiagList *diags)
+{
+  guint64 tokens = training_tokens (training);
+
+  if (training->loss != LOSS_CHUNKED || tokens <= MAX_LOSS_CHUNKS * (guint64) training->loss_chunk)
+    return TRUE;
+  diag_error (diags, option_mark (marks, "loss_chunk", "loss", NULL), "take larger chunks",
+              "'loss_chunk' of %" G_GINT64_FORMAT " cuts the %" G_GUINT64_FORMAT
+              " tokens of a micro-step into more than %d chunks",
+              training->loss_chunk, tokens, MAX_LOSS_CHUNKS);
+  return FALSE;
+}
+
 /* Kernels that make all scores take masks of any form, and cost the same. */
 static gboolean
 check_documents (const TrainingOptions *training, const OptionMarks *marks, DiagList *diags)
@@ -118,6 +134,7 @@ workload_check (const ModelShape *shape, const TrainingOptions *training, const 
 
   ok = check_checkpoints (shape, training, marks, diags) && ok;
   ok = check_documents (training, marks, diags) && ok;
+  ok = check_loss (training, marks, diags) && ok;
   ok = check_tiles (shape, training, marks, diags) && ok;
   ok = peft_check (shape, training, marks, diags) && ok;
   return ok && check_activations (shape, training, marks, diags);

@@ -69,6 +69,8 @@ draw_training (RandomPlan *self, GRand *rand, guint case_)
   if (t->precision != PRECISION_FP32 && !t->load_in_4bit
       && t->tiled_in_splits * t->tiled_out_splits == 1 && case_ % 4 == 1)
     t->fp8_recipe = FP8_TENSORWISE + (gint) (case_ / 4 % 5);
+  t->loss = (gint) (case_ / 2 % (LOSS_CHUNKED + 1));
+  t->loss_chunk = 1 + case_ % 150; /* up to 384 tokens a micro-step */
   t->attention = g_rand_int_range (rand, 0, 4);
   t->reduce_dtype = g_rand_boolean (rand)            ? REDUCE_AUTO
                     : t->precision == PRECISION_FP32 ? DTYPE_FP32
@@ -273,7 +275,7 @@ describe (RandomPlan *self, guint32 seed, guint case_)
   g_string_printf (
       self->description,
       "seed %u case %u: %s L=%d h=%d V=%d tied=%d experts=%d ranks=%u/%u of %u micro=%d accum=%d "
-      "ckpt=%d%s%s tiles=%dx%d "
+      "ckpt=%d%s%s tiles=%dx%d loss=%d "
       "precision=%d fp8=%d lora=%d dora=%d 4bit=%d tp=%d sp=%d cp=%d ep=%d etp=%d pp=%d vp=%d "
       "pipeline=%d p2p=%d;",
       seed, case_, self->shape.family, (int) self->shape.n_layers, (int) self->shape.d_model,
@@ -282,10 +284,10 @@ describe (RandomPlan *self, guint32 seed, guint case_)
       (int) self->training.micro_batch, (int) self->training.grad_accum,
       self->training.checkpointing, self->training.cpu_checkpointing ? " (host)" : "",
       self->training.partition_activations ? " (slices)" : "", (int) self->training.tiled_in_splits,
-      (int) self->training.tiled_out_splits, self->training.precision, self->training.fp8_recipe,
-      self->training.peft ? (int) self->training.lora_r : 0, self->training.use_dora,
-      self->training.load_in_4bit, (int) m->tp, (int) m->sp, (int) m->cp, (int) m->ep, (int) m->etp,
-      (int) m->pp, (int) m->vp, m->pipeline, m->p2p);
+      (int) self->training.tiled_out_splits, self->training.loss, self->training.precision,
+      self->training.fp8_recipe, self->training.peft ? (int) self->training.lora_r : 0,
+      self->training.use_dora, self->training.load_in_4bit, (int) m->tp, (int) m->sp, (int) m->cp,
+      (int) m->ep, (int) m->etp, (int) m->pp, (int) m->vp, m->pipeline, m->p2p);
 }
 
 static gboolean

@@ -185,6 +185,73 @@ START_TEST (test_kinds_of_loss)
 }
 END_TEST
 
+/*
+ * Chunks of 6, 6 and 4 of 16 tokens: kept are the norm's input and output, 2 x 2H, its statistics,
+ * 4, and two fp32 statistics a row; the logits of 6 tokens come and go, 2V each, forwards and
+ * backwards, there beside the gradient of the head's input, 2H a token. All 16 in one chunk: 16 x
+ * 2V. The loss and its gradient are 2 bytes. Frozen, the head keeps its input all the same.
+ */
+START_TEST (test_chunked_loss)
+{
+  gint64               s = 16, v = 5000, h = 64;
+  ModelShape           shape = arch ("llama", 1, h, 4, 100, v);
+  TrainingOptions      options = training (s, 1);
+  g_autoptr (Workload) small = NULL, whole = NULL, frozen = NULL;
+  const LayerDesc     *head;
+
+  options.fused_norm = TRUE;
+  options.loss = LOSS_CHUNKED;
+  options.loss_chunk = 6;
+  small = workload_new (&shape, &options);
+  head = workload_layer (small, 2);
+  ck_assert_uint_eq (head->saved_bytes, s * (4 * h + 4 + 8));
+  ck_assert_uint_eq (head->working_bytes, 6 * 2 * v + 2);
+  ck_assert_uint_eq (head->backward_bytes, 6 * 2 * v + s * 2 * h + 2);
+  ck_assert_uint_eq (head->logits_bytes, 6 * 2 * v);
+  ck_assert_uint_eq (head->held_bytes, 0);
+  options.peft = PEFT_LORA;
+  options.lora_r = 4;
+  options.lora_target_modules = (char *) "all-linear";
+  frozen = workload_new (&shape, &options);
+  ck_assert_uint_eq (workload_layer (frozen, 2)->saved_bytes, head->saved_bytes);
+  ck_assert_uint_eq (workload_layer (frozen, 2)->backward_bytes, head->backward_bytes);
+  options.peft = PEFT_NONE;
+  options.loss_chunk = 100;
+  whole = workload_new (&shape, &options);
+  head = workload_layer (whole, 2);
+  ck_assert_uint_eq (head->working_bytes, s * 2 * v + 2);
+  ck_assert_uint_eq (head->backward_bytes, s * (2 * v + 2 * h) + 2);
+  ck_assert_uint_eq (head->logits_bytes, s * 2 * v);
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/* 4096 chunks are taken, of one token each or of two; one more is an error. */
+START_TEST (test_loss_chunks_are_bounded)
+{
+  static const struct
+  {
+    gint64   seq_len, chunk;
+    gboolean taken;
+  } cases[] = { { 4096, 1, TRUE }, { 4097, 1, FALSE }, { 8192, 2, TRUE }, { 8193, 2, FALSE } };
+  ModelShape shape = arch ("llama", 1, 64, 4, 100, 50);
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      TrainingOptions      options = training (cases[i].seq_len, 1);
+      g_autoptr (DiagList) diags = diag_list_new ();
+
+      options.loss_chunk = cases[i].chunk;
+      ck_assert (workload_check (&shape, &options, NULL, diags)); /* not chunked */
+      options.loss = LOSS_CHUNKED;
+      ck_assert (workload_check (&shape, &options, NULL, diags) == cases[i].taken);
+      if (!cases[i].taken)
+        ck_assert_ptr_nonnull (strstr (diag_list_first_message (diags), "'loss_chunk'"));
+    }
+  model_shape_clear (&shape);
+}
+END_TEST
+
 /* The peaks of a two-matrix MLP block by hand: h = 8, f = 32, one head, flash; a token in bytes. */
 START_TEST (test_transient)
 {
@@ -414,6 +481,8 @@ main (void)
   tcase_add_test (tcase, test_modern_block);
   tcase_add_test (tcase, test_head);
   tcase_add_test (tcase, test_kinds_of_loss);
+  tcase_add_test (tcase, test_chunked_loss);
+  tcase_add_test (tcase, test_loss_chunks_are_bounded);
   tcase_add_test (tcase, test_transient);
   tcase_add_test (tcase, test_transient_attention);
   tcase_add_test (tcase, test_modes_are_ordered);

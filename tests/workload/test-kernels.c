@@ -422,6 +422,83 @@ START_TEST (test_traffic_of_a_classic_block)
 }
 END_TEST
 
+/* Rows of a chunk, and its place among the kernels of a pass. */
+typedef struct
+{
+  double rows;
+  guint  first;
+} ChunkAt;
+
+/*
+ * A chunk's own kernels behind each other: of C rows the input has 2 x 64 C bytes, the logits 2 x
+ * 1000 C, the weights 2 x 64 x 1000. WGRAD: there is a gradient of the weights.
+ */
+static void
+check_chunk (const LayerDesc *head, ChunkAt forward, ChunkAt backward, gint module, gboolean wgrad)
+{
+  const KernelDesc *there = &head->forward[forward.first], *back = &head->backward[backward.first];
+  double c = forward.rows, in = 2 * 64 * c, logits = 2 * 1000 * c, weights = 2 * 64 * 1000;
+
+  ck_assert_str_eq (there[0].name, "head");
+  assert_traffic (&there[0], 1, in + weights, logits);
+  assert_traffic (&there[1], 1, 2 * logits, 8 * c); /* maximum and sum of a row */
+  assert_traffic (&there[2], 1, 16 * c, 0);         /* those, and the target */
+  ck_assert_str_eq (back[0].name, "head.recompute");
+  assert_traffic (&back[0], 1, in + weights, logits);
+  assert_traffic (&back[1], 1, logits + 8 * c, logits);
+  assert_traffic (&back[2], 1, logits + weights, in);
+  ck_assert_int_eq (there[0].module, module);
+  ck_assert_int_eq (back[0].module, module);
+  ck_assert_int_eq (back[2].module, module);
+  ck_assert_double_eq (there[0].flops, 2 * c * 64 * 1000);
+  ck_assert_double_eq (back[0].recomputed_flops, 2 * c * 64 * 1000);
+  ck_assert_double_eq (back[2].recomputed_flops, 0);
+  if (!wgrad)
+    return;
+  ck_assert_uint_eq (back[3].k, (guint64) c);
+  ck_assert (!back[3].weight_gradient); /* not to be put off */
+  assert_traffic (&back[3], 1, in + logits + (backward.first > 0 ? weights : 0), weights);
+}
+
+/*
+ * 256 tokens in chunks of 100, 100 and 56, of an untied, a tied and a frozen head. Of the products'
+ * 3 x 2 x 256 x 64 x 1000 FLOPs nothing is lost, and as much as forwards is made again.
+ */
+START_TEST (test_chunked_loss)
+{
+  static const double rows[] = { 100, 100, 56 };
+  ModelShape          shape = arch ("llama", 1, 64, 4, 128, 1000);
+  TrainingOptions     options = training (128, 2);
+
+  options.fused_norm = TRUE;
+  options.loss = LOSS_CHUNKED;
+  options.loss_chunk = 100;
+  for (guint kind = 0; kind < 3; kind++)
+    {
+      g_autoptr (Workload) workload = NULL;
+      const LayerDesc     *head;
+      guint                each = kind == 2 ? 3 : 4;
+      double               flops = 0;
+
+      shape.tied_embeddings = kind == 1;
+      options.peft = kind == 2 ? PEFT_LORA : PEFT_NONE;
+      options.lora_r = 4;
+      options.lora_target_modules = (char *) "all-linear";
+      workload = workload_new (&shape, &options);
+      head = workload_layer (workload, 2);
+      ck_assert_uint_eq (head->n_forward, 1 + 3 * 3);
+      ck_assert_uint_eq (head->n_backward, 3 * each + (kind == 2 ? 1 : 2)); /* and the norm's */
+      for (guint i = 0; i < 3; i++)
+        check_chunk (head, (ChunkAt){ rows[i], 1 + 3 * i }, (ChunkAt){ rows[i], each * i },
+                     kind == 1 ? -1 : 1, kind != 2);
+      for (guint k = 0; k < head->n_backward; k++)
+        flops += is_product (&head->backward[k]) ? head->backward[k].flops : 0;
+      ck_assert_double_eq (flops, (each - 1) * 2. * 256 * 64 * 1000);
+    }
+  model_shape_clear (&shape);
+}
+END_TEST
+
 /* Mixtral, 1024 tokens, 2 of 8 experts: 256 rows an expert. */
 START_TEST (test_experts)
 {
@@ -599,6 +676,7 @@ main (void)
   tcase_add_test (tcase, test_traffic_of_a_modern_block);
   tcase_add_test (tcase, test_traffic_of_a_classic_block);
   tcase_add_test (tcase, test_softmax_that_does_not_fuse);
+  tcase_add_test (tcase, test_chunked_loss);
   tcase_add_test (tcase, test_experts);
   tcase_add_test (tcase, test_attention_kinds);
   tcase_add_loop_test (tcase, test_compile, 0, G_N_ELEMENTS (models));

@@ -83,7 +83,8 @@ START_TEST (test_programs_add_up)
           options.checkpointing = modes[m];
           options.attention = kind & 2 ? ATTENTION_EAGER : ATTENTION_FLASH2;
           options.compile = kind & 4;
-          options.loss = (gint) (kind / 4 + a) % (LOSS_FUSED + 1);
+          options.loss = (gint) (kind / 4 + a) % (LOSS_CHUNKED + 1);
+          options.loss_chunk = 200; /* 512 tokens: the last chunk is smaller */
           options.fp8_recipe = (gint) kind / 16;
           if (kind & 8)
             options.traits = (FrameworkTraits){ .softmax_keys = 2048,

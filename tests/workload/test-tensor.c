@@ -135,6 +135,46 @@ traffic_of (const KernelDesc *kernels, guint n, MeshAxis axis)
   return traffic;
 }
 
+/*
+ * A vocabulary of 1000 on 4 ranks, padded to 4 x 256, and 512 tokens of width 512 in chunks of 200,
+ * 200 and 112: three all-reduces a chunk, of 4 bytes a token each. With sequence parallelism the
+ * head's input, 512 x 512 x 2 = 524288 B, is gathered for the logits that are made again too; its
+ * piece, a quarter, is kept as input and as output of the norm, with the norm's 4 bytes a row, and
+ * 17 a token of the loss. Backwards there are the loss' gradient, 2 bytes, 200 x 256 x 2 of logits,
+ * the gathered input and its gradient.
+ */
+START_TEST (test_chunked_loss)
+{
+  ModelShape           shape = arch ("llama", 1, 512, 8, 1536, 1000);
+  TrainingOptions      options = training (256, 2);
+  MeshOptions          mesh = { .tp = 4, .sp = 1, .routing_skew = 1 };
+  g_autoptr (Workload) workload = NULL;
+  const LayerDesc     *head;
+  Traffic              t;
+
+  options.fused_norm = TRUE;
+  options.loss = LOSS_CHUNKED;
+  options.loss_chunk = 200;
+  options.traits.loss = FRAMEWORK_LOSS_GATHERED; /* of whole logits, which are not there */
+  workload = workload_new_stage (&shape, &options, &mesh, 0);
+  head = workload_layer (workload, 2);
+  t = traffic_of (head->forward, head->n_forward, MESH_TENSOR);
+  ck_assert_uint_eq (t.n[COLLECTIVE_ALL_REDUCE], 9);
+  ck_assert_double_eq (t.bytes[COLLECTIVE_ALL_REDUCE], 3. * 4 * 512);
+  ck_assert_double_eq (t.bytes[COLLECTIVE_ALL_GATHER], 524288);
+  t = traffic_of (head->backward, head->n_backward, MESH_TENSOR);
+  ck_assert_double_eq (t.bytes[COLLECTIVE_ALL_GATHER], 524288);
+  ck_assert_double_eq (t.bytes[COLLECTIVE_REDUCE_SCATTER], 524288);
+  ck_assert_uint_eq (t.n[COLLECTIVE_ALL_REDUCE], 0);
+  ck_assert_uint_eq (head->saved_bytes, 2 * 524288 / 4 + 4 * 128 + 17 * 512);
+  ck_assert_uint_eq (head->backward_bytes, 2 + 200 * 256 * 2 + 2 * 524288);
+  ck_assert_uint_eq (head->logits_bytes, 200 * 256 * 2);
+  /* the first product waits for its input */
+  ck_assert (find_kernel (head->backward, head->n_backward, "head.recompute")->joins);
+  model_shape_clear (&shape);
+}
+END_TEST
+
 /* Two all-reduces of s b h Q forwards, backwards, and where the block is recomputed. */
 START_TEST (test_all_reduces)
 {
@@ -395,6 +435,7 @@ main (void)
 
   tcase_add_loop_test (tcase, test_published_figures, 0, G_N_ELEMENTS (published));
   tcase_add_loop_test (tcase, test_formulas, 0, G_N_ELEMENTS (published));
+  tcase_add_test (tcase, test_chunked_loss);
   tcase_add_test (tcase, test_all_reduces);
   tcase_add_test (tcase, test_sequence_parallel);
   tcase_add_test (tcase, test_order);
