@@ -255,17 +255,24 @@ follows (const Thinner *self, guint32 r, guint32 s)
   return TRUE;
 }
 
-/* Whether R follows from a link of those that are known to stay, by op: KEPT. */
+/* Links of OP that are known to stay. */
+static guint
+n_kept (GArray *const *kept, guint32 op)
+{
+  return kept[op] != NULL ? kept[op]->len : 0;
+}
+
+/* Whether R follows from a link of those that are known to stay, by op: KEPT, NULL for none. */
 static gboolean
 follows_from_any (const Thinner *self, guint32 r, GArray *const *kept)
 {
-  const GArray *fewest = kept[loads_of (self, r)->op];
+  guint32 fewest = loads_of (self, r)->op;
 
   for (const LinkLoad *l = loads_of (self, r) + 1; l < loads_end (self, r); l++)
-    if (kept[l->op]->len < fewest->len)
-      fewest = kept[l->op];
-  for (guint i = 0; i < MIN (fewest->len, MOST_TRIES); i++)
-    if (follows (self, r, g_array_index (fewest, guint32, i)))
+    if (n_kept (kept, l->op) < n_kept (kept, fewest))
+      fewest = l->op;
+  for (guint i = 0; i < MIN (n_kept (kept, fewest), MOST_TRIES); i++)
+    if (follows (self, r, g_array_index (kept[fewest], guint32, i)))
       return TRUE;
   return FALSE;
 }
