@@ -416,6 +416,52 @@ START_TEST (test_core_by_name)
 }
 END_TEST
 
+/* What is said of a list of parts, the hint behind a "|"; "": it is one. */
+START_TEST (test_bad_parts)
+{
+  static const struct
+  {
+    const char *model;
+    gint        mode;
+    const char *modules, *text;
+  } cases[] = {
+    { "deepseek-v3", CHECKPOINT_SELECTIVE, "layernorm,qk_layernorm, mla_up_proj,moe,mlp", "" },
+    { "llama-3-8b", CHECKPOINT_FULL, "core_attn", "" }, /* printed scenarios repeat defaults */
+    { "llama-3-8b", CHECKPOINT_SELECTIVE, "layernrm",
+      "'recompute_modules' names 'layernrm', which is no part of a block|did you mean "
+      "'layernorm'?" },
+    { "llama-3-8b", CHECKPOINT_SELECTIVE, "mlp,moe",
+      "'recompute_modules' names 'moe', which 'llama-3-8b' does not have|parts of its blocks: "
+      "core_attn, mlp, layernorm" },
+    { "llama-3-8b", CHECKPOINT_SELECTIVE, "mla_up_proj",
+      "'recompute_modules' names 'mla_up_proj', which 'llama-3-8b' does not have|parts of its "
+      "blocks: core_attn, mlp, layernorm" },
+    { "llama-3-8b", CHECKPOINT_SELECTIVE, " ,",
+      "'recompute_modules' names no part|parts of its blocks: core_attn, mlp, layernorm" },
+    { "llama-3-8b", CHECKPOINT_FULL, "mlp",
+      "'recompute_modules' is about selective checkpointing, and it is another|set "
+      "'activation_checkpointing' to selective, or leave it out" },
+  };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      ModelShape           shape = shipped (cases[i].model);
+      TrainingOptions      options = training (512, 2);
+      g_autoptr (DiagList) diags = diag_list_new ();
+      g_autofree char     *modules = g_strdup (cases[i].modules), *text = NULL;
+      g_auto (GStrv)       parts = g_strsplit (cases[i].text, "|", 2);
+
+      options.checkpointing = cases[i].mode;
+      options.recompute_modules = modules;
+      ck_assert_int_eq (workload_check (&shape, &options, NULL, diags), parts[0] == NULL);
+      text = diag_list_format (diags, FALSE);
+      for (char **part = parts; *part != NULL; part++)
+        ck_assert_msg (strstr (text, *part) != NULL, "%s: %s", cases[i].modules, text);
+      model_shape_clear (&shape);
+    }
+}
+END_TEST
+
 /*
  * Per-op policy, a token of Llama-3-8B: the block's input 8192; results of q 8192, v 2048,
  * attention 8192 + 4 * 32, gate 28672, down 8192. Of a fused block (qkv out up down): qkv and up.
@@ -499,6 +545,7 @@ main (void)
   tcase_add_test (tcase, test_recomputed_kernels);
   tcase_add_test (tcase, test_recomputed_parts);
   tcase_add_test (tcase, test_core_by_name);
+  tcase_add_test (tcase, test_bad_parts);
   tcase_add_test (tcase, test_per_op_policy);
   tcase_add_test (tcase, test_every_kth_layer);
   return run_case ("activations", tcase);
