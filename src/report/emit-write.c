@@ -36,6 +36,17 @@ append_float (GString *out, const char *text)
     g_string_append (out, ".0");
 }
 
+/* The strings of a list. */
+static char **
+split_words (const char *text)
+{
+  char **words = g_strsplit (text, ",", -1);
+
+  for (guint i = 0; words[i] != NULL; i++)
+    g_strstrip (words[i]);
+  return words;
+}
+
 /* As TOML and YAML have it. */
 static void
 append_value (GString *out, const EmitValue *value)
@@ -56,7 +67,7 @@ append_value (GString *out, const EmitValue *value)
       append_quoted (out, value->text);
       break;
     case EMIT_WORDS:
-      words = g_strsplit (value->text, ",", -1);
+      words = split_words (value->text);
       g_string_append_c (out, '[');
       for (guint i = 0; words[i] != NULL; i++)
         {
@@ -178,6 +189,17 @@ write_json (const GArray *values, GString *out)
   json_object_put (root);
 }
 
+/* Quoted for bash where it has to be. */
+static void
+append_shell_word (GString *out, const char *text)
+{
+  g_autofree char *quoted = g_shell_quote (text);
+  const gboolean   plain =
+      strspn (text, G_CSET_a_2_z G_CSET_A_2_Z G_CSET_DIGITS "._+-") == strlen (text);
+
+  g_string_append_printf (out, " %s", plain ? text : quoted);
+}
+
 /* An array of bash: the file is sourced, "${ARGUMENTS[@]}" are the words. */
 static void
 write_shell (const GArray *values, GString *out)
@@ -186,13 +208,15 @@ write_shell (const GArray *values, GString *out)
   for (guint i = 0; i < values->len; i++)
     {
       const EmitValue *value = value_at (values, i);
-      g_autofree char *quoted = g_shell_quote (value->text);
-      const gboolean   plain = strspn (value->text, G_CSET_a_2_z G_CSET_A_2_Z G_CSET_DIGITS "._+-")
-                             == strlen (value->text);
+      g_auto (GStrv)   words = NULL;
 
       g_string_append_printf (out, "  %s", value->option->key);
-      if (value->option->type != EMIT_FLAG)
-        g_string_append_printf (out, " %s", plain ? value->text : quoted);
+      if (value->option->type == EMIT_WORDS)
+        words = split_words (value->text);
+      else if (value->option->type != EMIT_FLAG)
+        append_shell_word (out, value->text);
+      for (guint j = 0; words != NULL && words[j] != NULL; j++)
+        append_shell_word (out, words[j]);
       g_string_append_c (out, '\n');
     }
   g_string_append (out, ")\n");

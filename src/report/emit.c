@@ -30,6 +30,12 @@ pattern_matches (const char *pattern, const char *text, const char **rest)
     return g_ascii_strtod (text, NULL) > g_ascii_strtod (pattern + 1, NULL);
   if (star == NULL)
     return g_ascii_strcasecmp (pattern, text) == 0;
+  if (star == pattern && star[1] != '\0')
+    {
+      g_autofree char *part = g_strndup (star + 1, strcspn (star + 1, "*"));
+
+      return strstr (text, part) != NULL;
+    }
   *rest = text + MIN (n, strlen (text));
   return strncmp (pattern, text, n) == 0;
 }

@@ -65,6 +65,17 @@ add_rearranging (LayerBuilder *b, TapeValue *qkv)
                FALSE);
 }
 
+static TapeValue
+add_inner_norm (LayerBuilder *b, const char *name, const char *role, TapeValue in, double rows,
+                gint64 width)
+{
+  guint     outer = tape_enter (b->tape, PART_QK_LAYERNORM);
+  TapeValue out = layer_add_norm (b, name, role, in, rows, width);
+
+  b->tape->parts = outer;
+  return out;
+}
+
 static void
 add_qkv (LayerBuilder *b, TapeValue x, TapeValue *qkv)
 {
@@ -91,9 +102,9 @@ add_qkv (LayerBuilder *b, TapeValue x, TapeValue *qkv)
     }
   if (s->qk_norm)
     {
-      qkv[0] = layer_add_norm (b, "self_attn.q_norm", "attn.q_norm", qkv[0],
+      qkv[0] = add_inner_norm (b, "self_attn.q_norm", "attn.q_norm", qkv[0],
                                b->tokens * (double) layer_local_heads (b), s->head_dim);
-      qkv[1] = layer_add_norm (b, "self_attn.k_norm", "attn.k_norm", qkv[1],
+      qkv[1] = add_inner_norm (b, "self_attn.k_norm", "attn.k_norm", qkv[1],
                                b->tokens * (double) layer_local_kv_heads (b), s->head_dim);
     }
   add_rearranging (b, qkv);
@@ -119,28 +130,36 @@ add_latent_qkv (LayerBuilder *b, TapeValue x, TapeValue *qkv)
   gboolean  fused = b->training->compile;
   CommGroup group = layer_tensor_group (b);
   TapeValue q = x, kv_a[2], kv_b[2], kv;
+  guint     outer;
 
   if (s->q_lora_rank > 0)
     {
       q = layer_add_linear_on (b, "self_attn.q_a_proj", "attn.q_a", x, st, s->d_model,
                                s->q_lora_rank, s->attention_bias, WHOLE);
-      q = layer_add_norm (b, "self_attn.q_a_layernorm", "attn.q_a_norm", q, st, s->q_lora_rank);
+      q = add_inner_norm (b, "self_attn.q_a_layernorm", "attn.q_a_norm", q, st, s->q_lora_rank);
+      outer = tape_enter (b->tape, PART_MLA_UP_PROJ);
       q = layer_add_linear (b, "self_attn.q_b_proj", "attn.q_b",
                             layer_enter (b, "attn.gather_q", q), s->q_lora_rank, heads * qk, FALSE,
                             COLUMNS);
     }
   else
-    q = layer_add_linear (b, "self_attn.q_proj", "attn.q", layer_enter (b, "attn.gather_q", x),
-                          s->d_model, heads * qk, FALSE, COLUMNS);
+    {
+      outer = tape_enter (b->tape, PART_MLA_UP_PROJ);
+      q = layer_add_linear (b, "self_attn.q_proj", "attn.q", layer_enter (b, "attn.gather_q", x),
+                            s->d_model, heads * qk, FALSE, COLUMNS);
+    }
+  b->tape->parts = outer;
   kv = layer_add_linear_on (b, "self_attn.kv_a_proj_with_mqa", "attn.kv_a", x, st, s->d_model,
                             s->kv_lora_rank + s->qk_rope_head_dim, s->attention_bias, WHOLE);
   layer_split (b, "attn.split_latent", kv, latent, 2, kv_a);
-  kv = layer_add_norm (b, "self_attn.kv_a_layernorm", "attn.kv_a_norm", kv_a[0], st,
+  kv = add_inner_norm (b, "self_attn.kv_a_layernorm", "attn.kv_a_norm", kv_a[0], st,
                        s->kv_lora_rank);
+  tape_enter (b->tape, PART_MLA_UP_PROJ);
   kv = layer_add_linear (b, "self_attn.kv_b_proj", "attn.kv_b",
                          layer_enter (b, "attn.gather_kv", kv), s->kv_lora_rank,
                          heads * (s->qk_nope_head_dim + s->v_head_dim), FALSE, COLUMNS);
   layer_split (b, "attn.split_kv", kv, expanded, 2, kv_b);
+  b->tape->parts = outer;
   group.sliced = group.fp8 = FALSE;
   if (b->mesh->sp == 1)
     kv_a[1] = tape_comm_gather (b->tape, "attn.gather_rope", kv_a[1], group);
@@ -152,6 +171,8 @@ add_latent_qkv (LayerBuilder *b, TapeValue x, TapeValue *qkv)
    * part is summed over heads)
    */
   TapeValue in[] = { q, kv_b[0], kv_a[1] };
+
+  tape_enter (b->tape, PART_MLA_UP_PROJ);
   tape_map (b->tape, "attn.rotary", in, 3, assembled, 2,
             (MapSpec){ .kind = KERNEL_ELEMENTWISE,
                        .forward_launches = fused ? 1 : 12,
@@ -161,6 +182,7 @@ add_latent_qkv (LayerBuilder *b, TapeValue x, TapeValue *qkv)
                        .backward_read = fused ? 0 : 7.5 * rotated,
                        .backward_write = fused ? 0 : 7.5 * rotated },
             qkv);
+  b->tape->parts = outer;
   qkv[2] = kv_b[1];
 }
 
@@ -238,7 +260,7 @@ mean_pairs (const LayerBuilder *b, double (*pairs) (const LayerBuilder *b, doubl
 static void
 enter_core (LayerBuilder *b, double pairs, double sequences)
 {
-  b->tape->in_core = TRUE;
+  tape_enter (b->tape, PART_CORE_ATTN);
   b->tape->counted =
       mean_pairs (b, counted_pairs) * training_sequences (b->training) / (pairs * sequences);
 }
@@ -246,7 +268,7 @@ enter_core (LayerBuilder *b, double pairs, double sequences)
 static void
 leave_core (LayerBuilder *b)
 {
-  b->tape->in_core = FALSE;
+  b->tape->parts &= ~(guint) PART_CORE_ATTN;
   b->tape->counted = 1;
 }
 
@@ -333,12 +355,14 @@ add_flash (LayerBuilder *b, TapeValue *qkv)
 static void
 gather_context (LayerBuilder *b, TapeValue *qkv)
 {
+  guint outer;
+
   if (b->mesh->context != CONTEXT_ALL_GATHER)
     return;
-  b->tape->in_core = TRUE;
+  outer = tape_enter (b->tape, PART_CORE_ATTN);
   qkv[1] = tape_comm_gather (b->tape, "attn.gather_k", qkv[1], context_group (b));
   qkv[2] = tape_comm_gather (b->tape, "attn.gather_v", qkv[2], context_group (b));
-  b->tape->in_core = FALSE;
+  b->tape->parts = outer;
 }
 
 TapeValue

@@ -1,6 +1,17 @@
 /* Blocks, the embedding and the head. */
 #include "workload/layer-parts-private.h"
 
+/* The norm before (or behind) one of a block's two branches. */
+static TapeValue
+add_block_norm (LayerBuilder *b, const char *name, const char *role, TapeValue in)
+{
+  guint     outer = tape_enter (b->tape, PART_LAYERNORM);
+  TapeValue out = layer_add_norm (b, name, role, in, b->stream_tokens, b->shape->d_model);
+
+  b->tape->parts = outer;
+  return out;
+}
+
 /*
  * Attention and MLP of the same input: their partial sums are added before the tensor group adds
  * them up, once, and of one norm the output is gathered once.
@@ -8,13 +19,12 @@
 static TapeValue
 build_parallel_block (LayerBuilder *b, TapeValue x)
 {
-  gint64    width = b->shape->d_model;
-  TapeValue in = layer_add_norm (b, b->style->norm1, "norm1", x, b->stream_tokens, width);
+  TapeValue in = add_block_norm (b, b->style->norm1, "norm1", x);
   TapeValue mlp_in = layer_enter (b, "block.gather", in), attention_in = mlp_in, sum;
 
   if (b->shape->block == MODEL_BLOCK_TWO_NORMS)
     {
-      in = layer_add_norm (b, b->style->norm2, "norm2", x, b->stream_tokens, width);
+      in = add_block_norm (b, b->style->norm2, "norm2", x);
       mlp_in = layer_enter (b, "mlp.gather", in);
     }
   b->parallel = TRUE;
@@ -27,7 +37,6 @@ build_parallel_block (LayerBuilder *b, TapeValue x)
 static TapeValue
 build_block (LayerBuilder *b)
 {
-  gint64    width = b->shape->d_model;
   TapeValue x = tape_input (b->tape, "block.input", b->stream_tokens * b->width, TRUE), branch;
 
   if (b->shape->block != MODEL_BLOCK_SEQUENTIAL)
@@ -35,15 +44,13 @@ build_block (LayerBuilder *b)
   if (b->shape->post_norm)
     {
       x = layer_add_residual (b, "attn.residual", x, layer_add_attention (b, x));
-      x = layer_add_norm (b, b->style->norm1, "norm1", x, b->stream_tokens, width);
+      x = add_block_norm (b, b->style->norm1, "norm1", x);
       x = layer_add_residual (b, "mlp.residual", x, layer_add_feed_forward (b, x));
-      return layer_add_norm (b, b->style->norm2, "norm2", x, b->stream_tokens, width);
+      return add_block_norm (b, b->style->norm2, "norm2", x);
     }
-  branch = layer_add_attention (
-      b, layer_add_norm (b, b->style->norm1, "norm1", x, b->stream_tokens, width));
+  branch = layer_add_attention (b, add_block_norm (b, b->style->norm1, "norm1", x));
   x = layer_add_residual (b, "attn.residual", x, branch);
-  branch = layer_add_feed_forward (
-      b, layer_add_norm (b, b->style->norm2, "norm2", x, b->stream_tokens, width));
+  branch = layer_add_feed_forward (b, add_block_norm (b, b->style->norm2, "norm2", x));
   return layer_add_residual (b, "mlp.residual", x, branch);
 }
 

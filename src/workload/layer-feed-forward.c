@@ -92,6 +92,23 @@ expert_linear (LayerBuilder *b, const char *role, TapeValue in, gint module, gin
                                     .fp8 = b->tape->fp8.kept });
 }
 
+/* GATE: of experts whose gate is a value of its own. */
+static TapeValue
+activate_experts (LayerBuilder *b, TapeValue gate, TapeValue hidden)
+{
+  static const char name[] = "experts.activation";
+  guint             outer = tape_enter (b->tape, PART_MOE_ACT);
+
+  if (!b->shape->gated_mlp)
+    hidden = tape_gelu (b->tape, name, hidden);
+  else if (b->style->expert_up == NULL)
+    hidden = tape_clamped_gate (b->tape, name, hidden);
+  else
+    hidden = tape_gate (b->tape, name, gate, hidden);
+  b->tape->parts = outer;
+  return hidden;
+}
+
 static TapeValue
 add_expert_mlp (LayerBuilder *b, TapeValue rows)
 {
@@ -105,13 +122,13 @@ add_expert_mlp (LayerBuilder *b, TapeValue rows)
     {
       add_expert_tensor (b, style->expert_up, s->d_model, inner, COLUMNS);
       hidden = expert_linear (b, "experts.up", rows, module, s->d_model, inner);
-      hidden = tape_gelu (b->tape, "experts.activation", hidden);
+      hidden = activate_experts (b, hidden, hidden);
     }
   else if (style->expert_up == NULL)
     {
       add_expert_tensor (b, style->expert_gate, s->d_model, 2 * inner, COLUMNS);
       hidden = expert_linear (b, "experts.gate_up", rows, module, s->d_model, 2 * inner);
-      hidden = tape_clamped_gate (b->tape, "experts.activation", hidden);
+      hidden = activate_experts (b, hidden, hidden);
     }
   else
     {
@@ -119,7 +136,7 @@ add_expert_mlp (LayerBuilder *b, TapeValue rows)
       add_expert_tensor (b, style->expert_up, s->d_model, inner, COLUMNS);
       gate = expert_linear (b, "experts.gate", rows, module, s->d_model, inner);
       hidden = expert_linear (b, "experts.up", rows, module, s->d_model, inner);
-      hidden = tape_gate (b->tape, "experts.activation", gate, hidden);
+      hidden = activate_experts (b, gate, hidden);
     }
   add_expert_tensor (b, style->expert_down, inner, s->d_model, ROWS);
   return expert_linear (b, "experts.down", hidden, module, inner, s->d_model);
@@ -284,9 +301,11 @@ add_shared_experts (LayerBuilder *b, TapeValue x, TapeValue out)
   g_autofree char  *gate = g_strconcat (b->style->shared, ".gate_proj", NULL);
   g_autofree char  *up = g_strconcat (b->style->shared, ".up_proj", NULL);
   g_autofree char  *down = g_strconcat (b->style->shared, ".down_proj", NULL);
+  guint             outer = tape_enter (b->tape, PART_SHARED_EXPERTS);
   TapeValue         shared =
       add_mlp (b, x, (const char *const[]){ gate, up, down }, s->n_shared_experts * s->d_expert);
 
+  b->tape->parts = outer;
   return tape_add (b->tape, "experts.add_shared", out, shared);
 }
 
@@ -339,8 +358,13 @@ add_moe (LayerBuilder *b, TapeValue x)
 TapeValue
 layer_add_feed_forward (LayerBuilder *b, TapeValue x)
 {
+  guint outer = tape_enter (b->tape, b->layer.moe ? PART_MOE : PART_MLP);
+
   if (b->layer.moe)
-    return add_moe (b, x);
-  return add_mlp (b, x, (const char *const[]){ b->style->gate, b->style->up, b->style->down },
-                  b->shape->d_ff);
+    x = add_moe (b, x);
+  else
+    x = add_mlp (b, x, (const char *const[]){ b->style->gate, b->style->up, b->style->down },
+                 b->shape->d_ff);
+  b->tape->parts = outer;
+  return x;
 }

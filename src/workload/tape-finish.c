@@ -2,30 +2,7 @@
 #include "workload/tape-comm-private.h"
 #include "workload/tape-private.h"
 
-/* ---- what is kept ---- */
-
-static gboolean
-is_kept (const Tape *self, TapeValue value, CheckpointMode mode)
-{
-  const TapeTensor *tensor = tape_tensor (self, value);
-  gboolean in_core = tensor->producer >= 0 && tape_op (self, (guint) tensor->producer)->core;
-
-  switch (mode)
-    {
-    case CHECKPOINT_NONE:
-      return tensor->saved;
-    case CHECKPOINT_SELECTIVE:
-      return tensor->saved_outside || (tensor->saved && !in_core);
-    case CHECKPOINT_FULL:
-      return tensor->producer < 0;
-    case CHECKPOINT_SELECTIVE_OP:
-      return tensor->producer < 0 || tensor->listed;
-    case CHECKPOINT_SELECTIVE_LAYER:
-    case CHECKPOINT_LAYERS:
-      break;
-    }
-  g_assert_not_reached ();
-}
+/* ---- bytes ---- */
 
 /* Kept, or made again: what there is when the backward pass of a recomputed block begins. */
 static double
@@ -34,52 +11,9 @@ restored_bytes (const Tape *self, CheckpointMode mode)
   double bytes = 0;
 
   for (guint i = 0; i < self->values->len; i++)
-    if (tape_tensor (self, i)->saved || is_kept (self, i, mode))
+    if (tape_tensor (self, i)->saved || tape_keeps (self, i, mode))
       bytes += tape_tensor (self, i)->bytes;
   return bytes;
-}
-
-/* An operation that makes no value of its own changes its input in place. */
-static gboolean
-makes_needed (const TapeOp *op, guint index, const Tape *self, const gboolean *needed)
-{
-  for (guint i = 0; op->n_out == 0 && i < op->n_in; i++)
-    if (needed[op->in[i]])
-      return TRUE;
-  for (guint i = 0; i < self->values->len; i++)
-    if (needed[i] && tape_tensor (self, i)->producer == (gint) index)
-      return TRUE;
-  return FALSE;
-}
-
-/*
- * Operations whose forward is run again: the attention core; all; or those that lead from what is
- * kept to what the backward pass wants. One flag an operation.
- */
-static gboolean *
-rerun_ops (const Tape *self, CheckpointMode mode)
-{
-  gboolean            *rerun = g_new0 (gboolean, self->ops->len);
-  g_autofree gboolean *needed = g_new0 (gboolean, self->values->len);
-
-  for (guint i = 0; i < self->values->len; i++)
-    needed[i] = tape_tensor (self, i)->saved && !is_kept (self, i, mode);
-  for (guint i = self->ops->len; i > 0; i--)
-    {
-      const TapeOp *op = tape_op (self, i - 1);
-
-      if (mode == CHECKPOINT_SELECTIVE)
-        rerun[i - 1] = op->core;
-      else if (mode == CHECKPOINT_FULL && self->training->traits.recomputes_all)
-        rerun[i - 1] = TRUE;
-      else if (mode != CHECKPOINT_NONE && makes_needed (op, i - 1, self, needed))
-        {
-          rerun[i - 1] = TRUE;
-          for (guint j = 0; j < op->n_in; j++)
-            needed[op->in[j]] |= !is_kept (self, op->in[j], mode);
-        }
-    }
-  return rerun;
 }
 
 double
@@ -88,7 +22,7 @@ tape_saved_bytes (const Tape *self, CheckpointMode mode, gboolean statistics)
   double bytes = 0;
 
   for (guint i = 0; i < self->values->len; i++)
-    if (is_kept (self, i, mode) && (statistics || !tape_tensor (self, i)->statistic))
+    if (tape_keeps (self, i, mode) && (statistics || !tape_tensor (self, i)->statistic))
       bytes += tape_tensor (self, i)->bytes;
   return bytes;
 }
@@ -110,7 +44,7 @@ forward_peak (const Tape *self, CheckpointMode mode, gboolean again)
         {
           const TapeTensor *tensor = tape_tensor (self, i);
 
-          gboolean kept = is_kept (self, i, mode);
+          gboolean kept = tape_keeps (self, i, mode);
 
           if ((again && kept)
               || (tensor->producer <= t
@@ -155,7 +89,7 @@ log_workspace (Tape *self, double bytes)
   tape_log_tensor (self, value, FALSE);
 }
 
-/* The values that MODE leaves to be made again, of the attention core or of all. */
+/* What a block that is recomputed first has to make again. */
 static void
 log_recomputed (Tape *self, CheckpointMode mode, guint n_values)
 {
@@ -163,45 +97,48 @@ log_recomputed (Tape *self, CheckpointMode mode, guint n_values)
 
   for (guint i = 0; i < n_values; i++)
     {
-      kept[i] = is_kept (self, i, mode);
+      kept[i] = tape_keeps (self, i, mode);
       wanted[i] = kept[i] || tape_tensor (self, i)->saved;
     }
-  if (mode == CHECKPOINT_FULL || mode == CHECKPOINT_SELECTIVE_OP)
-    tape_log_forward (self, wanted, kept, n_values);
-  else if (mode == CHECKPOINT_SELECTIVE)
-    for (guint i = 0; i < n_values; i++)
-      if (wanted[i] && !kept[i])
+  tape_log_forward (self, wanted, kept, n_values);
+}
+
+/* The values of parts that are made again before the backward of operation INDEX. */
+static void
+restore_values (Tape *self, const TapeRerun *rerun, gint index, guint n_values)
+{
+  for (guint i = 0; i < n_values; i++)
+    if (rerun->values[i] == index)
+      {
         tape_log_tensor (self, i, TRUE);
+        self->alive += tape_tensor (self, i)->bytes;
+      }
 }
 
 /*
- * Walks the operations backwards. Full checkpointing recomputes everything first, selective the
- * core when it comes to it.
+ * Walks the operations backwards. Whole blocks are recomputed first, parts when their results are
+ * wanted; what a part makes and nobody keeps is not counted.
  */
 static void
-run_backward (Tape *self, CheckpointMode mode)
+run_backward (Tape *self, CheckpointMode mode, const TapeRerun *rerun)
 {
-  guint    n_values = self->values->len;
-  gboolean core_recomputed = mode != CHECKPOINT_SELECTIVE;
-  double   saved = tape_saved_bytes (self, CHECKPOINT_NONE, TRUE);
-  double   kept = tape_saved_bytes (self, mode, TRUE);
+  guint n_values = self->values->len;
 
   /* a checkpoint holds its input, and a policy its list, even where no operation does */
-  self->alive = mode == CHECKPOINT_SELECTIVE ? kept : restored_bytes (self, mode);
-  if (mode != CHECKPOINT_SELECTIVE)
-    log_recomputed (self, mode, n_values);
+  if (mode == CHECKPOINT_FULL || mode == CHECKPOINT_SELECTIVE_OP)
+    {
+      self->alive = restored_bytes (self, mode);
+      log_recomputed (self, mode, n_values);
+    }
+  else
+    self->alive = tape_saved_bytes (self, mode, TRUE);
   tape_give_grad (self, self->output, tape_new_grad (self, self->output));
   self->peak = self->alive;
   for (gint i = (gint) self->ops->len - 1; i >= 0; i--)
     {
       const TapeOp *op = tape_op (self, (guint) i);
 
-      if (op->core && !core_recomputed)
-        {
-          log_recomputed (self, mode, n_values);
-          self->alive += saved - kept;
-          core_recomputed = TRUE;
-        }
+      restore_values (self, rerun, i, n_values);
       if (op->backward != NULL)
         op->backward (self, op);
       if (!op->logs_extra)
@@ -311,17 +248,19 @@ merge_kernels (const Tape *self, const GArray *kernels, guint first, guint end,
   return merged;
 }
 
+/* RERUN: of recomputation, else NULL. A cast runs again for its copy, too, without the product. */
 static gboolean
-is_listed (const TapeKernel *kernel, const gboolean *ops)
+is_listed (const TapeKernel *kernel, const TapeRerun *rerun)
 {
-  return ops == NULL || ops[kernel->op];
+  return rerun == NULL || rerun->ops[kernel->op] >= 0
+         || (kernel->copy >= 0 && rerun->values[kernel->copy] >= 0);
 }
 
 /*
- * KERNELS as descriptors, element-wise runs fused when compiled. OPS: recomputation, of these only.
+ * KERNELS as descriptors, element-wise runs fused when compiled; of RERUN only, unless it is NULL.
  */
 static GArray *
-list_kernels (const Tape *self, GArray *kernels, const gboolean *ops, const gboolean *kept)
+list_kernels (const Tape *self, GArray *kernels, const TapeRerun *rerun, const gboolean *kept)
 {
   GArray *list = g_array_new (FALSE, FALSE, sizeof (KernelDesc));
 
@@ -330,16 +269,16 @@ list_kernels (const Tape *self, GArray *kernels, const gboolean *ops, const gboo
       const TapeKernel *kernel = &g_array_index (kernels, TapeKernel, i);
 
       end = i + 1;
-      if (!is_listed (kernel, ops))
+      if (!is_listed (kernel, rerun))
         continue;
       while (self->training->compile && kernel->fusible && end < kernels->len
              && g_array_index (kernels, TapeKernel, end).fusible
-             && is_listed (&g_array_index (kernels, TapeKernel, end), ops))
+             && is_listed (&g_array_index (kernels, TapeKernel, end), rerun))
         end++;
 
       KernelDesc desc = merge_kernels (self, kernels, i, end, kept);
 
-      if (ops != NULL && kernel_desc_is_product (&desc))
+      if (rerun != NULL && kernel_desc_is_product (&desc))
         desc.recomputed_flops = desc.flops * tape_op (self, (guint) kernel->op)->counted;
       g_array_append_val (list, desc);
     }
@@ -352,7 +291,7 @@ kept_values (const Tape *self, CheckpointMode mode)
   gboolean *kept = g_new0 (gboolean, self->values->len);
 
   for (guint i = 0; i < self->values->len; i++)
-    kept[i] = is_kept (self, i, mode);
+    kept[i] = tape_keeps (self, i, mode);
   kept[self->output] = TRUE;
   return kept;
 }
@@ -363,7 +302,7 @@ log_forward (Tape *self, CheckpointMode mode)
   g_autofree gboolean *kept = g_new (gboolean, self->values->len);
 
   for (guint i = 0; i < self->values->len; i++)
-    kept[i] = is_kept (self, i, mode);
+    kept[i] = tape_keeps (self, i, mode);
   tape_log_forward (self, kept, NULL, self->values->len);
 }
 
@@ -371,7 +310,8 @@ TapeResult
 tape_finish (Tape *self, TapeValue output, CheckpointMode mode)
 {
   TapeResult           result = { 0 };
-  g_autofree gboolean *kept = NULL, *all_kept = NULL, *grads_kept = NULL, *rerun = NULL;
+  g_autofree gboolean *kept = NULL, *all_kept = NULL, *grads_kept = NULL;
+  g_auto (TapeRerun)   rerun = { 0 };
   gint                 input_grad;
   gboolean             backward = has_backward (self);
 
@@ -386,13 +326,13 @@ tape_finish (Tape *self, TapeValue output, CheckpointMode mode)
   result.forward_memory = tape_take_memory (self, &result.forward_to_peak);
   tape_comm_settle (self);
   result.forward = list_kernels (self, self->forward, NULL, kept);
-  rerun = rerun_ops (self, mode);
-  result.recompute = list_kernels (self, self->forward, rerun, all_kept);
+  rerun = tape_find_rerun (self, mode);
+  result.recompute = list_kernels (self, self->forward, &rerun, all_kept);
   result.backward_bytes = mode == CHECKPOINT_FULL || mode == CHECKPOINT_SELECTIVE_OP
                               ? forward_peak (self, mode, TRUE)
                               : 0;
   if (backward)
-    run_backward (self, mode);
+    run_backward (self, mode, &rerun);
   result.backward_bytes = MAX (result.backward_bytes, self->peak) - result.saved;
   result.backward_memory = tape_take_memory (self, &result.backward_to_peak);
   result.n_tensors = self->values->len;

@@ -65,6 +65,7 @@ add_copy (Tape *tape, const Fp8Source *from, gboolean columns)
                                    elements_of (from), copy_bytes (tape, from, columns), FALSE);
 
   tape_tensor (tape, copy)->fp8_rows = (gint) copy;
+  tape_tensor (tape, copy)->copy_of = from->value;
   return copy;
 }
 
@@ -106,6 +107,7 @@ push_cast (Tape *tape, GArray *list, const Fp8Source *from, TapeValue *rows, Tap
   gboolean    fused = is_fused (tape), both = rows != NULL && columns != NULL;
   gboolean    by_row = tape->fp8.granule == FP8_ROW;
   gboolean    fusible = by_row && columns == NULL && fuses_with_producer (tape, from);
+  guint       first = list->len;
   TapeKernel *kernel;
 
   if ((tape->fp8.searched && !from->known) || (by_row && columns != NULL))
@@ -122,6 +124,8 @@ push_cast (Tape *tape, GArray *list, const Fp8Source *from, TapeValue *rows, Tap
     tape_kernel_writes (kernel, *rows);
   if (columns != NULL)
     tape_kernel_writes (kernel, *columns);
+  for (guint i = first; i < list->len; i++)
+    g_array_index (list, TapeKernel, i).copy = (gint) (columns != NULL ? *columns : *rows);
 }
 
 /* Row by row and column by column have scales of their own: two casts. */
@@ -223,6 +227,8 @@ forward_input (Tape *tape, TapeOp *op)
   if (tensor->fp8_rows >= 0 && is_fused (tape) && (!keeps || tensor->fp8_columns >= 0))
     {
       tape_tensor (tape, (TapeValue) tensor->fp8_rows)->last_use = (gint) tape->ops->len - 1;
+      if (keeps)
+        tape_save (tape, (TapeValue) tensor->fp8_columns);
       return (TapeValue) tensor->fp8_rows;
     }
   cast_both (tape, tape->forward, &from, &rows, keeps ? &columns : NULL);

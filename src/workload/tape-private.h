@@ -33,6 +33,7 @@
  */
 #pragma once
 
+#include "workload/block-parts.h"
 #include "workload/fp8.h"
 #include "workload/workload.h"
 
@@ -59,7 +60,10 @@ typedef struct
   gint        last_use; /* last operation whose forward reads it */
   gint first_saver; /* first operation (the last in the backward pass) that keeps it, -1 for none */
   gboolean saved;   /* kept by some operation */
-  gboolean saved_outside; /* kept by an operation outside of the attention core */
+  gint     last_saver; /* last operation (the first in the backward pass) that keeps it, or -1 */
+  guint    savers;     /* BlockPart: parts that all operations which keep it belong to */
+  guint    arguments;  /* BlockPart: parts that read it from outside */
+  gint     copy_of;    /* of a copy in fp8: what was cast, else -1 */
   gboolean listed; /* the per-op policy keeps it: a product's, flash attention's, reduce-scatter's
                       result */
   gboolean statistic; /* row statistics: left out of the published formulas */
@@ -84,7 +88,7 @@ struct _TapeOp
   guint       n_in, n_out;
   TapeValue   aux; /* mask, statistics, probabilities */
   gint        module;
-  gboolean    core;    /* part of the attention core */
+  guint       parts;   /* BlockPart: those that it belongs to */
   gboolean    frozen;  /* its parameters are: they have no gradients */
   double      counted; /* of its FLOPs, the share that MFU's convention counts */
   KernelDesc  shape;   /* m, n, k, batch, flops of its product */
@@ -116,6 +120,7 @@ typedef struct
   TapeValue  reads[TAPE_MAX_ARGS + 1], writes[TAPE_MAX_ARGS];
   guint      n_reads, n_writes;
   gint       op;
+  gint       copy; /* of a cast to fp8: the copy that is kept, else -1 */
   gboolean   fusible;
   double     share; /* of the values' bytes that it moves: 1, less for a slice */
 } TapeKernel;
@@ -131,7 +136,8 @@ struct _Tape
   gboolean               join_forward; /* the same forwards */
   gboolean               join_product; /* the next product of a weight gradient joins */
   guint                  n_products;   /* linears so far: the per-op policy keeps every other one */
-  gboolean               in_core;      /* operations recorded now belong to the attention core */
+  guint                  parts;        /* of the block, to which operations recorded now belong */
+  guint                  recomputed;   /* parts that selective checkpointing makes again */
   gboolean               frozen;       /* ... have frozen parameters */
   double                 counted;      /* ... count that often in MFU (TapeOp) */
   TapeValue              output;
@@ -166,6 +172,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (Tape, tape_free)
 
 TapeTensor *tape_tensor (const Tape *self, TapeValue value);
 TapeOp     *tape_op (const Tape *self, guint i);
+guint       tape_parts_of (const Tape *self, TapeValue value); /* of what makes it */
+
+/* What is recorded from here on belongs to PARTS, too. Returns what `parts` was, to go back to. */
+guint tape_enter (Tape *self, guint parts);
 
 /*
  * Bytes that are kept from forward to backward under MODE, row statistics left out on demand. Valid
@@ -215,6 +225,21 @@ const char *tape_backward_name (const TapeOp *op);
 
 /* VALUE comes or goes now. */
 void tape_log_tensor (Tape *self, TapeValue value, gboolean comes);
+
+/* ---- what is recomputed (tape-recompute.c) ---- */
+
+/* What a mode makes again, and before whose backward: an operation's number, -1: not at all. */
+typedef struct
+{
+  gint *ops;    /* an operation's forward */
+  gint *values; /* selective: a value that was not kept */
+} TapeRerun;
+
+void tape_rerun_clear (TapeRerun *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (TapeRerun, tape_rerun_clear)
+
+gboolean  tape_keeps (const Tape *self, TapeValue value, CheckpointMode mode);
+TapeRerun tape_find_rerun (const Tape *self, CheckpointMode mode);
 
 /* ---- the order of allocations (tape-memory.c) ---- */
 

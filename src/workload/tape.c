@@ -11,6 +11,7 @@ tape_new (const TrainingOptions *training, gboolean compiled)
   self->dtype = training_compute_dtype (training);
   self->e = training_compute_bytes (training);
   self->fp8 = fp8_recipe (training);
+  self->recomputed = block_parts_recomputed (training);
   self->counted = 1;
   self->frozen = training->peft != PEFT_NONE;
   self->values = g_array_new (FALSE, FALSE, sizeof (TapeTensor));
@@ -48,6 +49,23 @@ tape_op (const Tape *self, guint i)
   return &g_array_index (self->ops, TapeOp, i);
 }
 
+guint
+tape_parts_of (const Tape *self, TapeValue value)
+{
+  gint producer = tape_tensor (self, value)->producer;
+
+  return producer < 0 ? 0 : tape_op (self, (guint) producer)->parts;
+}
+
+guint
+tape_enter (Tape *self, guint parts)
+{
+  guint outer = self->parts;
+
+  self->parts |= parts;
+  return outer;
+}
+
 void
 tape_log_tensor (Tape *self, TapeValue value, gboolean comes)
 {
@@ -70,6 +88,9 @@ tape_add_value (Tape *self, const char *name, double elements, double bytes, gbo
                         .producer = (gint) self->ops->len - 1,
                         .last_use = -1,
                         .first_saver = -1,
+                        .last_saver = -1,
+                        .savers = G_MAXUINT,
+                        .copy_of = -1,
                         .piece = -1,
                         .fp8_rows = -1,
                         .fp8_columns = -1,
@@ -86,15 +107,18 @@ tape_add_op (Tape *self, const char *name, const TapeValue *in, guint n_in)
   TapeOp op = { .name = name,
                 .n_in = n_in,
                 .module = -1,
-                .core = self->in_core,
+                .parts = self->parts,
                 .frozen = self->frozen,
                 .counted = self->counted,
                 .launches = 1 };
 
   for (guint i = 0; i < n_in; i++)
     {
+      TapeTensor *tensor = tape_tensor (self, in[i]);
+
       op.in[i] = in[i];
-      tape_tensor (self, in[i])->last_use = (gint) self->ops->len;
+      tensor->last_use = (gint) self->ops->len;
+      tensor->arguments |= self->parts & ~tape_parts_of (self, in[i]);
     }
   g_array_append_val (self->ops, op);
   return tape_op (self, self->ops->len - 1);
@@ -116,7 +140,8 @@ tape_save (Tape *self, TapeValue value)
   if (!tensor->saved)
     tensor->first_saver = (gint) self->ops->len - 1;
   tensor->saved = TRUE;
-  tensor->saved_outside |= !self->in_core;
+  tensor->last_saver = (gint) self->ops->len - 1;
+  tensor->savers &= self->parts;
 }
 
 void
@@ -146,7 +171,7 @@ tape_add_aux (Tape *self, const char *name, double bytes, gboolean statistic)
 TapeKernel *
 tape_insert (Tape *self, GArray *list, guint place, KernelDesc desc)
 {
-  TapeKernel kernel = { .desc = desc, .op = (gint) self->ops->len - 1, .share = 1 };
+  TapeKernel kernel = { .desc = desc, .op = (gint) self->ops->len - 1, .copy = -1, .share = 1 };
 
   g_array_insert_val (list, place, kernel);
   return &g_array_index (list, TapeKernel, place);

@@ -57,9 +57,16 @@ const OptionSpec training_options[] = {
     .offset = FIELD (checkpointing),
     .fallback = "none",
     .help =
-        "what is recomputed in the backward pass: nothing, the attention core, whole blocks, every "
+        "what is recomputed in the backward pass: nothing, parts (the attention core), whole blocks, every "
         "second product, or every K-th block (selective-layer: K = 2)",
     .source = "arXiv:2205.05198; pytorch/torchtitan" },
+  { .key = "recompute_modules",
+    .type = OPTION_STRING,
+    .offset = FIELD (recompute_modules),
+    .fallback = "core_attn",
+    .help = "what `selective` recomputes, with commas between them: core_attn, layernorm, "
+            "qk_layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts",
+    .source = "Megatron-LM, --recompute-modules; arXiv:2412.19437, 3.2.3" },
   { .key = "cpu_checkpointing",
     .type = OPTION_BOOL,
     .offset = FIELD (cpu_checkpointing),

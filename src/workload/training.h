@@ -8,7 +8,7 @@
 typedef enum
 {
   CHECKPOINT_NONE,
-  CHECKPOINT_SELECTIVE, /* attention core recomputed (Korthikanti et al., arXiv:2205.05198) */
+  CHECKPOINT_SELECTIVE, /* parts recomputed: the attention core (arXiv:2205.05198), or others */
   CHECKPOINT_FULL,      /* only the input of each block is kept */
   /*
    * Every second matrix product is recomputed, and all that is no product: results of the others,
@@ -113,6 +113,7 @@ typedef struct
   gint64   grad_accum;        /* micro-steps an optimizer step */
   gint64   global_batch;      /* sequences of a step on all data ranks; 0: what grad_accum makes */
   gint     checkpointing;     /* CheckpointMode [+ K]; key activation_checkpointing */
+  char    *recompute_modules; /* what selective checkpointing recomputes: block-parts.h */
   gboolean cpu_checkpointing; /* checkpoints of whole blocks live in host memory */
   gboolean partition_activations;             /* tensor ranks share them */
   gint64   tiled_in_splits, tiled_out_splits; /* parts of each linear of a block */

@@ -1,4 +1,5 @@
 /* What no workload is made of: too long, too much, or adapters of modules that are not there. */
+#include "workload/block-parts.h"
 #include "workload/peft.h"
 
 #define MAX_ACTIVATION_BYTES 0x1p60 /* leaves room for all that a strategy adds, within 64 bits */
@@ -133,6 +134,7 @@ workload_check (const ModelShape *shape, const TrainingOptions *training, const 
   gboolean ok = check_positions (shape, training, marks, diags);
 
   ok = check_checkpoints (shape, training, marks, diags) && ok;
+  ok = block_parts_check (shape, training, marks, diags) && ok;
   ok = check_documents (training, marks, diags) && ok;
   ok = check_loss (training, marks, diags) && ok;
   ok = check_tiles (shape, training, marks, diags) && ok;

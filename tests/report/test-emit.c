@@ -178,13 +178,16 @@ read_shell (const char *text, GArray *all)
 
   *strrchr (body, ')') = '\0';
   ck_assert (g_shell_parse_argv (body, NULL, &words, NULL));
-  for (guint i = 0; words[i] != NULL; i++)
+  for (guint i = 0; words[i] != NULL;)
     {
-      const gboolean flag = words[i + 1] == NULL || g_str_has_prefix (words[i + 1], "--");
+      const guint         key = i++;
+      g_autoptr (GString) value = g_string_new (words[i] != NULL ? words[i] : "--");
+      const gboolean      flag = g_str_has_prefix (value->str, "--");
 
-      ck_assert_msg (g_str_has_prefix (words[i], "--"), "%s", words[i]);
-      add (all, g_strdup (words[i]), flag ? "flag" : "word", flag ? "true" : words[i + 1]);
-      i += !flag;
+      ck_assert_msg (g_str_has_prefix (words[key], "--"), "%s", words[key]);
+      for (i += !flag; !flag && words[i] != NULL && !g_str_has_prefix (words[i], "--"); i++)
+        g_string_append_printf (value, " %s", words[i]);
+      add (all, g_strdup (words[key]), flag ? "flag" : "word", flag ? "true" : value->str);
     }
 }
 
@@ -680,6 +683,27 @@ START_TEST (test_megatron_checks)
 }
 END_TEST
 
+/* Parts that are recomputed: words of one argument, of which it has no word for some. */
+START_TEST (test_parts)
+{
+  g_autoptr (Scenario) listed = SCENARIO ("ddp", "training.activation_checkpointing", "selective",
+                                          "training.recompute_modules", "layernorm, mlp");
+  g_autoptr (Scenario) core = SCENARIO ("ddp", "training.activation_checkpointing", "selective");
+  g_autoptr (Scenario) inner = fixture_scenario (
+      "cluster.name", "4 x dgx-h100", "model.config", "qwen3-30b-a3b", "training.seq_len", "8192",
+      "strategy.name", "ddp", "training.activation_checkpointing", "selective",
+      "training.recompute_modules", "moe, qk_layernorm, layernorm", NULL);
+  g_autofree char *text = settings ("megatron-lm", listed), *plain = settings ("megatron-lm", core);
+  g_autofree char *why = refusal ("megatron-lm", inner), *other = refusal ("torchtitan", listed);
+
+  has ("shell", text, "--recompute-granularity", "selective");
+  has ("shell", text, "--recompute-modules", "layernorm mlp");
+  has ("shell", plain, "--recompute-modules", NULL);
+  ck_assert_msg (strstr (why, "training.recompute_modules: moe, qk_layernorm") != NULL, "%s", why);
+  ck_assert_msg (strstr (other, "training.recompute_modules") != NULL, "%s", other);
+}
+END_TEST
+
 /* All reasons in one pass, and who could. */
 START_TEST (test_refused)
 {
@@ -720,6 +744,7 @@ main (void)
   tcase_add_test (tests, test_sizes_that_do_not_go_together);
   tcase_add_test (tests, test_megatron);
   tcase_add_test (tests, test_megatron_checks);
+  tcase_add_test (tests, test_parts);
   tcase_add_test (tests, test_refused);
   suite_add_tcase (suite, tests);
   return fixture_main (suite);

@@ -404,6 +404,131 @@ START_TEST (test_recomputed_kernels)
 }
 END_TEST
 
+/* What block LAYER of MODEL keeps of 1024 tokens, and what is run again; HFU's FLOPs of that. */
+static double
+kept_of (const char *model, guint layer, char *modules, char **names, double *flops)
+{
+  ModelShape           shape = shipped (model);
+  TrainingOptions      options = training (512, 2);
+  g_autoptr (Workload) workload = NULL;
+  const LayerDesc     *block;
+
+  options.fused_norm = TRUE;
+  options.checkpointing = modules != NULL ? CHECKPOINT_SELECTIVE : CHECKPOINT_NONE;
+  options.recompute_modules = modules;
+  workload = workload_new (&shape, &options);
+  block = workload_layer (workload, layer);
+  *names = names_of (block->recompute, block->n_recompute);
+  *flops = 0;
+  for (guint i = 0; i < block->n_recompute; i++)
+    *flops += block->recompute[i].recomputed_flops;
+  model_shape_clear (&shape);
+  return (double) block->saved_bytes;
+}
+
+/*
+ * Parts, bytes a token less than with none and FLOPs a token more. Llama-3-8B, width 4096: both
+ * norms' results 2 x 8192 and statistics 2 x 4; gate, up, the activated gate and the product 28672
+ * each; its three products 2 x 3 x 4096 x 14336. DeepSeek-V3, 128 heads: q and k 192 wide, v 128:
+ * 2 x 128 x (192 + 192 + 128) = 131072, but the rotary part of k, 64 wide, is kept; products
+ * 2 x (1536 x 24576 + 512 x 32768); norms 2 x (2 x 7168 + 1536 + 512) and 4 statistics; of 8
+ * experts 2048 wide the activated gate and the product.
+ */
+START_TEST (test_recomputed_parts)
+{
+  static const double up_proj = 2 * (1536.0 * 24576 + 512.0 * 32768);
+  static const double mlp = 2 * 3 * 4096.0 * 14336;
+  static const struct
+  {
+    const char *model;
+    guint       layer;
+    const char *modules, *names;
+    double      bytes, flops;
+  } cases[] = {
+    { "llama-3-8b", 1, "layernorm", "norm1 norm2", 2 * 8192 + 8, 0 },
+    { "llama-3-8b", 1, "mlp", "mlp.gate mlp.up mlp.activation mlp.down", 4 * 28672, mlp },
+    { "llama-3-8b", 1, "layernorm,mlp", "norm1 norm2 mlp.gate mlp.up mlp.activation mlp.down",
+      2 * 8192 + 8 + 4 * 28672, mlp },
+    { "deepseek-v3", 1, "mla_up_proj", "attn.q_b attn.kv_b attn.rotary", 131072 - 128, up_proj },
+    { "deepseek-v3", 1, "layernorm, qk_layernorm, mla_up_proj",
+      "norm1 attn.q_a_norm attn.q_b attn.kv_a_norm attn.kv_b attn.rotary norm2",
+      131072 - 128 + 2 * (2 * 7168 + 1536 + 512) + 16, up_proj },
+    { "deepseek-v3", 1, "moe_act", "", 0, 0 }, /* a dense block */
+    { "deepseek-v3", 5, "moe_act", "experts.activation", 2 * 8 * 2048 * 2, 0 },
+  };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autofree char *names = NULL, *nothing = NULL, *modules = g_strdup (cases[i].modules);
+      double           flops, none, kept;
+
+      kept = kept_of (cases[i].model, cases[i].layer, modules, &names, &flops);
+      ck_assert_str_eq (names, cases[i].names);
+      assert_close (flops, 1024 * cases[i].flops, 1e-12);
+      none = kept_of (cases[i].model, cases[i].layer, NULL, &nothing, &flops);
+      ck_assert_double_eq (none - kept, 1024 * cases[i].bytes);
+    }
+}
+END_TEST
+
+/* The attention core by name: of all that none keeps the log-sum-exp, 4 x 32, is left out. */
+START_TEST (test_core_by_name)
+{
+  g_autofree char *names = NULL;
+  char             core[] = "core_attn";
+  double           flops, kept = kept_of ("llama-3-8b", 1, core, &names, &flops);
+
+  ck_assert_str_eq (names, "flash_fwd");
+  ck_assert_double_eq (kept, 1024 * (6 * 8192 + 2 * 2048 + 4 * 28672 + 8));
+}
+END_TEST
+
+/* What is said of a list of parts, the hint behind a "|"; "": it is one. */
+START_TEST (test_bad_parts)
+{
+  static const struct
+  {
+    const char *model;
+    gint        mode;
+    const char *modules, *text;
+  } cases[] = {
+    { "deepseek-v3", CHECKPOINT_SELECTIVE, "layernorm,qk_layernorm, mla_up_proj,moe,mlp", "" },
+    { "llama-3-8b", CHECKPOINT_FULL, "core_attn", "" }, /* printed scenarios repeat defaults */
+    { "llama-3-8b", CHECKPOINT_SELECTIVE, "layernrm",
+      "'recompute_modules' names 'layernrm', which is no part of a block|did you mean "
+      "'layernorm'?" },
+    { "llama-3-8b", CHECKPOINT_SELECTIVE, "mlp,moe",
+      "'recompute_modules' names 'moe', which 'llama-3-8b' does not have|parts of its blocks: "
+      "core_attn, mlp, layernorm" },
+    { "llama-3-8b", CHECKPOINT_SELECTIVE, "mla_up_proj",
+      "'recompute_modules' names 'mla_up_proj', which 'llama-3-8b' does not have|parts of its "
+      "blocks: core_attn, mlp, layernorm" },
+    { "llama-3-8b", CHECKPOINT_SELECTIVE, " ,",
+      "'recompute_modules' names no part|parts of its blocks: core_attn, mlp, layernorm" },
+    { "llama-3-8b", CHECKPOINT_FULL, "mlp",
+      "'recompute_modules' is about selective checkpointing, and it is another|set "
+      "'activation_checkpointing' to selective, or leave it out" },
+  };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      ModelShape           shape = shipped (cases[i].model);
+      TrainingOptions      options = training (512, 2);
+      g_autoptr (DiagList) diags = diag_list_new ();
+      g_autofree char     *modules = g_strdup (cases[i].modules), *text = NULL;
+      g_auto (GStrv)       parts = g_strsplit (cases[i].text, "|", 2);
+
+      options.checkpointing = cases[i].mode;
+      options.recompute_modules = modules;
+      ck_assert_int_eq (workload_check (&shape, &options, NULL, diags), parts[0] == NULL);
+      text = diag_list_format (diags, FALSE);
+      for (char **part = parts; *part != NULL; part++)
+        ck_assert_msg (strstr (text, *part) != NULL, "%s: %s", cases[i].modules, text);
+      model_shape_clear (&shape);
+    }
+}
+END_TEST
+
 /*
  * Per-op policy, a token of Llama-3-8B: the block's input 8192; results of q 8192, v 2048,
  * attention 8192 + 4 * 32, gate 28672, down 8192. Of a fused block (qkv out up down): qkv and up.
@@ -487,6 +612,9 @@ main (void)
   tcase_add_test (tcase, test_transient_attention);
   tcase_add_test (tcase, test_modes_are_ordered);
   tcase_add_test (tcase, test_recomputed_kernels);
+  tcase_add_test (tcase, test_recomputed_parts);
+  tcase_add_test (tcase, test_core_by_name);
+  tcase_add_test (tcase, test_bad_parts);
   tcase_add_test (tcase, test_per_op_policy);
   tcase_add_test (tcase, test_every_kth_layer);
   return run_case ("activations", tcase);

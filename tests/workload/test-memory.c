@@ -59,6 +59,9 @@ check_layer (const LayerDesc *layer, const char *what)
 static const CheckpointMode modes[] = { CHECKPOINT_NONE, CHECKPOINT_SELECTIVE, CHECKPOINT_FULL,
                                         CHECKPOINT_SELECTIVE_OP };
 
+/* What selective checkpointing recomputes, in turn. */
+static const char *const parts[] = { "core_attn", "layernorm", "mlp", "layernorm, mlp, core_attn" };
+
 START_TEST (test_programs_add_up)
 {
   static const char *const archs[] = { "gpt", "llama", "bloom" };
@@ -79,7 +82,9 @@ START_TEST (test_programs_add_up)
           g_autoptr (Workload) workload = NULL;
           g_autofree char     *what =
               g_strdup_printf ("%s, mode %u, kind %u", archs[a], modes[m], kind);
+          g_autofree char *modules = g_strdup (parts[(kind + a) % G_N_ELEMENTS (parts)]);
 
+          options.recompute_modules = modules;
           options.checkpointing = modes[m];
           options.attention = kind & 2 ? ATTENTION_EAGER : ATTENTION_FLASH2;
           options.compile = kind & 4;
