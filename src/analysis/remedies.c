@@ -207,7 +207,7 @@ simulate_change (guint i, gpointer user)
 
   scenario = change_scenario (change, self->scenario, self->strategies);
   options.interval = FALSE;
-  options.no_band = TRUE;
+  options.no_band = options.times_only = TRUE;
   options.replay.keep_pools = FALSE;
   change->prediction = scenario != NULL ? predict (scenario, &options, diags, &error) : NULL;
   change->excess = BYTES_UNKNOWN;
