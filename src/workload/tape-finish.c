@@ -139,6 +139,7 @@ run_backward (Tape *self, CheckpointMode mode, const TapeRerun *rerun)
       const TapeOp *op = tape_op (self, (guint) i);
 
       restore_values (self, rerun, i, n_values);
+      self->peak = MAX (self->peak, self->alive);
       if (op->backward != NULL)
         op->backward (self, op);
       if (!op->logs_extra)

@@ -240,6 +240,7 @@ tape_new_grad (Tape *self, TapeValue value)
 
   tape_log_tensor (self, grad, TRUE);
   self->alive += bytes;
+  self->peak = MAX (self->peak, self->alive);
   return grad;
 }
 

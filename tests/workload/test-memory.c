@@ -114,6 +114,42 @@ START_TEST (test_programs_add_up)
 }
 END_TEST
 
+/* Parts of latent attention and of experts, one within another, in 16 bits and in fp8. */
+START_TEST (test_nested_parts_add_up)
+{
+  static const char *const lists[] = {
+    "moe",         "moe, moe_act, layernorm", "shared_experts, moe_act",
+    "mla_up_proj", "mla_up_proj, core_attn",  "layernorm, qk_layernorm, mla_up_proj, moe, mlp"
+  };
+  ModelShape shape = shipped ("deepseek-v3");
+
+  for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
+    for (guint kind = 0; kind < 4 * (FP8_MXFP8 + 1); kind++)
+      {
+        TrainingOptions      options = training (256, 1);
+        MeshOptions          mesh = { .tp = kind & 1 ? 4 : 1,
+                                      .sp = kind & 1,
+                                      .pp = 1,
+                                      .cp = 1,
+                                      .vp = 1,
+                                      .ep = 8,
+                                      .routing_skew = 1 };
+        g_autoptr (Workload) workload = NULL;
+        g_autofree char     *modules = g_strdup (lists[i]);
+        g_autofree char     *what = g_strdup_printf ("%s, kind %u", modules, kind);
+
+        options.checkpointing = CHECKPOINT_SELECTIVE;
+        options.recompute_modules = modules;
+        options.compile = kind & 2;
+        options.fp8_recipe = (gint) kind / 4;
+        workload = workload_new_stage (&shape, &options, &mesh, 0);
+        check_layer (workload_layer (workload, 1), what);
+        check_layer (workload_layer (workload, 5), what);
+      }
+  model_shape_clear (&shape);
+}
+END_TEST
+
 /*
  * A framework that keeps what it gathers, as Aleph Alpha's: 512 tokens of width 512 on 4 tensor
  * ranks, bf16. Both norms' outputs are kept whole, 512 x 512 x 2 = 524288 B, not a quarter of it:
@@ -233,6 +269,7 @@ main (void)
   TCase *tcase = tcase_create ("programs");
 
   tcase_add_test (tcase, test_programs_add_up);
+  tcase_add_test (tcase, test_nested_parts_add_up);
   tcase_add_test (tcase, test_aleph_alpha_keeps);
   tcase_add_test (tcase, test_nanotron_keeps);
   tcase_add_test (tcase, test_rearranging);
