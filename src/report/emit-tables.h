@@ -10,7 +10,8 @@
  * A row of a mapping matches a setting by its name ("training.seq_len"; '*' stands for the rest)
  * and value, and where all conditions of `when` ("mesh.pp=>1; mesh.vp=1") hold. Values are words
  * with '|' between them: a text, '*' (anything), a text that ends with '*', one between two of them
- * (anywhere in the value), or '>N'; or the word 'otherwise', where no row above matched. A framework's rows for a setting hide the common ones.
+ * (anywhere in the value), or '>N'; or the word 'otherwise', where no row above matched. A
+ * framework's rows for a setting hide the common ones.
  * Rows that match say what becomes of it, together:
  *
  *   set      `key` gets the text, in which $NAME is another setting's value, $value this one's,
