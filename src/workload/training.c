@@ -56,9 +56,8 @@ const OptionSpec training_options[] = {
     .choices = checkpoint_choices,
     .offset = FIELD (checkpointing),
     .fallback = "none",
-    .help =
-        "what is recomputed in the backward pass: nothing, parts (the attention core), whole "
-        "blocks, every second product, or every K-th block (selective-layer: K = 2)",
+    .help = "what is recomputed in the backward pass: nothing, parts (the attention core), whole "
+            "blocks, every second product, or every K-th block (selective-layer: K = 2)",
     .source = "arXiv:2205.05198; pytorch/torchtitan" },
   { .key = "recompute_modules",
     .type = OPTION_STRING,
