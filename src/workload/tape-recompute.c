@@ -163,8 +163,8 @@ rerun_block (const Tape *self, CheckpointMode mode, gint *wanted, TapeRerun *rer
 TapeRerun
 tape_find_rerun (const Tape *self, CheckpointMode mode)
 {
-  TapeRerun        rerun = { g_new (gint, self->ops->len), g_new (gint, self->values->len) };
-  g_autofree gint *wanted = g_new (gint, self->values->len);
+  TapeRerun        rerun = { g_new0 (gint, self->ops->len), g_new0 (gint, self->values->len) };
+  g_autofree gint *wanted = g_new0 (gint, self->values->len);
 
   for (guint i = 0; i < self->ops->len; i++)
     rerun.ops[i] = -1;
