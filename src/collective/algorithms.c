@@ -1,17 +1,17 @@
 #include "collective/algorithm-private.h"
 
 /*
- * GPUs in the order of the enumeration; hosts in the order of preference: the first of a kind is
- * what runs unasked.
+ * GPUs in the order of the enumeration, but for messages; these and hosts in the order of
+ * preference: the first of a kind that exists is what runs unasked.
  */
 static const Algorithm *const algorithms[] = {
   &algorithm_ring,           &algorithm_chain,
   &algorithm_tree,           &algorithm_nvls,
   &algorithm_nvls_tree,      &algorithm_pat,
   &algorithm_collnet_direct, &algorithm_collnet_chain,
-  &algorithm_all_to_all,     &algorithm_send_recv,
-  &algorithm_hierarchical,   &algorithm_all_pairs,
-  &algorithm_two_level,      &algorithm_host_rounds,
+  &algorithm_two_level,      &algorithm_all_to_all,
+  &algorithm_send_recv,      &algorithm_hierarchical,
+  &algorithm_all_pairs,      &algorithm_host_rounds,
   &algorithm_host_exchange,  &algorithm_host_linear,
   &algorithm_host_pipeline,  &algorithm_host_ring,
   &algorithm_host_chain,     NULL,

@@ -4,15 +4,19 @@
 
 #include "collective/algorithm-private.h"
 
-/* Not by cost: small messages go under LL (NCCL_P2P_LL_THRESHOLD). */
+/* The first that exists, not by cost; small messages under LL (NCCL_P2P_LL_THRESHOLD). */
 static CollectiveChoice
 choose_pairwise (const CollectiveGraph *graph, CollectiveKind kind, double bytes,
-                 CollectiveProtocol asked)
+                 CollectiveProtocol asked, gboolean even)
 {
-  double           pair = kind == COLLECTIVE_ALL_TO_ALL ? bytes / graph->n_ranks : bytes;
+  const double     pair = kind == COLLECTIVE_ALL_TO_ALL ? bytes / graph->n_ranks : bytes;
   CollectiveChoice choice = { algorithm_next (FALSE, kind, NULL), PROTOCOL_SIMPLE, 0 };
 
-  if (asked == PROTOCOL_LL || (asked != PROTOCOL_SIMPLE && pair <= graph->library->p2p_ll.value))
+  while (!algorithm_exists (choice.algorithm, graph, even))
+    choice.algorithm = algorithm_next (FALSE, kind, choice.algorithm);
+  if (algorithm_has_protocol (choice.algorithm, graph, PROTOCOL_LL)
+      && (asked == PROTOCOL_LL
+          || (asked != PROTOCOL_SIMPLE && pair <= graph->library->p2p_ll.value)))
     choice.protocol = PROTOCOL_LL;
   return choice;
 }
@@ -114,10 +118,8 @@ collective_choose (const CollectiveGraph *graph, CollectiveKind kind, double byt
 
   if (graph->hosts)
     return choose_messages (kind, asked->algorithm);
-  if (kind == COLLECTIVE_ALL_TO_ALL && algorithm_exists (&algorithm_two_level, graph, even))
-    return (CollectiveChoice){ &algorithm_two_level, PROTOCOL_SIMPLE, 0 };
   if (collective_kind_is_paired (kind))
-    return choose_pairwise (graph, kind, bytes, asked->protocol);
+    return choose_pairwise (graph, kind, bytes, asked->protocol, even);
   if (algorithm != NULL && algorithm_exists (algorithm, graph, even))
     return choose_protocol (graph, kind, bytes, algorithm, asked->protocol);
   if (choose_tuned (graph, kind, bytes, asked, even, &best))
