@@ -6,7 +6,7 @@
 
 #include "collective/ring-fold-private.h"
 
-/* Two items over three edges: two of them share a link of 1 s an item, the third has a longer hop. */
+/* Two items over three edges: two share a link of 1 s an item, the third has a longer hop. */
 static const RingFold three = { .places = 3,
                                 .steps = 2,
                                 .meet = 1,
