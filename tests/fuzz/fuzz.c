@@ -2,6 +2,7 @@
 
 #include <glib/gstdio.h>
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,17 +50,16 @@ static struct
  * Stands before GLib's, which keeps every name for good: right for a program, whose inputs are few,
  * but under a fuzzer it takes all memory. When an execution ends, its names are dead but for those
  * of profiles. They lie in memory of their own, because a fuzzer takes an execution that allocates
- * more than it frees for one that may leak, and looks into it for long.
+ * more than it frees for one that may leak, and looks into it for long. Threads of a command share
+ * them, as they share GLib's: the caller holds the lock.
  */
-const char *
-g_intern_string (const char *string)
+static const char *
+find_or_add_name (const char *string)
 {
-  const gsize size = string != NULL ? strlen (string) + 1 : 0;
-  const guint bucket = string != NULL ? g_str_hash (string) % NAME_BUCKETS : 0;
+  const gsize size = strlen (string) + 1;
+  const guint bucket = g_str_hash (string) % NAME_BUCKETS;
   Name       *name;
 
-  if (string == NULL)
-    return NULL;
   for (const Name *known = state.names.buckets[bucket]; known != NULL; known = known->next)
     if (strcmp (known->text, string) == 0)
       return known->text;
@@ -76,6 +76,21 @@ g_intern_string (const char *string)
   name->next = state.names.buckets[bucket];
   state.names.buckets[bucket] = name;
   return name->text;
+}
+
+/* The lock is not GLib's: ThreadSanitizer sees this one. */
+const char *
+g_intern_string (const char *string)
+{
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  const char            *name = NULL;
+
+  if (string == NULL)
+    return NULL;
+  pthread_mutex_lock (&lock);
+  name = find_or_add_name (string);
+  pthread_mutex_unlock (&lock);
+  return name;
 }
 
 /*
