@@ -140,12 +140,11 @@ static void
 key_scaled (Cluster *self)
 {
   g_autofree char *rate = number_format_exact (cluster_network_scale (self));
-  g_autofree char *hops = number_format_exact (cluster_hop_scale (self));
 
   if (self->key == NULL)
     return;
   g_free (self->scaled_key);
-  self->scaled_key = g_strdup_printf ("%snetwork x %s hops x %s\n", self->key, rate, hops);
+  self->scaled_key = g_strdup_printf ("%snetwork x %s\n", self->key, rate);
 }
 
 void
@@ -177,7 +176,6 @@ cluster_scale_hops (Cluster *self, double scale)
 {
   g_assert (scale > 0);
   self->hop_scale = scale;
-  key_scaled (self);
 }
 
 double

@@ -137,8 +137,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (Cluster, cluster_free)
 char *cluster_options_text (const ClusterOptions *options);
 
 /*
- * Alike for clusters of the same options and profiles, and scales of the network; NULL: its figures
- * are nobody else's.
+ * Alike for clusters of the same options and profiles, whose resources carry the same: it does not
+ * say how long hops take. NULL: its figures are nobody else's.
  */
 const char *cluster_key (const Cluster *self);
 

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "collective/bus-limit.h"
+#include "collective/layout-store.h"
 
 #define LEAST_SCALE 1e-3 /* as of one slow card: less is a network that is broken */
 #define CLOSE       1e-9 /* of time and scale */
@@ -322,18 +323,19 @@ gboolean
 collective_scale_to_measured (Cluster *cluster, const CollectiveOptions *options, gboolean nearest,
                               const SourceMark *mark, DiagList *diags)
 {
-  const guint          n = cluster_n_measured (cluster), n_ranks = cluster_n_gpus (cluster);
-  const guint          errors = diag_list_n_errors (diags);
-  g_autofree guint32  *ranks = g_new (guint32, n_ranks);
-  g_autofree gboolean *hops = g_new0 (gboolean, n);
-  CollectiveOptions    own = *options;
-  Fit                  fit = { cluster, &own, NULL, ranks, n_ranks, 0, nearest, mark, diags };
-  double               scale;
-  gboolean             good = TRUE;
+  const guint             n = cluster_n_measured (cluster), n_ranks = cluster_n_gpus (cluster);
+  const guint             errors = diag_list_n_errors (diags);
+  g_autoptr (LayoutStore) layouts = layout_store_new ();
+  g_autofree guint32     *ranks = g_new (guint32, n_ranks);
+  g_autofree gboolean    *hops = g_new0 (gboolean, n);
+  CollectiveOptions       own = *options;
+  Fit                     fit = { cluster, &own, NULL, ranks, n_ranks, 0, nearest, mark, diags };
+  double                  scale;
+  gboolean                good = TRUE;
 
   if (n == 0)
     return TRUE;
-  own.layouts = NULL; /* of a network at another scale */
+  own.layouts = layouts; /* tries would drive out what OPTIONS keeps for other clusters */
   for (guint i = 0; i < n_ranks; i++)
     ranks[i] = i;
   for (guint i = 0; i < n; i++)
