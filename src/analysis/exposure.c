@@ -149,19 +149,19 @@ exposure_largest (const Replay *replay, guint *rank)
 static GPtrArray *
 collect_work (const Replay *replay, SimTime floor, SimTime ceiling)
 {
-  const Engine *engine = replay_engine (replay);
-  GPtrArray    *work = g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref);
+  const Engine      *engine = replay_engine (replay);
+  GPtrArray         *work = g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref);
+  g_autoptr (GArray) members = g_array_new (FALSE, FALSE, sizeof (guint));
 
   for (guint i = 0; i < replay_n_ranks (replay); i++)
     g_ptr_array_add (work, g_array_new (FALSE, FALSE, sizeof (Interval)));
   for (OpId op = 0; op < engine_n_ops (engine); op++)
     {
-      const OpRecord    *record = engine_op_record (engine, op);
-      g_autoptr (GArray) members = NULL;
+      const OpRecord *record = engine_op_record (engine, op);
 
       if (record->end <= floor || record->begin >= ceiling)
         continue;
-      members = replay_op_members (replay, op);
+      replay_op_members_into (replay, op, members);
       for (guint i = 0; i < members->len; i++)
         intervals_add (g_ptr_array_index (work, g_array_index (members, guint, i)), record->begin,
                        record->end, (Interval){ floor, ceiling });

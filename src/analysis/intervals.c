@@ -9,9 +9,14 @@ intervals_new (void)
 void
 intervals_add (GArray *list, SimTime start, SimTime end, Interval within)
 {
-  Interval interval = { MAX (start, within.start), MIN (end, within.end) };
+  Interval  interval = { MAX (start, within.start), MIN (end, within.end) };
+  Interval *last = list->len > 0 ? &g_array_index (list, Interval, list->len - 1) : NULL;
 
-  if (interval.start < interval.end)
+  if (interval.start >= interval.end)
+    return;
+  if (last != NULL && last->start <= interval.start && interval.start <= last->end)
+    last->end = MAX (last->end, interval.end);
+  else
     g_array_append_val (list, interval);
 }
 

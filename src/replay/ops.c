@@ -51,12 +51,12 @@ op_cost (const Replay *self, const ReplayOp *what)
                        (CollectiveKind) item->collective, item->bytes);
 }
 
-GArray *
-replay_op_members (const Replay *self, OpId op)
+void
+replay_op_members_into (const Replay *self, OpId op, GArray *members)
 {
-  GArray  *members = g_array_new (FALSE, FALSE, sizeof (guint));
   ReplayOp what = replay_op (self, op);
 
+  g_array_set_size (members, 0);
   if (what.item->kind == ITEM_COLLECTIVE)
     {
       const BoundGroup *group = binding_group_of (self->bound->binding, what.item->ref, what.rank);
@@ -75,6 +75,14 @@ replay_op_members (const Replay *self, OpId op)
     }
   else
     g_array_append_val (members, what.rank);
+}
+
+GArray *
+replay_op_members (const Replay *self, OpId op)
+{
+  GArray *members = g_array_new (FALSE, FALSE, sizeof (guint));
+
+  replay_op_members_into (self, op, members);
   return members;
 }
 

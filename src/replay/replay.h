@@ -79,6 +79,7 @@ ReplayOp replay_op (const Replay *self, OpId op);
  * kernels and copies; a message's sender first.
  */
 GArray *replay_op_members (const Replay *self, OpId op);
+void    replay_op_members_into (const Replay *self, OpId op, GArray *members); /* in its place */
 
 /* Whether an op is a collective or a message that leaves a node. */
 gboolean replay_op_crosses (const Replay *self, OpId op);
