@@ -10,7 +10,7 @@ typedef struct
 
 GArray *intervals_new (void); /* of Interval */
 
-/* Adds the part of START..END that lies inside WITHIN: to the last of LIST where it goes on there. */
+/* Adds the part of START..END inside WITHIN; what goes on where the last one ended joins it. */
 void intervals_add (GArray *list, SimTime start, SimTime end, Interval within);
 
 /* By start. Most lists are in order as they are made. */

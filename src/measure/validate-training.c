@@ -1,3 +1,4 @@
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/profiles-used.h"
@@ -24,6 +25,7 @@ typedef struct
 typedef struct
 {
   Outcome              *outcomes;
+  const guint          *order; /* in which they are simulated */
   const PredictOptions *options;
 } Runs;
 
@@ -131,7 +133,7 @@ static void
 simulate_run (guint i, gpointer user)
 {
   const Runs           *runs = user;
-  Outcome              *self = &runs->outcomes[i];
+  Outcome              *self = &runs->outcomes[runs->order[i]];
   const GArray         *settings;
   g_autoptr (DiagList)  diags = diag_list_new ();
   g_autoptr (GPtrArray) scenarios = NULL;
@@ -170,6 +172,57 @@ number_runs (const TrainingTable *table, guint *run_of)
   return g_hash_table_size (seen);
 }
 
+/* ---- the order ------------------------------------------------------------------------------- */
+
+typedef struct
+{
+  guint  run;
+  double work;
+} RunWork;
+
+/* Blocks times micro-steps: about what simulating a run takes, in no unit. */
+static double
+expected_work (const Outcome *run)
+{
+  static const char *const keys[] = { "model.n_layers", "training.grad_accum" };
+  double                   work = 1;
+
+  for (guint i = 0; run->first != NULL && i < run->first->settings->len; i++)
+    {
+      const ScenarioOverride *set = &g_array_index (run->first->settings, ScenarioOverride, i);
+
+      for (guint k = 0; k < G_N_ELEMENTS (keys); k++)
+        if (strcmp (set->key, keys[k]) == 0)
+          work *= MAX (1, g_ascii_strtod (set->value, NULL));
+    }
+  return work;
+}
+
+static int
+compare_work (const void *a, const void *b)
+{
+  const RunWork *x = a, *y = b;
+
+  if (x->work != y->work)
+    return x->work > y->work ? -1 : 1;
+  return (x->run > y->run) - (x->run < y->run);
+}
+
+/* The longest runs first: no thread waits for one that began last. Newly allocated. */
+static guint *
+order_runs (const Outcome *outcomes, guint n)
+{
+  g_autofree RunWork *works = g_new (RunWork, n);
+  guint              *order = g_new (guint, n);
+
+  for (guint i = 0; i < n; i++)
+    works[i] = (RunWork){ i, expected_work (&outcomes[i]) };
+  qsort (works, n, sizeof *works, compare_work);
+  for (guint i = 0; i < n; i++)
+    order[i] = works[i].run;
+  return order;
+}
+
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 static void
@@ -204,7 +257,7 @@ static void
 predict_rows (TrainingValidation *self, const PredictOptions *options, guint n_threads)
 {
   const guint       n_rows = self->table->rows->len;
-  g_autofree guint *run_of = g_new (guint, n_rows);
+  g_autofree guint *run_of = g_new (guint, n_rows), *order = NULL;
   Runs              runs = { .options = options };
 
   self->n_simulated = number_runs (self->table, run_of);
@@ -219,6 +272,8 @@ predict_rows (TrainingValidation *self, const PredictOptions *options, guint n_t
       outcome->first = row;
       outcome->speed |= training_metric_is_speed (row->metric);
     }
+  order = order_runs (runs.outcomes, self->n_simulated);
+  runs.order = order;
   parallel_run (self->n_simulated, n_threads, simulate_run, &runs, options->count);
   for (guint i = 0; i < n_rows; i++)
     add_row (self, &g_array_index (self->table->rows, TrainingRow, i), &runs.outcomes[run_of[i]]);
