@@ -15,6 +15,7 @@ typedef struct
   LayoutStore *store;
   double       speed; /* of the network, B/s; 0: the profile's own */
   PxnWish      pxn;
+  double       network, hops; /* scales; 0: as the profile has it */
 } Alike;
 
 /* Loads, times and choices of KIND over every STRIDE-th GPU of NODES nodes, by way of STORE. */
@@ -41,6 +42,10 @@ costs (const Alike *self, guint nodes, gboolean slow, CollectiveKind kind, guint
   wanted.leaf_nodes = 1;
   cluster = cluster_new (&wanted, profiles, NULL, diags);
   ck_assert_ptr_nonnull (cluster);
+  if (self->network > 0)
+    cluster_scale_network (cluster, self->network);
+  if (self->hops > 0)
+    cluster_scale_hops (cluster, self->hops);
   for (guint32 gpu = 0; gpu < cluster_n_gpus (cluster); gpu += stride)
     ranks[n++] = gpu;
   options.layouts = store;
@@ -70,7 +75,7 @@ START_TEST (what_others_left_costs_the_same)
                                           COLLECTIVE_REDUCE_SCATTER, COLLECTIVE_ALL_TO_ALL };
   g_autoptr (InputFiles)      files = input_files_new ();
   g_autoptr (LayoutStore)     store = layout_store_new ();
-  Alike                       self = { files, store, 0, PXN_AUTO };
+  Alike                       self = { files, store, 0, PXN_AUTO, 0, 0 };
   guint                       n_first = 0;
 
   for (guint round = 0; round < 2; round++)
@@ -97,15 +102,40 @@ START_TEST (changed_figures_are_kept_for_nobody)
 {
   g_autoptr (InputFiles)  files = input_files_new ();
   g_autoptr (LayoutStore) store = layout_store_new ();
-  const Alike given = { files, store, 0, PXN_AUTO }, changed = { files, store, 10e9, PXN_AUTO };
-  g_autofree char *before = costs (&given, 2, FALSE, COLLECTIVE_ALL_GATHER, 1, store);
-  const guint      n_made = layout_store_n_made (store);
-  g_autofree char *kept = costs (&changed, 2, FALSE, COLLECTIVE_ALL_GATHER, 1, store);
-  g_autofree char *alone = costs (&changed, 2, FALSE, COLLECTIVE_ALL_GATHER, 1, NULL);
+  const Alike             given = { files, store, 0, PXN_AUTO, 0, 0 };
+  const Alike             changed = { files, store, 10e9, PXN_AUTO, 0, 0 };
+  g_autofree char        *before = costs (&given, 2, FALSE, COLLECTIVE_ALL_GATHER, 1, store);
+  const guint             n_made = layout_store_n_made (store);
+  g_autofree char        *kept = costs (&changed, 2, FALSE, COLLECTIVE_ALL_GATHER, 1, store);
+  g_autofree char        *alone = costs (&changed, 2, FALSE, COLLECTIVE_ALL_GATHER, 1, NULL);
 
   ck_assert_str_eq (kept, alone);
   ck_assert_str_ne (kept, before);
   ck_assert_uint_eq (layout_store_n_made (store), n_made);
+}
+END_TEST
+
+/* No layout depends on how long hops take; on what the network carries it does. */
+START_TEST (hops_are_no_part_of_a_layout)
+{
+  g_autoptr (InputFiles)  files = input_files_new ();
+  g_autoptr (LayoutStore) store = layout_store_new ();
+  const Alike             half = { files, store, 0, PXN_AUTO, 0.5, 0 };
+  const Alike             far = { files, store, 0, PXN_AUTO, 0.5, 7 };
+  const Alike             third = { files, store, 0, PXN_AUTO, 1 / 3.0, 7 };
+  g_autofree char        *near_text = costs (&half, 4, FALSE, COLLECTIVE_ALL_REDUCE, 1, store);
+  const guint             n_made = layout_store_n_made (store);
+  g_autofree char        *kept = costs (&far, 4, FALSE, COLLECTIVE_ALL_REDUCE, 1, store);
+  g_autofree char        *alone = costs (&far, 4, FALSE, COLLECTIVE_ALL_REDUCE, 1, NULL);
+  g_autofree char        *slower = NULL, *slower_alone = NULL;
+
+  ck_assert_str_eq (kept, alone);
+  ck_assert_str_ne (kept, near_text);
+  ck_assert_uint_eq (layout_store_n_made (store), n_made);
+  slower = costs (&third, 4, FALSE, COLLECTIVE_ALL_REDUCE, 1, store);
+  slower_alone = costs (&third, 4, FALSE, COLLECTIVE_ALL_REDUCE, 1, NULL);
+  ck_assert_str_eq (slower, slower_alone);
+  ck_assert_uint_gt (layout_store_n_made (store), n_made);
 }
 END_TEST
 
@@ -119,6 +149,7 @@ main (void)
 
   tcase_add_test (tcase, what_others_left_costs_the_same);
   tcase_add_test (tcase, changed_figures_are_kept_for_nobody);
+  tcase_add_test (tcase, hops_are_no_part_of_a_layout);
   suite_add_tcase (suite, tcase);
   runner = srunner_create (suite);
   srunner_run_all (runner, CK_ENV);
