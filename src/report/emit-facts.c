@@ -191,6 +191,8 @@ add_chunks (GArray *facts, const ResolvedScenario *resolved, const MeshOptions *
       n_layers % n == 0 && (n == 1 || (mesh->cut == MESH_CUT_EVEN && mesh->layers == NULL));
 
   add_text (facts, "pipeline", mesh->pp > 1 ? names[mesh_pipeline (mesh)] : "none");
+  add_switch (facts, "short_group",
+              mesh->micro_batch_group > 0 && mesh->micro_batch_group < mesh->pp);
   add_switch (facts, "even_chunks", even);
   if (even)
     add_count (facts, "chunk_layers", n_layers / n);

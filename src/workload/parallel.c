@@ -54,6 +54,16 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .fallback = "auto",
     .help = "pipeline schedule; auto: interleaved where vp > 1, else 1f1b",
     .source = "arXiv:2104.04473, arXiv:2401.10241, arXiv:2412.19437" },
+  { .key = "micro_batch_group",
+    .type = OPTION_INT,
+    .offset = FIELD (micro_batch_group),
+    .fallback = "0",
+    .min = 0,
+    .max = 1 << 20,
+    .help = "micro-batches that an interleaved pipeline takes through a chunk before the next "
+            "chunk's turn; 0: as many as stages",
+    .source = "arXiv:2407.21783, 3.3.2 (N); Megatron-LM, "
+              "--microbatch-group-size-per-virtual-pipeline-stage" },
   { .key = "context",
     .type = OPTION_ENUM,
     .choices = context_choices,

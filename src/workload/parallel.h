@@ -72,6 +72,7 @@ typedef struct
   char    *shard; /* all, node, or a number of ranks: the group that parameters are sharded over
                      (strategies that shard) */
   gint64   tp, sp, pp, cp, vp, ep; /* sp: 0 or 1; vp: chunks of layers a stage; 0 and 1 mean none */
+  gint64   micro_batch_group;      /* interleaved: micro-batches in a row through a chunk; 0: pp */
   gint64   etp;                    /* tensor-parallel ranks of routed experts; 0: tp */
   gint     pipeline;               /* PipelineKind */
   gint     context;                /* ContextKind */
@@ -91,7 +92,7 @@ typedef struct
   gboolean async_tp; /* the tensor group's collectives overlap concurrent products, in slices */
 } MeshOptions;
 
-#define MESH_N_OPTIONS 22
+#define MESH_N_OPTIONS 23
 extern const OptionSpec mesh_options[MESH_N_OPTIONS + 1];
 
 /*

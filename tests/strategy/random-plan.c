@@ -103,7 +103,15 @@ draw_pipeline (RandomPlan *self, GRand *rand, guint case_)
   if (m->pipeline == PIPELINE_INTERLEAVED && case_ / 7 % 2 == 1)
     self->shape.n_layers -= 2; /* chunks of the embedding and the head alone */
   if (m->pipeline == PIPELINE_INTERLEAVED)
-    self->training.grad_accum = m->pp * (m->pp < 3 ? g_rand_int_range (rand, 1, 3) : 1);
+    {
+      self->training.grad_accum = m->pp * (m->pp < 3 ? g_rand_int_range (rand, 1, 3) : 1);
+      if (case_ / 14 % 3
+          == 0) /* groups of other sizes: two, a whole and a last one, or one alone */
+        {
+          m->micro_batch_group = m->pp + case_ / 42 % 3 - 1;
+          self->training.grad_accum = m->micro_batch_group + (case_ % 2 == 0 ? m->pp : 0);
+        }
+    }
   else if (m->pipeline == PIPELINE_ZB_H1)
     self->training.grad_accum = m->pp + g_rand_int_range (rand, 0, 2);
   else if (m->pipeline != PIPELINE_GPIPE && m->pipeline != PIPELINE_1F1B)

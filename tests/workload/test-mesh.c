@@ -463,6 +463,35 @@ START_TEST (test_refused_folding)
 }
 END_TEST
 
+/* Groups of micro-batches keep every stage at work; a smaller one can only be alone. */
+START_TEST (test_groups)
+{
+  ModelShape      shape = arch ("gpt", 12, 64, 8, 0, 100);
+  TrainingOptions options = training (16, 1);
+  MeshOptions     mesh = mesh_of (1, 3, 2, PIPELINE_AUTO);
+
+  options.grad_accum = 8;
+  mesh.micro_batch_group = 5; /* 5 and 3 */
+  assert_accepted (&shape, options, mesh, 3);
+  mesh.micro_batch_group = 8;
+  assert_accepted (&shape, options, mesh, 3);
+  mesh.micro_batch_group = 6;
+  assert_refused (&shape, options, mesh, 3, "leaves a last group of 2 micro-steps");
+  mesh.micro_batch_group = 9;
+  assert_refused (&shape, options, mesh, 3, "'micro_batch_group' of 9 is above 'grad_accum' of 8");
+  mesh.micro_batch_group = 2;
+  assert_refused (&shape, options, mesh, 3,
+                  "'micro_batch_group' of 2 leaves 3 stages without work");
+  options.grad_accum = 2;
+  assert_accepted (&shape, options, mesh, 3);
+  mesh.vp = 1;
+  assert_refused (&shape, options, mesh, 3, "is about interleaved pipelines, this one is '1f1b'");
+  mesh.pp = 1;
+  assert_refused (&shape, options, mesh, 1, "is about interleaved pipelines, this one is 'none'");
+  model_shape_clear (&shape);
+}
+END_TEST
+
 START_TEST (test_refused_pipelines)
 {
   ModelShape      shape = arch ("gpt", 12, 64, 8, 0, 100);
@@ -532,6 +561,7 @@ main (void)
   tcase_add_test (tcase, test_folded_layers);
   tcase_add_test (tcase, test_folded_backward);
   tcase_add_test (tcase, test_refused_folding);
+  tcase_add_test (tcase, test_groups);
   tcase_add_test (tcase, test_refused_pipelines);
   tcase_add_test (tcase, test_all_at_once);
   return run_case ("mesh", tcase);
