@@ -122,6 +122,18 @@ add_waiting (const PlanInput *in, const Pipeline *pipeline, PlanTotals *totals)
         (n - pipeline->stages) * boundary_bytes (in, (PipelinePlace){ last, 0 });
 }
 
+/* Outputs that stay until their backward pass: as many as micro-batches in flight. */
+static void
+add_outputs (const PlanInput *in, const Pipeline *pipeline, PipelinePlace at, PlanTotals *totals)
+{
+  g_autoptr (GArray) slots = NULL;
+
+  if (workload_mesh (in->workload)->deallocate_pipeline_outputs)
+    return;
+  slots = pipeline_slots (pipeline, at.stage);
+  totals->high[PLACE_HBM] += pipeline_in_flight (slots) * boundary_bytes (in, at);
+}
+
 static void
 add_messages (const PlanInput *in, const Pipeline *pipeline, double times, PlanTotals *totals)
 {
@@ -133,7 +145,10 @@ add_messages (const PlanInput *in, const Pipeline *pipeline, double times, PlanT
       PipelinePlace at = { stage, c }, other;
 
       if (pipeline_next (pipeline, at, &other) && other.stage != stage)
-        add_boundary (in, boundary_bytes (in, at), times, totals);
+        {
+          add_boundary (in, boundary_bytes (in, at), times, totals);
+          add_outputs (in, pipeline, at, totals);
+        }
       if (pipeline_previous (pipeline, at, &other) && other.stage != stage)
         add_boundary (in, boundary_bytes (in, other), times, totals);
     }

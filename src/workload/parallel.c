@@ -134,6 +134,13 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .help = "each tensor-parallel rank sends its part of an activation to the next stage, which "
             "gathers it",
     .source = "arXiv:2104.04473, 4.1" },
+  { .key = "deallocate_pipeline_outputs",
+    .type = OPTION_BOOL,
+    .offset = FIELD (deallocate_pipeline_outputs),
+    .fallback = "true",
+    .help = "a stage frees what it handed on when it has been sent; false: when its backward pass "
+            "is over",
+    .source = "Megatron-LM, core/pipeline_parallel/schedules.py (deallocate_output_tensor)" },
   { .key = "order",
     .type = OPTION_ENUM,
     .choices = order_choices,

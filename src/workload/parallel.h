@@ -86,13 +86,15 @@ typedef struct
   gint     p2p;             /* MeshP2p */
   gboolean scatter_gather;  /* each tensor rank sends its part of an activation to the next stage,
                                which gathers it; not with sp */
-  gint     order;           /* MeshOrder */
-  gint     cut;             /* MeshCut */
-  char    *layers;          /* blocks of each chunk, stage-cut.h; NULL: by `cut` */
+  gboolean deallocate_pipeline_outputs; /* what a stage handed on is freed when it has been sent,
+                                           else when its backward pass is over */
+  gint     order;                       /* MeshOrder */
+  gint     cut;                         /* MeshCut */
+  char    *layers;                      /* blocks of each chunk, stage-cut.h; NULL: by `cut` */
   gboolean async_tp; /* the tensor group's collectives overlap concurrent products, in slices */
 } MeshOptions;
 
-#define MESH_N_OPTIONS 23
+#define MESH_N_OPTIONS 24
 extern const OptionSpec mesh_options[MESH_N_OPTIONS + 1];
 
 /*

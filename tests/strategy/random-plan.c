@@ -98,6 +98,7 @@ draw_pipeline (RandomPlan *self, GRand *rand, guint case_)
   m->p2p = g_rand_int_range (rand, 0, 3);
   m->order = m->cp == 1 && g_rand_boolean (rand);
   m->scatter_gather = g_rand_boolean (rand);
+  m->deallocate_pipeline_outputs = case_ / 3 % 2 == 0;
   /* as many blocks and micro-steps as it needs, hardly more: every stage's schedule is walked */
   self->shape.n_layers = mesh_model_chunks (m) + g_rand_int_range (rand, 0, 2);
   if (m->pipeline == PIPELINE_INTERLEAVED && case_ / 7 % 2 == 1)
