@@ -1,4 +1,5 @@
 /* Which meshes a model can be divided over. Everything that is wrong is named in one pass. */
+#include "workload/mesh-order.h"
 #include "workload/stage-cut.h"
 #include "workload/workload.h"
 
@@ -57,9 +58,19 @@ check_folding (const Check *c, gint64 n)
                 "data ranks",
                 "'etp' " D " x 'ep' " D " does not divide the " D " ranks of a stage", m->etp,
                 m->ep, n);
-  if (m->order == MESH_ORDER_PP_DP && m->pp > 1)
-    diag_error (c->diags, mark_of (c, "etp"), "take order: tp-cp-dp-pp, or leave 'etp' at 0",
-                "'etp' of its own with 'order: tp-pp-dp' is not modelled");
+}
+
+static void
+check_order (const Check *c, guint world)
+{
+  gboolean         experts = c->shape->n_experts > 0;
+  g_autofree char *why = NULL;
+  MeshStrides      strides;
+
+  if (!mesh_strides (&c->mesh, world, experts, &strides, &why))
+    diag_error (c->diags, mark_of (c, "order"),
+                "each of tp, cp, dp and pp once, such as tp-cp-dp-pp or tp-cp-pp-dp",
+                "'order' of '%s' %s", c->mesh.order, why);
 }
 
 static void
@@ -76,6 +87,7 @@ check_world (const Check *c, guint world)
                   m->pp, world);
       return;
     }
+  check_order (c, world);
   if (c->shape->n_experts > 0 && mesh_folds_experts (m))
     check_folding (c, n / m->pp);
   else
@@ -217,9 +229,6 @@ check_sequence (const Check *c)
 
   if (m->sp != 0 && m->sp != 1)
     diag_error (c->diags, mark_of (c, "sp"), "0: no, 1: yes", "'sp' is a switch, got " D, m->sp);
-  if (m->order == MESH_ORDER_PP_DP && m->cp > 1)
-    diag_error (c->diags, mark_of (c, "order"), "take tp-cp-dp-pp, or leave 'cp' at 1",
-                "'order: tp-pp-dp' with context ranks is not modelled");
   if (m->sp == 1 && m->tp == 1)
     diag_warning (c->diags, mark_of (c, "sp"), NULL, "'sp' has no effect without a tensor group");
   if (c->training->partition_activations && (m->tp == 1 || m->sp == 1))

@@ -14,7 +14,6 @@ static const char *const pipeline_choices[] = { "auto",        "gpipe",    "1f1b
 static const char *const dispatch_choices[] = { "nccl", "two-level", NULL };
 static const char *const dispatch_dtype_choices[] = { "auto", "fp8", NULL };
 static const char *const p2p_choices[] = { "batched-sync", "batched", "direct", NULL };
-static const char *const order_choices[] = { "tp-cp-dp-pp", "tp-pp-dp", NULL };
 static const char *const cut_choices[] = { "even", "cost", NULL };
 static const char *const context_choices[] = { "ring", "all-gather", NULL };
 
@@ -142,12 +141,13 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
             "is over",
     .source = "Megatron-LM, core/pipeline_parallel/schedules.py (deallocate_output_tensor)" },
   { .key = "order",
-    .type = OPTION_ENUM,
-    .choices = order_choices,
+    .type = OPTION_STRING,
     .offset = FIELD (order),
     .fallback = "tp-cp-dp-pp",
-    .help = "how ranks count the axes, the first fastest: stages far apart, or next to each other",
-    .source = "Megatron-LM, --use-tp-pp-dp-mapping" },
+    .help =
+        "how ranks count the axes tp, cp, ep, dp and pp, the first fastest; tp-cp-pp-dp: stages "
+        "next to each other",
+    .source = "Megatron-LM, core/parallel_state.py (RankGenerator) and --use-tp-pp-dp-mapping" },
   { .key = "cut",
     .type = OPTION_ENUM,
     .choices = cut_choices,

@@ -31,13 +31,6 @@ typedef enum
   CONTEXT_ALL_GATHER, /* keys and values are gathered before attention */
 } ContextKind;
 
-/* How world ranks count the axes, the first fastest. */
-typedef enum
-{
-  MESH_ORDER_DP_PP, /* tensor, context, data, stages: those of a stage are neighbours */
-  MESH_ORDER_PP_DP, /* tensor, stages, data: rank = t + tp * (p + pp * d), without context ranks */
-} MeshOrder;
-
 /* How the messages of gpipe, 1f1b and interleaved are called; other pipelines are always direct. */
 typedef enum
 {
@@ -88,9 +81,9 @@ typedef struct
                                which gathers it; not with sp */
   gboolean deallocate_pipeline_outputs; /* what a stage handed on is freed when it has been sent,
                                            else when its backward pass is over */
-  gint     order;                       /* MeshOrder */
-  gint     cut;                         /* MeshCut */
-  char    *layers;                      /* blocks of each chunk, stage-cut.h; NULL: by `cut` */
+  char    *order;    /* how world ranks count the axes, the first fastest: mesh-order.h */
+  gint     cut;      /* MeshCut */
+  char    *layers;   /* blocks of each chunk, stage-cut.h; NULL: by `cut` */
   gboolean async_tp; /* the tensor group's collectives overlap concurrent products, in slices */
 } MeshOptions;
 
