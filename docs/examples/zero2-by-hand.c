@@ -35,7 +35,7 @@ by_hand_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 static void
 by_hand_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
 {
-  const MeshGroup alone = { 1, 1 };
+  const MeshGroup alone = { .size = 1, .stride = 1 };
   Mesh            meshes[2] = { in->mesh, mesh_of_experts (&in->mesh) };
 
   (void) opt;

@@ -134,8 +134,8 @@ period_of (const MeshOptions *mesh, guint *period, guint *first)
   switch (mesh_pipeline (mesh))
     {
     case PIPELINE_INTERLEAVED:
-      *period = stages;
-      *first = 2 * stages; /* of as many as stages all forward passes come first */
+      *period = (guint) (mesh->micro_batch_group > 0 ? mesh->micro_batch_group : stages);
+      *first = 2 * *period; /* of as many as stages all forward passes come first */
       break;
     case PIPELINE_ZB_H2:
     case PIPELINE_ZBV:

@@ -89,6 +89,19 @@ add_algorithms (LeverMoves *self, const Lever *lever)
       add_move (self, "collective.algorithm", words[i], 1);
 }
 
+/* Stages far apart, or next to each other. */
+static void
+add_orders (LeverMoves *self, const Lever *lever)
+{
+  static const char *const words[] = { "tp-cp-dp-pp", "tp-cp-pp-dp" };
+  g_autofree char         *now =
+      option_format (option_table_find (mesh_options, lever->key), &self->scenario->mesh);
+
+  for (guint i = 0; i < G_N_ELEMENTS (words); i++)
+    if (!g_str_equal (words[i], now))
+      add_move (self, "mesh.order", words[i], 1);
+}
+
 /* Fused attention, of which version 2 runs on every GPU; faster may be version 3 and cuDNN's. */
 static void
 add_attention (LeverMoves *self, const Lever *lever)
@@ -339,7 +352,7 @@ const Lever levers[] = {
     .uses = LEVER_ADVICE,
     .add = add_words,
     .needs = "pp" },
-  { .section = "mesh", .key = "order", .uses = LEVER_ADVICE, .add = add_words, .needs = "pp" },
+  { .section = "mesh", .key = "order", .uses = LEVER_ADVICE, .add = add_orders, .needs = "pp" },
   { .section = "mesh", .key = "context", .uses = LEVER_ADVICE, .add = add_words, .needs = "cp" },
   { .section = "collective", .key = "algorithm", .uses = LEVER_ADVICE, .add = add_algorithms },
   { .section = "collective", .key = "protocol", .uses = LEVER_ADVICE, .add = add_words },

@@ -48,9 +48,10 @@ typedef struct
 /* Clusters of a search differ in the number of their nodes. */
 typedef struct
 {
-  guint    n_gpus, kind, size, stride;
-  Dispatch dispatch;
-  double   bytes;
+  guint     n_gpus, kind;
+  MeshGroup group;
+  Dispatch  dispatch;
+  double    bytes;
 } CollectiveKey;
 
 /* Word by word. */
@@ -242,8 +243,7 @@ collective_seconds (SearchScreen *screen, const ResolvedScenario *resolved, Coll
   memset (&key, 0, sizeof key);
   key.n_gpus = cluster_n_gpus (resolved->cluster);
   key.kind = kind;
-  key.size = group.size;
-  key.stride = group.stride;
+  key.group = group;
   key.dispatch = dispatch;
   key.bytes = bytes;
   if (!recall (screen, screen->collectives, &key, &seconds, sizeof seconds))
@@ -408,10 +408,8 @@ traffic_dispatch (const ResolvedScenario *resolved, const TrafficTotal *traffic)
 {
   const MeshGroup experts = axis_group (resolved, MESH_EXPERT);
 
-  return kernel_dispatch (resolved, traffic->group.size == experts.size
-                                            && traffic->group.stride == experts.stride
-                                        ? MESH_EXPERT
-                                        : MESH_TENSOR);
+  return kernel_dispatch (resolved,
+                          mesh_group_equal (traffic->group, experts) ? MESH_EXPERT : MESH_TENSOR);
 }
 
 /* ---- what a strategy moves ------------------------------------------------------------------- */

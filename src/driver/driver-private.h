@@ -97,6 +97,7 @@ struct _Driver
   guint        ring;       /* micro-batches that can be in flight */
   BufferRef   *saved;      /* [ring][layer]: activations that a layer keeps for its backward */
   DriverMail  *mail[2];    /* [ring][chunk]: activations and gradients */
+  DriverMail  *handed;     /* [ring][chunk]: activations that were sent on and stay */
   BufferRef    leaving[2]; /* the activation and the gradient that wait to be sent */
   BufferRef held[2]; /* outputs of the last layer that the framework holds on to, by micro-batch */
   guint    *backward_done;         /* [chunk]: micro-batches of the step */
@@ -211,6 +212,8 @@ void messages_call (Driver *self, const PipelineAction *call);
  */
 void messages_take (Driver *self, const PipelineSlot *slot);
 void messages_leave (Driver *self, const PipelineSlot *slot);
+/* SLOT is over: what its chunk handed on for the micro-batch goes, if it has stayed until now. */
+void messages_let_go (Driver *self, const PipelineSlot *slot);
 /* At the end of a step, before the optimizer. */
 void messages_shared_gradients (Driver *self);
 

@@ -176,6 +176,16 @@ walk_first (Driver *self, guint role, DiagList *diags)
   return ok;
 }
 
+static DriverMail *
+new_mail (guint n)
+{
+  DriverMail *mail = g_new (DriverMail, n);
+
+  for (guint i = 0; i < n; i++)
+    mail[i] = (DriverMail){ SCHEDULE_NONE, SCHEDULE_NONE };
+  return mail;
+}
+
 static void
 open_buffers (Driver *self)
 {
@@ -192,11 +202,10 @@ open_buffers (Driver *self)
   open_actions (self);
   n_mail = self->ring * self->pipeline.chunks;
   self->saved = g_new (BufferRef, (gsize) self->ring * n_layers);
+  self->handed = new_mail (n_mail);
   for (guint way = 0; way < 2; way++)
     {
-      self->mail[way] = g_new (DriverMail, n_mail);
-      for (guint i = 0; i < n_mail; i++)
-        self->mail[way][i] = (DriverMail){ SCHEDULE_NONE, SCHEDULE_NONE };
+      self->mail[way] = new_mail (n_mail);
       self->leaving[way] = SCHEDULE_NONE;
       self->held[way] = SCHEDULE_NONE;
     }
@@ -251,6 +260,7 @@ close_role (Driver *self)
   g_clear_pointer (&self->saved, g_free);
   g_clear_pointer (&self->mail[0], g_free);
   g_clear_pointer (&self->mail[1], g_free);
+  g_clear_pointer (&self->handed, g_free);
   g_clear_pointer (&self->backward_done, g_free);
 }
 

@@ -106,17 +106,49 @@ add_boundary (const PlanInput *in, double bytes, double times, PlanTotals *total
   totals->high[PLACE_HBM] += 4 * bytes; /* received, put together, and two on their way out */
 }
 
+/*
+ * What comes from the other end of an interleaved pipeline waits until the rest of its group has
+ * gone through the chunk before: activations on the first stage, gradients on the last.
+ */
+static void
+add_waiting (const PlanInput *in, const Pipeline *pipeline, PlanTotals *totals)
+{
+  guint stage = workload_stage (in->workload), last = pipeline->stages - 1;
+  guint n = pipeline_group_size (pipeline);
+
+  if (pipeline->kind == PIPELINE_INTERLEAVED && n > pipeline->stages
+      && (stage == 0 || stage == last))
+    totals->high[PLACE_HBM] +=
+        (n - pipeline->stages) * boundary_bytes (in, (PipelinePlace){ last, 0 });
+}
+
+/* Outputs that stay until their backward pass: as many as micro-batches in flight. */
+static void
+add_outputs (const PlanInput *in, const Pipeline *pipeline, PipelinePlace at, PlanTotals *totals)
+{
+  g_autoptr (GArray) slots = NULL;
+
+  if (workload_mesh (in->workload)->deallocate_pipeline_outputs)
+    return;
+  slots = pipeline_slots (pipeline, at.stage);
+  totals->high[PLACE_HBM] += pipeline_in_flight (slots) * boundary_bytes (in, at);
+}
+
 static void
 add_messages (const PlanInput *in, const Pipeline *pipeline, double times, PlanTotals *totals)
 {
   guint stage = workload_stage (in->workload);
 
+  add_waiting (in, pipeline, totals);
   for (guint c = 0; c < pipeline->chunks; c++)
     {
       PipelinePlace at = { stage, c }, other;
 
       if (pipeline_next (pipeline, at, &other) && other.stage != stage)
-        add_boundary (in, boundary_bytes (in, at), times, totals);
+        {
+          add_boundary (in, boundary_bytes (in, at), times, totals);
+          add_outputs (in, pipeline, at, totals);
+        }
       if (pipeline_previous (pipeline, at, &other) && other.stage != stage)
         add_boundary (in, boundary_bytes (in, other), times, totals);
     }

@@ -203,8 +203,7 @@ add_traffic (PlanTotals *totals, const PolicyHop *hop, Amount bytes)
     {
       TrafficTotal *t = &totals->traffic[i];
 
-      if (t->kind == hop->kind && t->group.size == hop->group.size
-          && t->group.stride == hop->group.stride && t->codec == hop->codec)
+      if (t->kind == hop->kind && mesh_group_equal (t->group, hop->group) && t->codec == hop->codec)
         t->slack += bytes.slack;
     }
 }

@@ -2,9 +2,10 @@
  * What pipeline stages send each other, and gradients of parameters that several of them hold.
  *
  * A received activation is the input that the first layer of the chunk saves: its buffer passes
- * into the layer's own when the slot begins. An output lives until it is sent (Megatron-LM's
- * deallocate-pipeline-outputs). With scatter_gather every tensor rank sends its part of the
- * activation and the receivers gather it over the tensor group (arXiv:2104.04473, 4.1).
+ * into the layer's own when the slot begins. An output lives until it is sent, or (without
+ * Megatron-LM's deallocate_pipeline_outputs) until its backward pass is over. With scatter_gather
+ * every tensor rank sends its part of the activation and the receivers gather it over the tensor
+ * group (arXiv:2104.04473, 4.1).
  */
 #include "driver/driver-private.h"
 
@@ -45,6 +46,12 @@ static DriverMail *
 mail_of (Driver *self, guint gradient, guint chunk, guint micro)
 {
   return &self->mail[gradient][micro % self->ring * self->pipeline.chunks + chunk];
+}
+
+static DriverMail *
+handed_by (Driver *self, guint chunk, guint micro)
+{
+  return &self->handed[micro % self->ring * self->pipeline.chunks + chunk];
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -92,6 +99,19 @@ prepare_receive (Driver *self, const PipelineMessage *message, guint64 bytes)
                                  labels[MESSAGE_RECEIVE][message->gradient]);
 }
 
+/* M has been sent once EVENT is past: it goes, or stays for its backward pass. */
+static void
+finish_send (Driver *self, const PipelineMessage *m, EventRef event)
+{
+  BufferRef sent = self->leaving[m->gradient];
+
+  self->leaving[m->gradient] = SCHEDULE_NONE;
+  if (m->gradient || workload_mesh (self->at->workload)->deallocate_pipeline_outputs)
+    schedule_free_after (self->b, sent, event);
+  else
+    *handed_by (self, m->chunk, m->micro) = (DriverMail){ sent, event };
+}
+
 /*
  * After the call: the compute stream waits for what it needs, at once or (EVENT) when the slot
  * begins.
@@ -106,10 +126,7 @@ finish_call (Driver *self, const PipelineAction *call, EventRef event, gboolean 
       if (m->way == MESSAGE_RECEIVE)
         mail_of (self, m->gradient, m->chunk, m->micro)->there = waited ? SCHEDULE_NONE : event;
       else
-        {
-          schedule_free_after (self->b, self->leaving[m->gradient], waited ? SCHEDULE_NONE : event);
-          self->leaving[m->gradient] = SCHEDULE_NONE;
-        }
+        finish_send (self, m, waited ? SCHEDULE_NONE : event);
     }
 }
 
@@ -209,6 +226,17 @@ messages_leave (Driver *self, const PipelineSlot *slot)
                                             gradient ? "gradient of the input" : "output");
   schedule_touches (self->b, SCHEDULE_COMPUTE, self->leaving[gradient], SCHEDULE_WHOLE,
                     ACCESS_WRITE);
+}
+
+void
+messages_let_go (Driver *self, const PipelineSlot *slot)
+{
+  DriverMail *handed = handed_by (self, slot->chunk, slot->micro);
+
+  if (slot->pass == PASS_FORWARD || handed->buffer == SCHEDULE_NONE)
+    return;
+  schedule_free_after (self->b, handed->buffer, handed->there);
+  *handed = (DriverMail){ SCHEDULE_NONE, SCHEDULE_NONE };
 }
 
 /* ---- gradients that are shared --------------------------------------------------------------- */

@@ -1,12 +1,15 @@
-#include "driver/pipeline.h"
+#include "driver/pipeline-private.h"
 
 Pipeline
 pipeline_of (const Workload *workload)
 {
   const MeshOptions *mesh = workload_mesh (workload);
 
-  return (Pipeline){ mesh_pipeline (mesh), (guint) MAX (mesh->pp, 1), workload_n_chunks (workload),
-                     (guint) workload_training (workload)->grad_accum };
+  return (Pipeline){ .kind = mesh_pipeline (mesh),
+                     .stages = (guint) MAX (mesh->pp, 1),
+                     .chunks = workload_n_chunks (workload),
+                     .micros = (guint) workload_training (workload)->grad_accum,
+                     .group = (guint) mesh->micro_batch_group };
 }
 
 /* ---- slots ----------------------------------------------------------------------------------- */
@@ -49,44 +52,89 @@ slots_1f1b (const Pipeline *self, guint stage, GArray *slots)
     }
 }
 
-/*
- * The K-th forward (backward) pass of a stage: groups of p micro-batches go through the chunks one
- * after another.
- */
-static PipelineSlot
-interleaved_slot (const Pipeline *self, guint k, gboolean backward)
+guint
+pipeline_group_size (const Pipeline *self)
 {
-  guint p = self->stages, v = self->chunks, chunk = k % (p * v) / p;
+  return self->group > 0 ? self->group : self->stages;
+}
+
+/* The group of micro-batches that the K-th pass of a stage belongs to. */
+typedef struct
+{
+  guint first, size; /* micro-batches; the last group may have fewer */
+  guint begin;       /* its first pass */
+} MicroGroup;
+
+static MicroGroup
+group_of_pass (const Pipeline *self, guint k)
+{
+  guint n = pipeline_group_size (self), first = k / (n * self->chunks) * n;
+
+  return (MicroGroup){ first, MIN (n, self->micros - first), first * self->chunks };
+}
+
+/* All micro-batches of a group go through a chunk, then through the next one. */
+PipelineSlot
+pipeline_interleaved_slot (const Pipeline *self, guint k, gboolean backward)
+{
+  MicroGroup group = group_of_pass (self, k);
+  guint      chunk = (k - group.begin) / group.size, v = self->chunks;
 
   return (PipelineSlot){ backward ? PASS_BACKWARD : PASS_FORWARD, backward ? v - 1 - chunk : chunk,
-                         k / (p * v) * p + k % p };
+                         group.first + (k - group.begin) % group.size };
+}
+
+guint
+pipeline_interleaved_index (const Pipeline *self, const PipelineSlot *slot)
+{
+  gboolean   backward = slot->pass != PASS_FORWARD;
+  guint      n = pipeline_group_size (self);
+  MicroGroup group = group_of_pass (self, slot->micro / n * n * self->chunks);
+  guint      chunk = backward ? self->chunks - 1 - slot->chunk : slot->chunk;
+
+  return group.begin + chunk * group.size + slot->micro - group.first;
+}
+
+guint
+pipeline_interleaved_arrives (const Pipeline *self, guint stage, guint k, gboolean backward)
+{
+  MicroGroup group = group_of_pass (self, k);
+  gboolean   wraps = stage == (backward ? self->stages - 1 : 0);
+  guint      waits = wraps && group.size > self->stages ? group.size - self->stages : 0;
+
+  return k + waits < group.begin + group.size * self->chunks ? k + waits : PIPELINE_NO_PASS;
 }
 
 /* With as many micro-batches as stages Megatron-LM runs all forward passes first. */
-static guint
-warm_up_interleaved (const Pipeline *self, guint stage)
+guint
+pipeline_interleaved_warm_up (const Pipeline *self, guint stage)
 {
-  guint all = self->micros * self->chunks;
+  guint all = self->micros * self->chunks, n = pipeline_group_size (self);
 
   if (self->micros == self->stages)
     return all;
-  return MIN ((self->stages - stage - 1) * 2 + (self->chunks - 1) * self->stages, all);
+  return MIN ((self->stages - stage - 1) * 2 + (self->chunks - 1) * n, all);
 }
 
 static void
 slots_interleaved (const Pipeline *self, guint stage, GArray *slots)
 {
-  guint all = self->micros * self->chunks, warm = warm_up_interleaved (self, stage);
+  guint all = self->micros * self->chunks, warm = pipeline_interleaved_warm_up (self, stage);
 
   for (guint k = 0; k < all + warm; k++)
     {
-      PipelineSlot forward = interleaved_slot (self, k, FALSE);
-      PipelineSlot backward = interleaved_slot (self, k >= warm ? k - warm : 0, TRUE);
+      PipelineSlot slot;
 
       if (k < all)
-        g_array_append_val (slots, forward);
+        {
+          slot = pipeline_interleaved_slot (self, k, FALSE);
+          g_array_append_val (slots, slot);
+        }
       if (k >= warm)
-        g_array_append_val (slots, backward);
+        {
+          slot = pipeline_interleaved_slot (self, k - warm, TRUE);
+          g_array_append_val (slots, slot);
+        }
     }
 }
 
@@ -369,191 +417,4 @@ gboolean
 pipeline_previous (const Pipeline *self, PipelinePlace at, PipelinePlace *previous)
 {
   return step_from (self, at, TRUE, previous);
-}
-
-/* ---- messages -------------------------------------------------------------------------------- */
-
-/*
- * What STAGE's SLOT needs (RECEIVE) or hands on. FALSE where it is the model's end, or stays on the
- * stage.
- */
-static gboolean
-message_of (const Pipeline *self, guint stage, const PipelineSlot *slot, ScheduleMessage way,
-            PipelineMessage *message)
-{
-  PipelinePlace at = { stage, slot->chunk }, other;
-  gboolean      forward = slot->pass == PASS_FORWARD;
-  gboolean      onward = forward == (way == MESSAGE_SEND);
-
-  if (slot->pass == PASS_WEIGHT || !(onward ? pipeline_next : pipeline_previous) (self, at, &other)
-      || other.stage == stage)
-    return FALSE;
-  *message = (PipelineMessage){ way, !forward, other.stage, slot->chunk, slot->micro };
-  return TRUE;
-}
-
-static void
-add_slot (GArray *actions, const PipelineSlot *slot)
-{
-  PipelineAction action = { .slot = *slot };
-
-  g_array_append_val (actions, action);
-}
-
-/* SLOT is not the first. */
-static gboolean
-runs_concurrently (const Pipeline *self, const PipelineSlot *slot)
-{
-  return self->kind == PIPELINE_DUALPIPE && slot->pass == PASS_BACKWARD
-         && slot[-1].pass == PASS_FORWARD && slot[-1].chunk != slot->chunk;
-}
-
-static void
-add_call (GArray *actions, const PipelineAction *call)
-{
-  if (call->n_messages > 0)
-    g_array_append_vals (actions, call, 1);
-}
-
-static void
-add_message (const Pipeline *self, guint stage, const PipelineSlot *slot, ScheduleMessage way,
-             PipelineAction *call)
-{
-  if (slot != NULL && message_of (self, stage, slot, way, &call->messages[call->n_messages]))
-    call->n_messages++;
-}
-
-static void
-call_one (const Pipeline *self, guint stage, const PipelineSlot *slot, ScheduleMessage way,
-          GArray *actions)
-{
-  PipelineAction call = { 0 };
-
-  add_message (self, stage, slot, way, &call);
-  add_call (actions, &call);
-}
-
-static void
-actions_direct (const Pipeline *self, guint stage, const GArray *slots, GArray *actions)
-{
-  call_one (self, stage, &g_array_index (slots, PipelineSlot, 0), MESSAGE_RECEIVE, actions);
-  for (guint i = 0; i < slots->len; i++)
-    {
-      const PipelineSlot *slot = &g_array_index (slots, PipelineSlot, i);
-
-      if (i + 1 < slots->len)
-        call_one (self, stage, slot + 1, MESSAGE_RECEIVE, actions);
-      add_slot (actions, slot);
-      g_array_index (actions, PipelineAction, actions->len - 1).concurrent =
-          i > 0 && runs_concurrently (self, slot);
-      call_one (self, stage, slot, MESSAGE_SEND, actions);
-    }
-}
-
-/*
- * gpipe and 1f1b. A pass that hands on joins its send with the receive of the slot behind it where
- * that goes the other way (send forward with receive backward, and back); passes of one direction
- * in a row take a call for each.
- */
-static void
-actions_batched (const Pipeline *self, guint stage, const GArray *slots, GArray *actions)
-{
-  call_one (self, stage, &g_array_index (slots, PipelineSlot, 0), MESSAGE_RECEIVE, actions);
-  for (guint i = 0; i < slots->len; i++)
-    {
-      const PipelineSlot *slot = &g_array_index (slots, PipelineSlot, i);
-      const PipelineSlot *next = i + 1 < slots->len ? slot + 1 : NULL;
-      PipelineAction      call = { 0 };
-
-      add_slot (actions, slot);
-      add_message (self, stage, slot, MESSAGE_SEND, &call);
-      if (next != NULL && next->pass == slot->pass)
-        {
-          add_call (actions, &call);
-          call.n_messages = 0;
-        }
-      add_message (self, stage, next, MESSAGE_RECEIVE, &call);
-      add_call (actions, &call);
-    }
-}
-
-/*
- * Interleaved: what an iteration hands on (a forward pass, a backward pass, or one of each) goes
- * together with what the next one needs. F and B: the passes of the iteration; PIPELINE_NO_PASS
- * where it has none.
- */
-#define PIPELINE_NO_PASS G_MAXUINT
-
-typedef struct
-{
-  const Pipeline *pipeline;
-  guint           stage, all;
-  GArray         *actions;
-} RingWalk;
-
-static void
-ring_message (const RingWalk *self, guint k, gboolean backward, ScheduleMessage way,
-              PipelineAction *call)
-{
-  PipelineSlot slot;
-
-  if (k >= self->all)
-    return;
-  slot = interleaved_slot (self->pipeline, k, backward);
-  add_message (self->pipeline, self->stage, &slot, way, call);
-}
-
-static void
-ring_iteration (const RingWalk *self, guint f, guint b, gboolean gradient_follows)
-{
-  PipelineAction call = { 0 };
-  PipelineSlot   slot;
-
-  if (f != PIPELINE_NO_PASS)
-    {
-      slot = interleaved_slot (self->pipeline, f, FALSE);
-      add_slot (self->actions, &slot);
-      ring_message (self, f, FALSE, MESSAGE_SEND, &call);
-      ring_message (self, f + 1, FALSE, MESSAGE_RECEIVE, &call);
-    }
-  if (b != PIPELINE_NO_PASS)
-    {
-      slot = interleaved_slot (self->pipeline, b, TRUE);
-      add_slot (self->actions, &slot);
-      ring_message (self, b, TRUE, MESSAGE_SEND, &call);
-      ring_message (self, b + 1, TRUE, MESSAGE_RECEIVE, &call);
-    }
-  else if (gradient_follows)
-    ring_message (self, 0, TRUE, MESSAGE_RECEIVE, &call);
-  add_call (self->actions, &call);
-}
-
-static void
-actions_ring (const Pipeline *self, guint stage, GArray *actions)
-{
-  RingWalk       walk = { self, stage, self->micros * self->chunks, actions };
-  guint          warm = warm_up_interleaved (self, stage);
-  PipelineAction call = { 0 };
-
-  ring_message (&walk, 0, FALSE, MESSAGE_RECEIVE, &call);
-  add_call (actions, &call);
-  for (guint k = 0; k < warm; k++)
-    ring_iteration (&walk, k, PIPELINE_NO_PASS, k + 1 == warm);
-  for (guint k = 0; k < walk.all; k++)
-    ring_iteration (&walk, k + warm < walk.all ? k + warm : PIPELINE_NO_PASS, k, FALSE);
-}
-
-GArray *
-pipeline_actions (const Pipeline *self, guint stage, gboolean batched)
-{
-  GArray            *actions = g_array_new (FALSE, FALSE, sizeof (PipelineAction));
-  g_autoptr (GArray) slots = pipeline_slots (self, stage);
-
-  if (!batched || self->stages == 1)
-    actions_direct (self, stage, slots, actions);
-  else if (self->kind == PIPELINE_INTERLEAVED)
-    actions_ring (self, stage, actions);
-  else
-    actions_batched (self, stage, slots, actions);
-  return actions;
 }

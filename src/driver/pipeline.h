@@ -22,6 +22,8 @@ typedef struct
   guint        stages;
   guint        chunks; /* of a stage: v of interleaved, 2 of zbv and dualpipe, else 1 */
   guint        micros; /* micro-batches of a step */
+  guint        group;  /* interleaved: micro-batches that go through a chunk before the next one's
+                          turn (N of arXiv:2407.21783, 3.3.2); 0: as many as stages */
 } Pipeline;
 
 /* The pipeline that WORKLOAD is a stage of. */
@@ -44,6 +46,7 @@ typedef struct
 /* Slots in the order in which STAGE runs them: a new array of PipelineSlot. */
 GArray *pipeline_slots (const Pipeline *self, guint stage);
 
+guint pipeline_group_size (const Pipeline *self);   /* `group`, resolved */
 guint pipeline_chunk_micros (const Pipeline *self); /* micro-batches that a chunk sees in a step */
 guint pipeline_in_flight (
     const GArray *slots); /* most micro-batches of a chunk between forward and last backward */

@@ -364,7 +364,7 @@ check_names (const Checker *self)
           return fails (self, NULL, "a hop of its route of %s names no communicator",
                         route_names[r]);
         known = g_hash_table_lookup (groups, hop->name);
-        if (known != NULL && (known->size != hop->group.size || known->stride != hop->group.stride))
+        if (known != NULL && (!mesh_group_equal (*known, hop->group)))
           return fails (self, "a name for each group", "two groups have the communicator '%s'",
                         hop->name);
         g_hash_table_insert (groups, (gpointer) hop->name, (gpointer) &hop->group);

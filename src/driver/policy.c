@@ -227,7 +227,7 @@ policy_plan_units (Driver *self, DriverStage *stage)
 static gboolean
 is_group (MeshGroup a, MeshGroup b)
 {
-  return a.size == b.size && a.stride == b.stride;
+  return mesh_group_equal (a, b);
 }
 
 /* Whether the ranks of GROUP have one copy of a state between them, or one of the second copy. */

@@ -31,7 +31,7 @@ static guint
 strategy_role (const Driver *self, const DriverLevel *level, guint rank)
 {
   MeshGroup all = mesh_all (&self->in->mesh);
-  guint     index = rank / all.stride % all.size % level->in.mesh.n_ranks;
+  guint     index = mesh_group_index (all, rank) % level->in.mesh.n_ranks;
 
   return level->strategy->role (&level->in, level->run.options, index);
 }
@@ -63,7 +63,7 @@ data_class (const Driver *self, GHashTable *known, guint rank)
   MeshGroup          all = mesh_all (&self->in->mesh);
   guint              micros = self->pipeline.micros;
   guint              shared = (guint) workload_mesh (self->stages[0].workload)->cp;
-  guint              data_rank = rank / all.stride % all.size / shared;
+  guint              data_rank = mesh_group_index (all, rank) / shared;
   g_autoptr (GBytes) row = NULL;
   gpointer           first;
 
@@ -109,7 +109,7 @@ spread_roles (Driver *self, guint32 *roles, guint n_ranks, guint n_strategy_role
     roles[rank] = variant_index (self->variants,
                                  (DriverVariant){ roles[rank], data_class (self, known, rank) });
   for (guint rank = 0; rank < n_ranks; rank++)
-    roles[rank] += rank / stages.stride % stages.size * self->variants->len;
+    roles[rank] += mesh_group_index (stages, rank) * self->variants->len;
 }
 
 guint

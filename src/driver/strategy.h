@@ -20,7 +20,7 @@
 #include "driver/policy.h"
 #include "schedule/builder.h"
 
-#define STRATEGY_API_VERSION 4
+#define STRATEGY_API_VERSION 5
 
 /* Micro-batches that differ in the lengths of their sequences. */
 typedef struct

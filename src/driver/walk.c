@@ -506,4 +506,5 @@ walk_slot (Driver *self, const PipelineSlot *slot)
   else
     walk_backward (self, &walk, first, end);
   messages_leave (self, slot);
+  messages_let_go (self, slot);
 }

@@ -148,22 +148,16 @@ add_unused (BindGraph *self, const GraphUse *use)
     }
 }
 
-static guint
-first_rank_of_group (MeshGroup group, guint index)
-{
-  return index / group.stride * group.size * group.stride + index % group.stride;
-}
-
 guint
 bind_graph_group (MeshGroup group, guint rank)
 {
-  return rank / (group.size * group.stride) * group.stride + rank % group.stride;
+  return mesh_group_number (group, rank);
 }
 
 static gboolean
 group_uses (const BindGraph *self, MeshGroup group, guint index, CommRef comm, guint kind)
 {
-  guint role = schedule_role_of_rank (self->schedule, first_rank_of_group (group, index));
+  guint role = schedule_role_of_rank (self->schedule, mesh_group_first (group, index));
 
   return self->used[use_index (self, role, comm, kind)];
 }
@@ -212,7 +206,7 @@ add_groups (BindGraph *self, CommRef comm, guint kind)
   for (guint i = 0; i < n_groups; i++)
     if (group_uses (self, group, i, comm, kind))
       {
-        mesh_group_members (group, first_rank_of_group (group, i), members);
+        mesh_group_members (group, mesh_group_first (group, i), members);
         plans[i].plan = collective_plan_new (self->cluster, (CollectiveKind) kind, members,
                                              group.size, &library);
         plans[i].costs = g_new (CollectiveCost, use->sizes->len);
@@ -226,7 +220,7 @@ add_groups (BindGraph *self, CommRef comm, guint kind)
           add_unused (self, use);
           continue;
         }
-      mesh_group_members (group, first_rank_of_group (group, i), members);
+      mesh_group_members (group, mesh_group_first (group, i), members);
       add_collective (self, use, &plans[i], colour, members, group.size);
       collective_plan_free (plans[i].plan);
       g_free (plans[i].costs);

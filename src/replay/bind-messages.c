@@ -4,13 +4,13 @@
 guint
 bind_group_index (MeshGroup group, guint32 rank)
 {
-  return rank / group.stride % group.size;
+  return mesh_group_index (group, rank);
 }
 
 guint32
 bind_group_member (MeshGroup group, guint32 rank, guint index)
 {
-  return rank - bind_group_index (group, rank) * group.stride + index * group.stride;
+  return mesh_group_member (group, rank, index);
 }
 
 static MeshGroup

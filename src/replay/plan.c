@@ -34,8 +34,7 @@ check_nodes (const ReplayPlan *self, DiagList *diags)
   for (guint c = 0; c < schedule_n_comms (self->schedule); c++)
     {
       const ScheduleComm *comm = schedule_comm_info (self->schedule, c);
-      gboolean            whole = comm->group.size == mesh_all (mesh).size
-                       && comm->group.stride == mesh_all (mesh).stride && mesh->stride == 1;
+      gboolean whole = mesh_group_equal (comm->group, mesh_all (mesh)) && mesh->stride == 1;
 
       if (comm->role != COMM_SHARES || whole || !find_unlike_nodes (cluster, comm->group, nodes))
         continue;

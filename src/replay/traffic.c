@@ -50,10 +50,8 @@ add_message (const ReplayBound *self, const ScheduleItem *item, guint rank, Traf
       binding_plan (binding, binding_pair_cost (binding, pair, item->bytes)->plan);
   ReplayTraffic *sum = &sums[item->ref * COLLECTIVE_N_KINDS + COLLECTIVE_SEND_RECV].traffic;
   MeshGroup      group = schedule_comm_info (self->schedule, item->ref)->group;
-  gboolean       counts =
-      binding_rank (binding, rank)->rank % (group.size * group.stride) % group.stride == 0
-      && binding_rank (binding, rank)->rank < group.size * group.stride;
-  double bytes = (double) item->bytes, n_gpus = cluster_n_gpus (self->cluster);
+  gboolean       counts = mesh_group_number (group, binding_rank (binding, rank)->rank) == 0;
+  double         bytes = (double) item->bytes, n_gpus = cluster_n_gpus (self->cluster);
 
   sum->comm = item->ref;
   sum->kind = COLLECTIVE_SEND_RECV;

@@ -266,7 +266,7 @@ next_tag (Writer *self, guint32 comm, ScheduleMessage way, guint32 peer)
 static guint32
 member_of (const Writer *self, MeshGroup group, guint index)
 {
-  return self->rank - self->rank / group.stride % group.size * group.stride + index * group.stride;
+  return mesh_group_member (group, self->rank, index);
 }
 
 static void
@@ -287,7 +287,7 @@ add_message (Writer *self, const ScheduleItem *item, ScheduleMessage way, guint 
 static void
 add_ring (Writer *self, const ScheduleItem *item, MeshGroup group)
 {
-  guint own = self->rank / group.stride % group.size;
+  guint own = mesh_group_index (group, self->rank);
 
   add_message (self, item, MESSAGE_SEND, (own + 1) % group.size);
   add_message (self, item, MESSAGE_RECEIVE, (own + group.size - 1) % group.size);
@@ -303,8 +303,7 @@ group_number (const Schedule *schedule, guint n_ranks, guint32 comm, guint32 ran
   for (guint32 c = 0; c < comm; c++)
     if (schedule_comm_info (schedule, c)->group.size > 1)
       number += n_ranks / schedule_comm_info (schedule, c)->group.size;
-  return number + (guint64) (rank / (group.stride * group.size)) * group.stride
-         + rank % group.stride;
+  return number + mesh_group_number (group, rank);
 }
 
 static void
@@ -474,7 +473,7 @@ print_groups (const Schedule *schedule, guint n_ranks, FILE *out)
 
       for (guint32 rank = 0; rank < n_ranks; rank++)
         {
-          if (group.size == 1 || rank / group.stride % group.size != 0) /* alone; not the first */
+          if (group.size == 1 || mesh_group_index (group, rank) != 0) /* alone; not the first */
             continue;
           mesh_group_members (group, rank, members);
           fprintf (out, "%s\n  \"%" G_GUINT64_FORMAT "\": [", between,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "strategy/group.h"
+#include "workload/mesh-order.h"
 
 static void
 setting_clear (gpointer data)
@@ -172,7 +173,7 @@ add_groups (GArray *facts, const ResolvedScenario *resolved, const MeshOptions *
     }
 }
 
-/* Layers of a chunk, where all have as many. */
+/* How ranks are counted; layers of a chunk, where all have as many. */
 static void
 add_chunks (GArray *facts, const ResolvedScenario *resolved, const MeshOptions *mesh)
 {
@@ -185,12 +186,18 @@ add_chunks (GArray *facts, const ResolvedScenario *resolved, const MeshOptions *
     [PIPELINE_ZBV] = "zbv",
     [PIPELINE_DUALPIPE] = "dualpipe",
   };
-  const gint64   n_layers = workload_shape (resolved->workload)->n_layers;
-  const guint    n = mesh_model_chunks (mesh);
-  const gboolean even =
+  static const char *const orders[] = { [MESH_ORDER_STAGES_LAST] = "stages-last",
+                                        [MESH_ORDER_DATA_LAST] = "data-last",
+                                        [MESH_ORDER_OTHER] = "other" };
+  const gint64             n_layers = workload_shape (resolved->workload)->n_layers;
+  const guint              n = mesh_model_chunks (mesh);
+  const gboolean           even =
       n_layers % n == 0 && (n == 1 || (mesh->cut == MESH_CUT_EVEN && mesh->layers == NULL));
 
+  add_text (facts, "order", orders[mesh_order_kind (mesh, cluster_n_gpus (resolved->cluster))]);
   add_text (facts, "pipeline", mesh->pp > 1 ? names[mesh_pipeline (mesh)] : "none");
+  add_switch (facts, "short_group",
+              mesh->micro_batch_group > 0 && mesh->micro_batch_group < mesh->pp);
   add_switch (facts, "even_chunks", even);
   if (even)
     add_count (facts, "chunk_layers", n_layers / n);

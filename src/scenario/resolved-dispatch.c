@@ -58,6 +58,8 @@ resolved_check_dispatch (const Resolution *self, const Mesh *mesh, DiagList *dia
   const MeshGroup   group = mesh_experts (mesh);
   const Mesh        experts = { .n_ranks = group.size,
                                 .stride = group.stride,
+                                .run = group.run,
+                                .jump = group.jump,
                                 .ranks_per_node = mesh->ranks_per_node };
   const guint       per_node = mesh_node_ranks (&experts);
 

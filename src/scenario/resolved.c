@@ -1,6 +1,8 @@
 /* From the options of a scenario to what they name. */
 #include "scenario/resolved-private.h"
 
+#include "workload/mesh-order.h"
+
 #define D "%" G_GINT64_FORMAT
 
 /* ---- the parts ------------------------------------------------------------------------------- */
@@ -81,21 +83,14 @@ make_input (const Resolution *self)
   const MeshOptions *mesh = workload_mesh (self->view.workload);
   const Cluster     *cluster = self->view.cluster;
   guint              world = cluster_n_gpus (cluster);
-  gboolean           inside = mesh->order == MESH_ORDER_PP_DP && mesh->pp > 1;
-  gboolean folds = workload_shape (self->view.workload)->n_experts > 0 && mesh_folds_experts (mesh);
+  guint              per_node = nodes_are_equal (cluster) ? cluster_gpus_of_node (cluster, 0) : 0;
+  gboolean           experts = workload_shape (self->view.workload)->n_experts > 0;
 
   return (PlanInput){
     .workload = self->view.workload,
     .stages = (const Workload *const *) self->batches[0],
     .batches = self->view.lengths != NULL ? &self->plan_batches : NULL,
-    .mesh = { .n_ranks = world / (guint) (mesh->tp * mesh->pp),
-              .world = world,
-              .ranks_per_node = nodes_are_equal (cluster) ? cluster_gpus_of_node (cluster, 0) : 0,
-              .stride = (guint) (inside ? mesh->tp * mesh->pp : mesh->tp),
-              .tensor = inside ? (guint) mesh->tp : 0,
-              .stages = (guint) mesh->pp,
-              .experts = (guint) mesh->ep,
-              .expert_tensor = folds ? (guint) mesh->etp : 0 },
+    .mesh = mesh_of_options (mesh, world, per_node, experts),
   };
 }
 

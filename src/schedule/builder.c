@@ -200,7 +200,7 @@ find_comm (ScheduleBuilder *b, ScheduleComm comm)
 
       if (g_str_equal (known->name, comm.name))
         {
-          g_assert (known->group.size == comm.group.size && known->group.stride == comm.group.stride
+          g_assert (mesh_group_equal (known->group, comm.group)
                     && known->transport == comm.transport);
           known->role = MAX (known->role, comm.role);
           return i;

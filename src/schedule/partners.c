@@ -21,7 +21,7 @@ own_index (const Partners *self, guint role, CommRef comm)
 {
   MeshGroup group = schedule_comm_info (self->schedule, comm)->group;
 
-  return self->first[role] / group.stride % group.size;
+  return mesh_group_index (group, self->first[role]);
 }
 
 /* Ranks of a role have partners of one role: the same data rank of another stage. */
@@ -29,10 +29,9 @@ guint
 partners_role (const Partners *self, guint role, const ScheduleItem *item)
 {
   MeshGroup group = schedule_comm_info (self->schedule, item->ref)->group;
-  guint     rank = self->first[role];
-  guint     base = rank - rank / group.stride % group.size * group.stride;
 
-  return schedule_role_of_rank (self->schedule, base + item->peer * group.stride);
+  return schedule_role_of_rank (self->schedule,
+                                mesh_group_member (group, self->first[role], item->peer));
 }
 
 static GHashTable *

@@ -52,7 +52,7 @@ schedule_comm_roles (const Schedule *self, CommRef comm)
     roots[role] = role;
   for (guint rank = 0; rank < self->n_ranks; rank++)
     {
-      guint leader = rank - (rank / group.stride) % group.size * group.stride;
+      guint leader = mesh_group_member (group, rank, 0);
       guint a = find_root (roots, schedule_role_of_rank (self, rank));
       guint b = find_root (roots, schedule_role_of_rank (self, leader));
 

@@ -12,8 +12,7 @@ find_traffic (const PlanTotals *totals, CollectiveKind kind, MeshGroup group, co
     {
       const TrafficTotal *entry = &totals->traffic[i];
 
-      if (entry->kind == kind && entry->group.size == group.size
-          && entry->group.stride == group.stride && entry->codec == codec)
+      if (entry->kind == kind && mesh_group_equal (entry->group, group) && entry->codec == codec)
         return (TrafficTotal *) entry;
     }
   return NULL;

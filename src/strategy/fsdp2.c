@@ -100,7 +100,7 @@ fsdp2_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
 
       if (ranks > 0) /* neighbours of the shard group share slices of what was gathered */
         policy_add_second_copy (&policy->kinds[kind], "post_forward",
-                                (MeshGroup){ ranks, group.stride }, PLACE_HBM, policy->compute);
+                                mesh_group_part (group, ranks), PLACE_HBM, policy->compute);
       if (o->cpu_offload)
         offload (&policy->kinds[kind], o->pin_memory ? PLACE_PINNED : PLACE_PAGEABLE);
       if (pipelined || !o->requires_gradient_sync)

@@ -24,7 +24,7 @@ parse_group (const Mesh *mesh, const char *option, const GroupNames *names, Mesh
     }
   else if (quantity_parse (QUANTITY_COUNT, option, &n, NULL) && n >= 1 && n <= G_MAXINT
            && n == (guint) n)
-    *group = (MeshGroup){ (guint) n, mesh_all (mesh).stride };
+    *group = mesh_group_part (mesh_all (mesh), (guint) n);
   else
     {
       if (diags != NULL)
@@ -70,22 +70,22 @@ expert_groups (const Mesh *mesh, const ShardGroups *dense, ShardGroups *experts,
 {
   Mesh  of = mesh_of_experts (mesh);
   guint span = mesh_expert_span (mesh), size = dense->shard_group.size;
-  guint block = size * dense->shard_group.stride, stride = mesh_all (mesh).stride;
+  guint tensor = mesh_tensor (mesh).size, block = size * tensor;
 
   if (block % span != 0 && span % block != 0)
     {
       if (diags != NULL && mesh->expert_tensor == 0)
         diag_error (diags, NULL, "take a multiple of the expert-parallel ranks",
                     "shard group of %u ranks does not hold whole expert groups of %u", size,
-                    span / stride);
+                    span / tensor);
       else if (diags != NULL)
         diag_error (diags, NULL,
                     "with their tensor ranks, shard groups and experts tile each other",
                     "shard group of %u ranks, %u apart, does not hold whole sets of experts of %u",
-                    size, stride, span);
+                    size, tensor, span);
       return FALSE;
     }
-  experts->shard_group = (MeshGroup){ MAX (block / span, 1), mesh_all (&of).stride };
+  experts->shard_group = mesh_group_part (mesh_all (&of), MAX (block / span, 1));
   experts->replica = mesh_across (&of, experts->shard_group);
   return TRUE;
 }

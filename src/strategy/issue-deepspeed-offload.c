@@ -314,10 +314,10 @@ update_on_gpu (StrategyRun *run, guint64 elements)
   if (elements == 0)
     return;
   strategy_data (run, SCHEDULE_NONE, UNIT_REDUCED, SCHEDULE_NONE, s->gradients);
-  emit_optimizer (run, (MeshGroup){ 0, 0 }, elements, element_bytes (run, STATE_GRADIENTS),
-                  training_has_master (workload_training (run->in->workload))
-                      ? compute_bytes (run->policy)
-                      : 0);
+  emit_optimizer (
+      run, (MeshGroup){ .size = 0, .stride = 0 }, elements, element_bytes (run, STATE_GRADIENTS),
+      training_has_master (workload_training (run->in->workload)) ? compute_bytes (run->policy)
+                                                                  : 0);
   strategy_data (run, SCHEDULE_NONE, UNIT_REDUCED, SCHEDULE_NONE, s->host.gradients);
 }
 

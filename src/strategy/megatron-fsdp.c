@@ -169,7 +169,7 @@ static UnitPolicy
 policy_of (const PlanInput *in, const MegatronOptions *o, const ShardGroups *groups)
 {
   const TrainingOptions *training = workload_training (in->workload);
-  const MeshGroup        one = { 1, 1 }, shard = groups->shard_group;
+  const MeshGroup        one = { .size = 1, .stride = 1 }, shard = groups->shard_group;
   Dtype                  compute = training_compute_dtype (training);
   Dtype                  kept = o->reduce_in_fp32 ? DTYPE_FP32 : compute;
   const char            *gathers = o->own_gathering_group ? "shard all-gather" : "shard";

@@ -65,8 +65,11 @@ static void
 gather_by_nodes (const PlanInput *in, guint size, Dtype dtype, PolicyRoute *gather)
 {
   MeshGroup node = mesh_node (&in->mesh);
-  MeshGroup across = { size / node.size, node.size * node.stride };
+  Mesh      part = in->mesh;
+  MeshGroup across;
 
+  part.n_ranks = size;
+  across = mesh_across (&part, node);
   gather->n = 0;
   policy_add_collective (gather, COLLECTIVE_ALL_GATHER, "nodes of the shard", across, dtype,
                          CADENCE_MICRO_STEP);

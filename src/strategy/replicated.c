@@ -29,7 +29,7 @@ group_of (const PlanInput *in, guint kind)
 static UnitPolicy
 policy_of (const PlanInput *in, Dtype kept, CollectiveKind kind, MeshGroup all, gboolean sharded)
 {
-  const MeshGroup        one = { 1, 1 };
+  const MeshGroup        one = { .size = 1, .stride = 1 };
   const TrainingOptions *training = workload_training (in->workload);
   Dtype                  compute = training_compute_dtype (training);
   UnitPolicy             policy = { .format = &format_flat, .joined = TRUE };

@@ -19,7 +19,7 @@ workers_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
   if (!good)
     return FALSE;
   span = mesh_parts_experts (&in->mesh) ? mesh_expert_span (&in->mesh) : 1;
-  if (groups.shard_group.size * groups.shard_group.stride % span == 0)
+  if (groups.shard_group.size * mesh_tensor (&in->mesh).size % span == 0)
     return TRUE;
   diag_error (diags, NULL, NULL, "workers of %u ranks do not hold whole expert groups of %u",
               groups.shard_group.size, in->mesh.experts);
@@ -29,7 +29,8 @@ workers_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 void
 workers_exchange (const PlanInput *in, const WorkersOptions *o, Dtype dtype, Exchange *exchange)
 {
-  ShardGroups groups = { { 1, 1 }, { 1, 1 } };
+  ShardGroups groups = { .shard_group = { .size = 1, .stride = 1 },
+                         .replica = { .size = 1, .stride = 1 } };
 
   named_groups (&in->mesh, o->worker, &names, &groups, NULL);
   *exchange = (Exchange){ groups.shard_group, groups.replica, (guint) o->local_steps, dtype,

@@ -1,4 +1,5 @@
 /* Which meshes a model can be divided over. Everything that is wrong is named in one pass. */
+#include "workload/mesh-order.h"
 #include "workload/stage-cut.h"
 #include "workload/workload.h"
 
@@ -57,9 +58,19 @@ check_folding (const Check *c, gint64 n)
                 "data ranks",
                 "'etp' " D " x 'ep' " D " does not divide the " D " ranks of a stage", m->etp,
                 m->ep, n);
-  if (m->order == MESH_ORDER_PP_DP && m->pp > 1)
-    diag_error (c->diags, mark_of (c, "etp"), "take order: tp-cp-dp-pp, or leave 'etp' at 0",
-                "'etp' of its own with 'order: tp-pp-dp' is not modelled");
+}
+
+static void
+check_order (const Check *c, guint world)
+{
+  gboolean         experts = c->shape->n_experts > 0;
+  g_autofree char *why = NULL;
+  MeshStrides      strides;
+
+  if (!mesh_strides (&c->mesh, world, experts, &strides, &why))
+    diag_error (c->diags, mark_of (c, "order"),
+                "each of tp, cp, dp and pp once, such as tp-cp-dp-pp or tp-cp-pp-dp",
+                "'order' of '%s' %s", c->mesh.order, why);
 }
 
 static void
@@ -76,6 +87,7 @@ check_world (const Check *c, guint world)
                   m->pp, world);
       return;
     }
+  check_order (c, world);
   if (c->shape->n_experts > 0 && mesh_folds_experts (m))
     check_folding (c, n / m->pp);
   else
@@ -217,9 +229,6 @@ check_sequence (const Check *c)
 
   if (m->sp != 0 && m->sp != 1)
     diag_error (c->diags, mark_of (c, "sp"), "0: no, 1: yes", "'sp' is a switch, got " D, m->sp);
-  if (m->order == MESH_ORDER_PP_DP && m->cp > 1)
-    diag_error (c->diags, mark_of (c, "order"), "take tp-cp-dp-pp, or leave 'cp' at 1",
-                "'order: tp-pp-dp' with context ranks is not modelled");
   if (m->sp == 1 && m->tp == 1)
     diag_warning (c->diags, mark_of (c, "sp"), NULL, "'sp' has no effect without a tensor group");
   if (c->training->partition_activations && (m->tp == 1 || m->sp == 1))
@@ -285,6 +294,10 @@ check_chunks (const Check *c, PipelineKind pipeline)
   else if (m->vp > 1 && pipeline != PIPELINE_INTERLEAVED)
     diag_error (c->diags, mark_of (c, "vp"), "only 'interleaved' has chunks of its own number",
                 "'vp' of " D " has no meaning for pipeline '%s'", m->vp, pipeline_names[pipeline]);
+  if (m->micro_batch_group > 0 && (m->pp == 1 || pipeline != PIPELINE_INTERLEAVED))
+    diag_error (c->diags, mark_of (c, "micro_batch_group"), "leave it at 0",
+                "'micro_batch_group' is about interleaved pipelines, this one is '%s'",
+                m->pp == 1 ? "none" : pipeline_names[pipeline]);
   if (m->vp == 1 && m->pp > 1 && pipeline == PIPELINE_INTERLEAVED)
     diag_error (c->diags, mark_of (c, "pipeline"), "give 'vp' above 1, or pipeline: 1f1b",
                 "an interleaved pipeline needs at least two chunks a stage");
@@ -341,6 +354,31 @@ min_blocks (const MeshOptions *mesh, PipelineKind pipeline, gint64 n)
   return pipeline == PIPELINE_INTERLEAVED && mesh->cut == MESH_CUT_EVEN ? n - 2 : n;
 }
 
+/* Groups of micro-batches; the last one may be smaller, but keeps all stages at work as well. */
+static void
+check_groups (const Check *c)
+{
+  const MeshOptions *m = &c->mesh;
+  const SourceMark  *mark = mark_of (c, "micro_batch_group");
+  gint64             n = m->micro_batch_group, steps = c->training->grad_accum;
+
+  if (n == 0)
+    check_divides (c, "pp", m->pp, "'grad_accum'", steps,
+                   "an interleaved pipeline takes micro-steps in rounds of 'pp', or of "
+                   "'micro_batch_group'");
+  else if (n > steps)
+    diag_error (c->diags, mark, "give 'grad_accum' as many, or a smaller group",
+                "'micro_batch_group' of " D " is above 'grad_accum' of " D, n, steps);
+  else if (n < m->pp && n < steps)
+    diag_error (c->diags, mark, "give 'pp' or more; fewer only as the one group of a step",
+                "'micro_batch_group' of " D " leaves " D " stages without work", n, m->pp);
+  else if (steps % n > 0 && steps % n < m->pp)
+    diag_error (c->diags, mark, "the last group is 'grad_accum' modulo 'micro_batch_group'",
+                "'micro_batch_group' of " D " leaves a last group of " D
+                " micro-steps, fewer than " D " stages",
+                n, steps % n, m->pp);
+}
+
 static void
 check_pipeline (const Check *c)
 {
@@ -361,8 +399,7 @@ check_pipeline (const Check *c)
                 D " blocks are too few for " D " chunks of a pipeline of " D " stages",
                 c->shape->n_layers, chunks, m->pp);
   if (pipeline == PIPELINE_INTERLEAVED)
-    check_divides (c, "pp", m->pp, "'grad_accum'", steps,
-                   "an interleaved pipeline takes micro-steps in rounds of 'pp'");
+    check_groups (c);
   if (pipeline == PIPELINE_DUALPIPE && m->pp % 2 != 0)
     diag_error (c->diags, mark_of (c, "pp"), "two stages share a place from both ends",
                 "pipeline 'dualpipe' needs an even 'pp', got " D, m->pp);

@@ -14,7 +14,18 @@
 typedef struct
 {
   guint size, stride;
+  guint run, jump; /* runs of `run` members `stride` apart, one `jump` ranks after the other: data
+                      and context ranks with stages in between; 0: one run. Index i is member
+                      (i % run) of run i / run */
 } MeshGroup;
+
+gboolean  mesh_group_equal (MeshGroup a, MeshGroup b);
+guint     mesh_group_index (MeshGroup group, guint rank);               /* of RANK in its group */
+guint     mesh_group_member (MeshGroup group, guint rank, guint index); /* of RANK's group */
+guint     mesh_group_number (MeshGroup group,
+                             guint     rank); /* of RANK's group, from the lowest rank on */
+guint     mesh_group_first (MeshGroup group, guint number); /* lowest rank of the NUMBER-th group */
+MeshGroup mesh_group_part (MeshGroup group, guint n);       /* the first N of every N members */
 
 /*
  * Ranks are numbered node by node; tensor-parallel ranks are neighbours, pipeline stages the blocks
@@ -32,14 +43,17 @@ typedef struct
   guint experts; /* expert-parallel ranks, neighbours in the mesh; 0 is 1 */
   guint expert_tensor; /* ranks that divide an expert, neighbours in the world, where they are not
                           the tensor-parallel ones; 0: they are */
-  guint tensor; /* tensor-parallel ranks where stages lie inside the stride (MESH_ORDER_PP_DP); 0:
-                    all of the stride */
+  guint tensor; /* tensor-parallel ranks where other axes lie inside the stride; 0: all of it */
+  guint tensor_stride, stage_stride; /* of those; 0: 1, and `tensor`, or else the stages are the
+                                        blocks of the world */
+  guint run, jump; /* of n_ranks, as of a group: context ranks, and from one of these to the next
+                      data rank; 0: all are `stride` apart */
 } Mesh;
 
-MeshGroup mesh_all (const Mesh *mesh); /* {n_ranks, stride} */
+MeshGroup mesh_all (const Mesh *mesh); /* {n_ranks, stride, run, jump} */
 /* ranks of a node inside the mesh; one rank when mesh_node_ranks has none */
 MeshGroup mesh_node (const Mesh *mesh);
-/* {n_ranks / g.size, g.size * g.stride}: replicas of a group of neighbours */
+/* every g.size-th rank of the mesh: replicas of a group of neighbours */
 MeshGroup mesh_across (const Mesh *mesh, MeshGroup g);
 gboolean  mesh_group_tiles (const Mesh *mesh, MeshGroup g); /* its groups tile mesh, so world */
 guint     mesh_n_nodes (const Mesh *mesh); /* nodes that the mesh spans; 0 when unequal */
@@ -51,22 +65,23 @@ guint     mesh_n_nodes (const Mesh *mesh); /* nodes that the mesh spans; 0 when 
 guint mesh_node_ranks (const Mesh *mesh);
 
 /* Groups of the other axes, as ranks of the world. */
-MeshGroup mesh_tensor (const Mesh *mesh); /* {stride, 1}, or {tensor, 1} */
-/* {stages, world / stages}, or {stages, tensor}: member i is of stage i */
+MeshGroup mesh_tensor (const Mesh *mesh); /* {stride, 1}, or {tensor, tensor_stride} */
+/* {stages, world / stages}, or {stages, stage_stride}: member i is of stage i */
 MeshGroup mesh_stages (const Mesh *mesh);
-MeshGroup mesh_experts (const Mesh *mesh); /* {experts, stride}, or {experts, expert_tensor} */
+/* the first ranks of the mesh, or {experts, expert_tensor} */
+MeshGroup mesh_experts (const Mesh *mesh);
 MeshGroup mesh_expert_tensor (const Mesh *mesh);     /* {expert_tensor, 1}, or mesh_tensor */
 MeshGroup mesh_context (const Mesh *mesh, guint cp); /* {cp, stride} */
 
 /* Whether experts are shared with other ranks than the rest of a layer is. */
 gboolean mesh_parts_experts (const Mesh *mesh);
 
-/* Ranks of the world, neighbours, of which as many as hold all experts of a layer are. */
+/* Ranks of a stage, the first of each so many, that hold all experts of a layer. */
 guint mesh_expert_span (const Mesh *mesh);
 
 /*
  * The ranks with the same part of the same experts, as a mesh of its own: every mesh_expert_span-th
- * rank of the world. Without expert_tensor {n_ranks / experts, stride * experts}.
+ * rank of a stage.
  */
 Mesh mesh_of_experts (const Mesh *mesh);
 

@@ -14,7 +14,6 @@ static const char *const pipeline_choices[] = { "auto",        "gpipe",    "1f1b
 static const char *const dispatch_choices[] = { "nccl", "two-level", NULL };
 static const char *const dispatch_dtype_choices[] = { "auto", "fp8", NULL };
 static const char *const p2p_choices[] = { "batched-sync", "batched", "direct", NULL };
-static const char *const order_choices[] = { "tp-cp-dp-pp", "tp-pp-dp", NULL };
 static const char *const cut_choices[] = { "even", "cost", NULL };
 static const char *const context_choices[] = { "ring", "all-gather", NULL };
 
@@ -54,6 +53,16 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .fallback = "auto",
     .help = "pipeline schedule; auto: interleaved where vp > 1, else 1f1b",
     .source = "arXiv:2104.04473, arXiv:2401.10241, arXiv:2412.19437" },
+  { .key = "micro_batch_group",
+    .type = OPTION_INT,
+    .offset = FIELD (micro_batch_group),
+    .fallback = "0",
+    .min = 0,
+    .max = 1 << 20,
+    .help = "micro-batches that an interleaved pipeline takes through a chunk before the next "
+            "chunk's turn; 0: as many as stages",
+    .source = "arXiv:2407.21783, 3.3.2 (N); Megatron-LM, "
+              "--microbatch-group-size-per-virtual-pipeline-stage" },
   { .key = "context",
     .type = OPTION_ENUM,
     .choices = context_choices,
@@ -124,13 +133,21 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .help = "each tensor-parallel rank sends its part of an activation to the next stage, which "
             "gathers it",
     .source = "arXiv:2104.04473, 4.1" },
+  { .key = "deallocate_pipeline_outputs",
+    .type = OPTION_BOOL,
+    .offset = FIELD (deallocate_pipeline_outputs),
+    .fallback = "true",
+    .help = "a stage frees what it handed on when it has been sent; false: when its backward pass "
+            "is over",
+    .source = "Megatron-LM, core/pipeline_parallel/schedules.py (deallocate_output_tensor)" },
   { .key = "order",
-    .type = OPTION_ENUM,
-    .choices = order_choices,
+    .type = OPTION_STRING,
     .offset = FIELD (order),
     .fallback = "tp-cp-dp-pp",
-    .help = "how ranks count the axes, the first fastest: stages far apart, or next to each other",
-    .source = "Megatron-LM, --use-tp-pp-dp-mapping" },
+    .help =
+        "how ranks count the axes tp, cp, ep, dp and pp, the first fastest; tp-cp-pp-dp: stages "
+        "next to each other",
+    .source = "Megatron-LM, core/parallel_state.py (RankGenerator) and --use-tp-pp-dp-mapping" },
   { .key = "cut",
     .type = OPTION_ENUM,
     .choices = cut_choices,

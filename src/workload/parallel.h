@@ -31,13 +31,6 @@ typedef enum
   CONTEXT_ALL_GATHER, /* keys and values are gathered before attention */
 } ContextKind;
 
-/* How world ranks count the axes, the first fastest. */
-typedef enum
-{
-  MESH_ORDER_DP_PP, /* tensor, context, data, stages: those of a stage are neighbours */
-  MESH_ORDER_PP_DP, /* tensor, stages, data: rank = t + tp * (p + pp * d), without context ranks */
-} MeshOrder;
-
 /* How the messages of gpipe, 1f1b and interleaved are called; other pipelines are always direct. */
 typedef enum
 {
@@ -72,6 +65,7 @@ typedef struct
   char    *shard; /* all, node, or a number of ranks: the group that parameters are sharded over
                      (strategies that shard) */
   gint64   tp, sp, pp, cp, vp, ep; /* sp: 0 or 1; vp: chunks of layers a stage; 0 and 1 mean none */
+  gint64   micro_batch_group;      /* interleaved: micro-batches in a row through a chunk; 0: pp */
   gint64   etp;                    /* tensor-parallel ranks of routed experts; 0: tp */
   gint     pipeline;               /* PipelineKind */
   gint     context;                /* ContextKind */
@@ -85,13 +79,15 @@ typedef struct
   gint     p2p;             /* MeshP2p */
   gboolean scatter_gather;  /* each tensor rank sends its part of an activation to the next stage,
                                which gathers it; not with sp */
-  gint     order;           /* MeshOrder */
-  gint     cut;             /* MeshCut */
-  char    *layers;          /* blocks of each chunk, stage-cut.h; NULL: by `cut` */
+  gboolean deallocate_pipeline_outputs; /* what a stage handed on is freed when it has been sent,
+                                           else when its backward pass is over */
+  char    *order;    /* how world ranks count the axes, the first fastest: mesh-order.h */
+  gint     cut;      /* MeshCut */
+  char    *layers;   /* blocks of each chunk, stage-cut.h; NULL: by `cut` */
   gboolean async_tp; /* the tensor group's collectives overlap concurrent products, in slices */
 } MeshOptions;
 
-#define MESH_N_OPTIONS 22
+#define MESH_N_OPTIONS 24
 extern const OptionSpec mesh_options[MESH_N_OPTIONS + 1];
 
 /*

@@ -58,6 +58,8 @@ set_pipeline (Overrides *o, GRand *rand, guint which)
   set (o, "strategy.name", PICK (rand, sharded));
   if (g_str_equal (kind, "interleaved"))
     set (o, "mesh.vp", "2");
+  if (g_str_equal (kind, "interleaved") && which / G_N_ELEMENTS (kinds) % 2 == 1)
+    set (o, "mesh.micro_batch_group", "6"); /* of 40, 48 and 64: 4, 0 and 4 are left */
 }
 
 static Scenario *

@@ -126,6 +126,32 @@ START_TEST (test_both_ends)
 }
 END_TEST
 
+/*
+ * 1F1B of four stages: what a stage handed on and does not free lies there once for each
+ * micro-batch in flight, 4 - s on stage s; the last stage hands nothing on.
+ */
+START_TEST (test_outputs)
+{
+  static const char *const sets[2][4][2] = {
+    { { "mesh.pp", "4" },
+      { "training.grad_accum", "8" },
+      { "cluster.gpus_per_node", "4" },
+      { "mesh.deallocate_pipeline_outputs", "true" } },
+    { { "mesh.pp", "4" },
+      { "training.grad_accum", "8" },
+      { "cluster.gpus_per_node", "4" },
+      { "mesh.deallocate_pipeline_outputs", "false" } },
+  };
+  g_autoptr (Prediction) freed = predict_it (sets[0], 4, TRUE);
+  g_autoptr (Prediction) kept = predict_it (sets[1], 4, TRUE);
+  const guint64          output = 512 * D * 2; /* tokens, width, bytes */
+
+  for (guint s = 0; s < 4; s++)
+    ck_assert_uint_eq (stage_at (kept, s)->hbm.allocated - stage_at (freed, s)->hbm.allocated,
+                       s < 3 ? (4 - s) * output : 0);
+}
+END_TEST
+
 START_TEST (test_no_pipeline)
 {
   static const char *const ranks[][2] = { { "mesh.tp", "2" }, { "cluster.gpus_per_node", "4" } };
@@ -175,6 +201,7 @@ main (void)
   tcase_add_test (tcase, test_stages);
   tcase_add_test (tcase, test_chunks);
   tcase_add_test (tcase, test_both_ends);
+  tcase_add_test (tcase, test_outputs);
   tcase_add_test (tcase, test_no_pipeline);
   tcase_add_test (tcase, test_few_micro_batches);
   suite_add_tcase (suite, tcase);

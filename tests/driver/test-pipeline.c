@@ -44,10 +44,10 @@ typedef struct
 typedef struct
 {
   const Pipeline *p;
-  GArray         *slots[64];
-  guint           at[64];
-  guint ends[3][64][8][512]; /* forward, input gradient, weight gradient: 1 + time, 0 = not yet */
-  guint ready[64], begin[64];
+  GArray         *slots[16];
+  guint           at[16];
+  guint ends[3][16][8][512]; /* forward, input gradient, weight gradient: 1 + time, 0 = not yet */
+  guint ready[16], begin[16];
 } Lists;
 
 /* When SLOT's input is there: 1 + time, 0 = not yet. */
@@ -197,7 +197,7 @@ START_TEST (gpipe_and_1f1b)
     for (guint m = 1; m <= 30; m++)
       FOR_TIMES (t)
       {
-        const Pipeline gpipe = { PIPELINE_GPIPE, p, 1, m }, f1b1 = { PIPELINE_1F1B, p, 1, m };
+        const Pipeline gpipe = { PIPELINE_GPIPE, p, 1, m, 0 }, f1b1 = { PIPELINE_1F1B, p, 1, m, 0 };
         Outcome        a = run_lists (&gpipe, *t), b = run_lists (&f1b1, *t);
         guint          sum = t->forward + t->input + t->weight;
 
@@ -223,13 +223,92 @@ START_TEST (interleaved)
       for (guint groups = 1; groups <= 5; groups++)
         FOR_TIMES (t)
         {
-          const Pipeline pipeline = { PIPELINE_INTERLEAVED, p, v, p * groups };
+          const Pipeline pipeline = { PIPELINE_INTERLEAVED, p, v, p * groups, 0 };
           Times          times = { t->forward * v, t->input * v, t->weight * v };
           Outcome        got = run_lists (&pipeline, times);
 
           ck_assert_uint_eq (got.bubble, (p - 1) * (t->forward + t->input + t->weight));
           ck_assert_double_eq_tol (got.held[0], groups == 1 ? p : p * (1 + (p - 1.0) / (p * v)),
                                    1e-12);
+        }
+}
+END_TEST
+
+/* Slots of STAGE as text: F or B, micro-batch, chunk as a letter. */
+static char *
+slots_text (const Pipeline *p, guint stage)
+{
+  g_autoptr (GArray) slots = pipeline_slots (p, stage);
+  GString           *text = g_string_new (NULL);
+
+  for (guint i = 0; i < slots->len; i++)
+    {
+      const PipelineSlot *slot = &g_array_index (slots, PipelineSlot, i);
+
+      g_string_append_printf (text, "%s%c%u%c", i > 0 ? " " : "", "FBIW"[slot->pass], slot -> micro,
+                              'a' + slot->chunk);
+    }
+  return g_string_free (text, FALSE);
+}
+
+/*
+ * Megatron-Core's example (schedules.py, get_schedule_table): two stages of two chunks, five
+ * micro-batches in groups of three. Both stages have the order 0 1 2, 0 1 2, 3 4, 3 4; the first
+ * warms up with 2 (2 - 0 - 1) + (2 - 1) 3 = 5 passes, the last with 3.
+ */
+START_TEST (groups_of_three)
+{
+  const Pipeline   pipeline = { PIPELINE_INTERLEAVED, 2, 2, 5, 3 };
+  g_autofree char *first = slots_text (&pipeline, 0), *last = slots_text (&pipeline, 1);
+
+  ck_assert_str_eq (first, "F0a F1a F2a F0b F1b F2b B0b F3a B1b F4a B2b F3b B0a F4b B1a B2a B3b "
+                           "B4b B3a B4a");
+  ck_assert_str_eq (last, "F0a F1a F2a F0b B0b F1b B1b F2b B2b F3a B0a F4a B1a F3b B2a F4b B3b "
+                          "B4b B3a B4a");
+}
+END_TEST
+
+/*
+ * Groups of n >= p micro-batches, the last of n or of p to n - 1: the bubble of groups of p; stage
+ * s holds 2 (p - s - 1) + (v - 1) n + 1 chunks' activations (Megatron-Core's warm-up and one pass
+ * more), never more than there are.
+ */
+START_TEST (interleaved_groups)
+{
+  for (guint p = 2; p <= 6; p++)
+    for (guint v = 2; v <= 4; v++)
+      for (guint n = p; n <= 3 * p; n++)
+        for (guint m = 2 * n; m <= 3 * n; m++)
+          {
+            const Pipeline pipeline = { PIPELINE_INTERLEAVED, p, v, m, n };
+            Outcome        got;
+
+            if (m % n > 0 && m % n < p)
+              continue;
+            got = run_lists (&pipeline, (Times){ 2 * v, 3 * v, v });
+            ck_assert_uint_eq (got.bubble, (p - 1) * (2 + 3 + 1));
+            ck_assert_double_eq_tol (
+                got.held[0], MIN (2.0 * (p - 1) + (v - 1) * n + 1, (double) v * m) / v, 1e-12);
+          }
+}
+END_TEST
+
+/*
+ * One group of fewer micro-batches than stages: each of the v chunks is over before the first
+ * micro-batch is back for the next one, p - m passes later. A step is as long as one micro-batch
+ * through all of the model and back, and m - 1 more behind it.
+ */
+START_TEST (one_short_group)
+{
+  for (guint p = 2; p <= 8; p++)
+    for (guint v = 2; v <= 4; v++)
+      for (guint m = 1; m < p; m++)
+        {
+          const Pipeline pipeline = { PIPELINE_INTERLEAVED, p, v, m, m };
+          Outcome        got = run_lists (&pipeline, (Times){ 2 * v, 3 * v, v });
+
+          ck_assert_uint_eq (got.length, (v * p + m - 1) * (2 + 3 + 1));
+          ck_assert_uint_eq (got.bubble, (p - 1 + (v - 1) * (p - m)) * (2 + 3 + 1));
         }
 }
 END_TEST
@@ -243,7 +322,7 @@ START_TEST (zero_bubble)
   for (guint p = 1; p <= 10; p++)
     for (guint m = 2 * p; m <= 4 * p; m += 3)
       {
-        const Pipeline h1 = { PIPELINE_ZB_H1, p, 1, m }, h2 = { PIPELINE_ZB_H2, p, 1, m };
+        const Pipeline h1 = { PIPELINE_ZB_H1, p, 1, m, 0 }, h2 = { PIPELINE_ZB_H2, p, 1, m, 0 };
         const Times    even = { 1, 1, 1 }, loose = { 4, 4, 3 };
         Outcome        one = run_lists (&h1, even), two = run_lists (&h2, even);
 
@@ -265,7 +344,7 @@ START_TEST (zbv)
   for (guint p = 2; p <= 10; p++)
     for (guint m = 2 * p; m <= 4 * p; m += 3)
       {
-        const Pipeline pipeline = { PIPELINE_ZBV, p, 2, m };
+        const Pipeline pipeline = { PIPELINE_ZBV, p, 2, m, 0 };
         Outcome        got = run_lists (&pipeline, (Times){ 2, 2, 2 });
 
         ck_assert_uint_eq (got.bubble, 0);
@@ -284,7 +363,7 @@ START_TEST (dualpipe)
   for (guint p = 2; p <= 12; p += 2)
     for (guint m = 2 * p; m <= 4 * p; m += 2)
       {
-        const Pipeline pipeline = { PIPELINE_DUALPIPE, p, 2, m };
+        const Pipeline pipeline = { PIPELINE_DUALPIPE, p, 2, m, 0 };
         Outcome        got = run_lists (&pipeline, (Times){ 1, 1, 1 });
 
         ck_assert_uint_eq (got.bubble, (p / 2 - 1) * (3 + 2 - 3));
@@ -304,7 +383,7 @@ START_TEST (dualpipe_concurrent)
     for (guint m = 2 * p; m <= 4 * p; m += 2)
       for (guint s = 0; s < p; s++)
         {
-          const Pipeline     pipeline = { PIPELINE_DUALPIPE, p, 2, m };
+          const Pipeline     pipeline = { PIPELINE_DUALPIPE, p, 2, m, 0 };
           g_autoptr (GArray) actions = pipeline_actions (&pipeline, s, FALSE);
           guint              rank = MIN (s, p - 1 - s), n = 0;
           PipelineSlot       before = { 0 };
@@ -335,9 +414,9 @@ START_TEST (few_micro_batches)
   for (guint p = 2; p <= 9; p++)
     for (guint m = 1; m < 2 * p; m++)
       {
-        run_lists (&(Pipeline){ PIPELINE_ZB_H1, p, 1, m }, (Times){ 1, 1, 1 });
-        run_lists (&(Pipeline){ PIPELINE_ZB_H2, p, 1, m }, (Times){ 1, 1, 1 });
-        run_lists (&(Pipeline){ PIPELINE_ZBV, p, 2, m }, (Times){ 2, 2, 2 });
+        run_lists (&(Pipeline){ PIPELINE_ZB_H1, p, 1, m, 0 }, (Times){ 1, 1, 1 });
+        run_lists (&(Pipeline){ PIPELINE_ZB_H2, p, 1, m, 0 }, (Times){ 1, 1, 1 });
+        run_lists (&(Pipeline){ PIPELINE_ZBV, p, 2, m, 0 }, (Times){ 2, 2, 2 });
       }
 }
 END_TEST
@@ -393,11 +472,13 @@ check_pairs (const Pipeline *p, gboolean batched)
 }
 
 static const Pipeline message_cases[] = {
-  { PIPELINE_GPIPE, 4, 1, 6 },       { PIPELINE_1F1B, 4, 1, 2 },
-  { PIPELINE_1F1B, 5, 1, 9 },        { PIPELINE_INTERLEAVED, 2, 2, 4 },
-  { PIPELINE_INTERLEAVED, 4, 3, 8 }, { PIPELINE_INTERLEAVED, 3, 2, 3 },
-  { PIPELINE_ZB_H1, 4, 1, 9 },       { PIPELINE_ZB_H2, 4, 1, 9 },
-  { PIPELINE_ZBV, 4, 2, 9 },         { PIPELINE_DUALPIPE, 6, 2, 14 },
+  { PIPELINE_GPIPE, 4, 1, 6, 0 },       { PIPELINE_1F1B, 4, 1, 2, 0 },
+  { PIPELINE_1F1B, 5, 1, 9, 0 },        { PIPELINE_INTERLEAVED, 2, 2, 4, 0 },
+  { PIPELINE_INTERLEAVED, 4, 3, 8, 0 }, { PIPELINE_INTERLEAVED, 3, 2, 3, 0 },
+  { PIPELINE_ZB_H1, 4, 1, 9, 0 },       { PIPELINE_ZB_H2, 4, 1, 9, 0 },
+  { PIPELINE_ZBV, 4, 2, 9, 0 },         { PIPELINE_DUALPIPE, 6, 2, 14, 0 },
+  { PIPELINE_INTERLEAVED, 2, 2, 5, 3 }, { PIPELINE_INTERLEAVED, 4, 3, 13, 9 },
+  { PIPELINE_INTERLEAVED, 5, 2, 3, 3 },
 };
 
 START_TEST (receives_follow_sends)
@@ -407,13 +488,168 @@ START_TEST (receives_follow_sends)
 }
 END_TEST
 
+/* ---- who waits for whom ---------------------------------------------------------------------- */
+
+/* A stage runs its actions; messages that it has posted move when both ends are there. */
+typedef struct
+{
+  GArray  *actions;
+  guint    at;
+  gboolean posted;     /* the call at `at` */
+  GArray  *open[2][2]; /* PipelineMessage in the order of their calls, by way and gradient */
+} Runner;
+
+typedef struct
+{
+  const Pipeline *p;
+  gboolean        batched;
+  Runner          stages[16];
+} Runners;
+
+static gboolean
+is_open (const Runner *r, ScheduleMessage way, gboolean gradient, guint chunk, guint micro)
+{
+  const GArray *open = r->open[way][gradient];
+
+  for (guint i = 0; i < open->len; i++)
+    {
+      const PipelineMessage *m = &g_array_index (open, PipelineMessage, i);
+
+      if (m->chunk == chunk && m->micro == micro)
+        return TRUE;
+    }
+  return FALSE;
+}
+
+/* The oldest send of STAGE moves if it is its peer's oldest receive. */
+static gboolean
+move_one (Runners *self, guint stage, gboolean gradient)
+{
+  GArray                *sends = self->stages[stage].open[MESSAGE_SEND][gradient], *receives;
+  const PipelineMessage *send = &g_array_index (sends, PipelineMessage, 0), *receive;
+
+  if (sends->len == 0)
+    return FALSE;
+  receives = self->stages[send->peer].open[MESSAGE_RECEIVE][gradient];
+  receive = &g_array_index (receives, PipelineMessage, 0);
+  if (receives->len == 0 || receive->peer != stage)
+    return FALSE;
+  ck_assert_uint_eq (made_at (self->p, stage, send), made_at (self->p, send->peer, receive));
+  g_array_remove_index (receives, 0);
+  g_array_remove_index (sends, 0);
+  return TRUE;
+}
+
+static gboolean
+call_is_over (const Runner *r, const PipelineAction *call)
+{
+  for (guint i = 0; i < call->n_messages; i++)
+    {
+      const PipelineMessage *m = &call->messages[i];
+
+      if (is_open (r, m->way, m->gradient, m->chunk, m->micro))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+/* One action of a stage; FALSE: it has to wait. */
+static gboolean
+run_action (const Runners *self, Runner *r)
+{
+  const PipelineAction *action = &g_array_index (r->actions, PipelineAction, r->at);
+
+  if (action->n_messages == 0)
+    {
+      if (is_open (r, MESSAGE_RECEIVE, action->slot.pass != PASS_FORWARD, action->slot.chunk,
+                   action->slot.micro))
+        return FALSE;
+      r->at++;
+      return TRUE;
+    }
+  for (guint i = 0; i < action->n_messages && !r->posted; i++)
+    g_array_append_val (r->open[action->messages[i].way][action->messages[i].gradient],
+                        action->messages[i]);
+  r->posted = self->batched;
+  if (self->batched && !call_is_over (r, action))
+    return FALSE;
+  r->posted = FALSE;
+  r->at++;
+  return TRUE;
+}
+
+/* Whether all stages come to the end of their actions. */
+static gboolean
+runs_through (const Pipeline *p, gboolean batched)
+{
+  Runners  self = { .p = p, .batched = batched };
+  gboolean moved = TRUE, over = TRUE;
+
+  for (guint s = 0; s < p->stages; s++)
+    {
+      self.stages[s].actions = pipeline_actions (p, s, batched);
+      for (guint i = 0; i < 4; i++)
+        self.stages[s].open[i / 2][i % 2] = g_array_new (FALSE, FALSE, sizeof (PipelineMessage));
+    }
+  while (moved)
+    {
+      moved = FALSE;
+      for (guint s = 0; s < p->stages; s++)
+        {
+          Runner *r = &self.stages[s];
+
+          while (r->at < r->actions->len && run_action (&self, r))
+            moved = TRUE;
+          while (move_one (&self, s, FALSE) || move_one (&self, s, TRUE))
+            moved = TRUE;
+        }
+    }
+  for (guint s = 0; s < p->stages; s++)
+    {
+      over &= self.stages[s].at == self.stages[s].actions->len;
+      g_array_unref (self.stages[s].actions);
+      for (guint i = 0; i < 4; i++)
+        g_array_unref (self.stages[s].open[i / 2][i % 2]);
+    }
+  return over;
+}
+
+/* Whatever the groups, nobody waits for ever: 300 pipelines at random, and groups of p and less. */
+START_TEST (groups_do_not_block)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed (20261126);
+
+  for (guint i = 0; i < 300; i++)
+    {
+      guint    p = (guint) g_rand_int_range (rand, 2, 8);
+      guint    v = (guint) g_rand_int_range (rand, 2, 5);
+      guint    n = (guint) g_rand_int_range (rand, 1, (gint) (4 * p));
+      guint    last = (guint) g_rand_int_range (rand, 0, (gint) n);
+      guint    groups = n < p ? 1 : (guint) g_rand_int_range (rand, 1, 4);
+      Pipeline pipeline = { PIPELINE_INTERLEAVED, p, v, n * groups + (last < p ? 0 : last), n };
+
+      for (guint batched = 0; batched < 2; batched++)
+        ck_assert_msg (runs_through (&pipeline, batched == 1),
+                       "%u stages, %u chunks, %u micro-batches in groups of %u%s", p, v,
+                       pipeline.micros, n, batched == 1 ? ", batched" : "");
+    }
+}
+END_TEST
+
+/* The walk above sees a schedule that blocks: several groups of fewer than p - 1. */
+START_TEST (short_groups_block)
+{
+  ck_assert (!runs_through (&(Pipeline){ PIPELINE_INTERLEAVED, 5, 2, 9, 3 }, FALSE));
+}
+END_TEST
+
 /*
  * The calls of Megatron-LM's 1F1B on the second of three stages, five micro-batches
  * (arXiv:2104.04473, figure 4).
  */
 START_TEST (calls_of_1f1b)
 {
-  const Pipeline      pipeline = { PIPELINE_1F1B, 3, 1, 3 };
+  const Pipeline      pipeline = { PIPELINE_1F1B, 3, 1, 3, 0 };
   g_autoptr (GArray)  actions = pipeline_actions (&pipeline, 1, TRUE);
   g_autoptr (GString) text = g_string_new (NULL);
 
@@ -469,12 +705,17 @@ main (void)
   tcase_set_timeout (tcase, 60);
   tcase_add_test (tcase, gpipe_and_1f1b);
   tcase_add_test (tcase, interleaved);
+  tcase_add_test (tcase, groups_of_three);
+  tcase_add_test (tcase, interleaved_groups);
+  tcase_add_test (tcase, one_short_group);
   tcase_add_test (tcase, zero_bubble);
   tcase_add_test (tcase, zbv);
   tcase_add_test (tcase, dualpipe);
   tcase_add_test (tcase, dualpipe_concurrent);
   tcase_add_test (tcase, few_micro_batches);
   tcase_add_loop_test (tcase, receives_follow_sends, 0, G_N_ELEMENTS (message_cases));
+  tcase_add_test (tcase, groups_do_not_block);
+  tcase_add_test (tcase, short_groups_block);
   tcase_add_test (tcase, calls_of_1f1b);
   tcase_add_loop_test (tcase, orders_of_ranks, 0, 2);
   suite_add_tcase (suite, tcase);

@@ -878,12 +878,12 @@ START_TEST (mesh_groups)
   ck_assert_uint_eq (mesh_n_nodes (&mesh), 4);
   ck_assert_uint_eq (mesh_n_nodes (&small), 1);
   ck_assert_uint_eq (mesh_n_nodes (&unequal), 0);
-  ck_assert (mesh_group_tiles (&mesh, (MeshGroup){ 4, 8 }));
-  ck_assert (!mesh_group_tiles (&mesh, (MeshGroup){ 4, 16 }));
-  ck_assert (!mesh_group_tiles (&mesh, (MeshGroup){ 3, 1 }));
-  ck_assert (!mesh_group_tiles (&mesh, (MeshGroup){ 0, 1 }));
+  ck_assert (mesh_group_tiles (&mesh, (MeshGroup){ .size = 4, .stride = 8 }));
+  ck_assert (!mesh_group_tiles (&mesh, (MeshGroup){ .size = 4, .stride = 16 }));
+  ck_assert (!mesh_group_tiles (&mesh, (MeshGroup){ .size = 3, .stride = 1 }));
+  ck_assert (!mesh_group_tiles (&mesh, (MeshGroup){ .size = 0, .stride = 1 }));
 
-  mesh_group_members ((MeshGroup){ 4, 8 }, 43, members); /* 43 = 32 + 8 + 3 */
+  mesh_group_members ((MeshGroup){ .size = 4, .stride = 8 }, 43, members); /* 43 = 32 + 8 + 3 */
   ck_assert_uint_eq (members[0], 35);
   ck_assert_uint_eq (members[1], 43);
   ck_assert_uint_eq (members[3], 59);

@@ -355,7 +355,7 @@ random_pipeline (Overrides *o, GRand *rand, guint case_)
   gint64                   pp = g_rand_int_range (rand, 0, 3) == 0 ? 4 : 2;
 
   overrides_add_int (o, "mesh.pp", pp);
-  overrides_add (o, "mesh.order", g_rand_boolean (rand) ? "tp-cp-dp-pp" : "tp-pp-dp");
+  overrides_add (o, "mesh.order", g_rand_boolean (rand) ? "tp-cp-dp-pp" : "tp-cp-pp-dp");
   overrides_add (o, "mesh.pipeline", kind);
   overrides_add (o, "mesh.p2p", PICK (rand, p2p));
   overrides_add (o, "mesh.scatter_gather", g_rand_boolean (rand) ? "true" : "false");

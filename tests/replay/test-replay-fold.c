@@ -134,10 +134,11 @@ roles_init (StrategyRun *run)
   s->all = schedule_comm (run->b, "all", mesh_all (&run->in->mesh));
   s->has_pairs = options->pattern == 2 && run->in->mesh.n_ranks % 4 == 0 && run->role == 0;
   if (s->has_pairs)
-    s->pairs = schedule_comm (run->b, "pairs", (MeshGroup){ 2, 1 });
+    s->pairs = schedule_comm (run->b, "pairs", (MeshGroup){ .size = 2, .stride = 1 });
   s->has_messages = options->pattern == 3 && run->in->mesh.n_ranks % 2 == 0;
   if (s->has_messages)
-    s->halves = schedule_comm (run->b, "halves", (MeshGroup){ 2, run->in->mesh.n_ranks / 2 });
+    s->halves = schedule_comm (run->b, "halves",
+                               (MeshGroup){ .size = 2, .stride = run->in->mesh.n_ranks / 2 });
   schedule_alloc (run->b, PLACE_PINNED, POOL_CACHE, (guint64) 1000000 * (run->role + 1), "cache");
   schedule_alloc (run->b, PLACE_HBM, POOL_PARAMETER, (guint64) 1000000 * (run->role + 2),
                   "parameters");

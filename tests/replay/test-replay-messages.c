@@ -69,7 +69,8 @@ static void
 mail_step_end (StrategyRun *run)
 {
   MailKind   kind = (MailKind) ((const MailOptions *) run->options)->kind;
-  CommRef    comm = schedule_comm (run->b, "halves", (MeshGroup){ 2, run->in->mesh.n_ranks / 2 });
+  CommRef    comm = schedule_comm (run->b, "halves",
+                                   (MeshGroup){ .size = 2, .stride = run->in->mesh.n_ranks / 2 });
   KernelDesc slow = kernel_desc_stream (KERNEL_COPY, "slow", DTYPE_BF16, 1 << 30, 1 << 30, 1);
   KernelDesc after = kernel_desc_stream (KERNEL_COPY, "after", DTYPE_BF16, 1, 1, 1);
 

@@ -82,7 +82,7 @@ group_size (json_object *groups, const char *name, guint rank)
 static void
 sum_node (FileSums *sums, const ChakraNode *node, json_object *groups, guint rank)
 {
-  MeshGroup      any = { 2, 1 };
+  MeshGroup      any = { .size = 2, .stride = 1 };
   CollectiveKind kind;
   guint          n;
 
@@ -219,7 +219,7 @@ by_size (const PlanTotals *totals, PlanTotals *out)
   *out = (PlanTotals){ 0 };
   for (guint i = 0; i < totals->n_traffic; i++)
     {
-      MeshGroup group = { totals->traffic[i].group.size, 1 };
+      MeshGroup group = { .size = totals->traffic[i].group.size, .stride = 1 };
 
       if (totals->traffic[i].kind == COLLECTIVE_SEND_RECV)
         group.size = 2;

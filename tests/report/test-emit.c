@@ -665,12 +665,19 @@ START_TEST (test_megatron_checks)
                                           "direct", "training.grad_accum", "4");
   g_autoptr (Scenario) four = SCENARIO ("ddp", "mesh.pp", "4", "mesh.vp", "2", "mesh.p2p",
                                         "batched-sync", "training.grad_accum", "4");
+  g_autoptr (Scenario) groups =
+      SCENARIO ("ddp", "mesh.pp", "2", "mesh.vp", "2", "mesh.p2p", "direct", "training.grad_accum",
+                "5", "mesh.micro_batch_group", "3");
+  g_autoptr (Scenario) one = SCENARIO ("ddp", "mesh.pp", "4", "mesh.vp", "2", "mesh.p2p", "direct",
+                                       "training.grad_accum", "3", "mesh.micro_batch_group", "3");
   g_autoptr (Scenario) sharded = SCENARIO ("megatron-fsdp", "strategy.overlap_grad_reduce", "off",
                                            "training.precision", "fp16-mixed");
   g_autoptr (Scenario) tensor = SCENARIO ("ddp", "mesh.tp", "2");
   g_autofree char     *why = refusal ("megatron-lm", two);
   g_autofree char     *of_direct = settings ("megatron-lm", direct);
   g_autofree char     *of_four = settings ("megatron-lm", four);
+  g_autofree char     *of_groups = settings ("megatron-lm", groups);
+  g_autofree char     *of_one = refusal ("megatron-lm", one);
   g_autofree char     *overlap = refusal ("megatron-lm", sharded);
   g_autofree char     *of_tensor = settings ("megatron-lm", tensor);
 
@@ -678,6 +685,9 @@ START_TEST (test_megatron_checks)
   has ("shell", of_direct, "--no-overlap-p2p-communication", NULL);
   has ("shell", of_direct, "--num-virtual-stages-per-pipeline-rank", "2");
   has ("shell", of_four, "--no-overlap-p2p-communication", "true");
+  has ("shell", of_groups, "--microbatch-group-size-per-virtual-pipeline-stage", "3");
+  has ("shell", of_direct, "--microbatch-group-size-per-virtual-pipeline-stage", NULL);
+  ck_assert_msg (strstr (of_one, "mesh.micro_batch_group") != NULL, "%s", of_one);
   ck_assert_msg (strstr (overlap, "strategy.overlap_param_gather") != NULL, "%s", overlap);
   ck_assert_ptr_nonnull (strstr (of_tensor, "CUDA_DEVICE_MAX_CONNECTIONS=1"));
 }

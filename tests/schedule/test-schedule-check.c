@@ -155,7 +155,7 @@ START_TEST (groups_must_tile_the_ranks)
   ScheduleBuilder     *b = builder_new (workload, 1, 4);
   g_autofree char     *message = NULL;
 
-  schedule_comm (b, "odd", (MeshGroup){ 3, 1 });
+  schedule_comm (b, "odd", (MeshGroup){ .size = 3, .stride = 1 });
   end_sections (b, 1);
   message = check_built (b, 4);
   ck_assert_str_eq (message, "communicator 'odd': groups of 3 ranks, 1 apart, do not tile 4 ranks");
@@ -313,8 +313,8 @@ check_waits (WaitPlace place)
   g_autoptr (Workload) workload = workload_new (&toy_shape, &toy_training);
   ScheduleBuilder     *b = builder_new (workload, 2, 2);
   StreamRef            streams[2] = { schedule_stream (b, "x", 0), schedule_stream (b, "y", 0) };
-  CommRef              comms[2] = { schedule_comm (b, "x", (MeshGroup){ 2, 1 }),
-                                    schedule_comm (b, "y", (MeshGroup){ 2, 1 }) };
+  CommRef              comms[2] = { schedule_comm (b, "x", (MeshGroup){ .size = 2, .stride = 1 }),
+                                    schedule_comm (b, "y", (MeshGroup){ .size = 2, .stride = 1 }) };
 
   for (guint role = 0; role < 2; role++)
     {
@@ -354,8 +354,8 @@ START_TEST (a_later_collective_does_not_overtake)
   g_autoptr (Workload) workload = workload_new (&toy_shape, &toy_training);
   ScheduleBuilder     *b = builder_new (workload, 2, 2);
   StreamRef            x = schedule_stream (b, "x", 0), y = schedule_stream (b, "y", 0);
-  CommRef              comm_a = schedule_comm (b, "a", (MeshGroup){ 2, 1 }),
-          comm_b = schedule_comm (b, "b", (MeshGroup){ 2, 1 });
+  CommRef              comm_a = schedule_comm (b, "a", (MeshGroup){ .size = 2, .stride = 1 }),
+          comm_b = schedule_comm (b, "b", (MeshGroup){ .size = 2, .stride = 1 });
   g_autofree char *message = NULL;
 
   schedule_builder_select (b, 0, SECTION_INIT);
@@ -384,7 +384,7 @@ START_TEST (communicators_are_serial)
   g_autoptr (Workload) workload = workload_new (&toy_shape, &toy_training);
   ScheduleBuilder     *b = builder_new (workload, 2, 2);
   StreamRef            streams[2] = { schedule_stream (b, "x", 0), schedule_stream (b, "y", 0) };
-  CommRef              comm = schedule_comm (b, "all", (MeshGroup){ 2, 1 });
+  CommRef              comm = schedule_comm (b, "all", (MeshGroup){ .size = 2, .stride = 1 });
   g_autofree char     *message = NULL;
 
   for (guint role = 0; role < 2; role++)
@@ -466,7 +466,8 @@ check_data (DataFault fault)
   g_autoptr (Workload) workload = workload_new (&toy_shape, &toy_training);
   ScheduleBuilder     *b = builder_new (workload, 1, 4);
   StreamRef            side = schedule_stream (b, "side", 0);
-  CommRef   comm = schedule_comm (b, "all", (MeshGroup){ fault == DATA_LEFT_OUT ? 1 : 4, 1 });
+  CommRef              comm =
+      schedule_comm (b, "all", (MeshGroup){ .size = fault == DATA_LEFT_OUT ? 1 : 4, .stride = 1 });
   BufferRef shard = schedule_alloc (b, PLACE_HBM, POOL_PARAMETER, 16, "shard");
   BufferRef kept = schedule_alloc (b, PLACE_HBM, POOL_CACHE, 64, "kept");
 
@@ -612,7 +613,7 @@ check_exchange (MessageFault fault)
     roles[rank] = rank / 2;
   b = toy_builder (workload, 2, roles, 4);
   stream = schedule_stream (b, "x", 0);
-  comm = schedule_comm (b, "stages", (MeshGroup){ 2, 2 });
+  comm = schedule_comm (b, "stages", (MeshGroup){ .size = 2, .stride = 2 });
   for (guint role = 0; role < 2; role++)
     {
       guint64     odd = fault == MESSAGES_SIZES && role == 1 ? 4 : 0;

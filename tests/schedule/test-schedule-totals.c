@@ -38,15 +38,18 @@ START_TEST (traffic_is_counted_by_kind_and_group)
    * two bytes an element, gathered for forward and backward of three micro-steps; reduced once in
    * each
    */
-  ck_assert_double_eq (plan_totals_traffic (&totals, COLLECTIVE_ALL_GATHER, (MeshGroup){ 4, 1 }),
-                       3 * 2 * 2 * PARAMETERS);
   ck_assert_double_eq (
-      plan_totals_traffic (&totals, COLLECTIVE_REDUCE_SCATTER, (MeshGroup){ 4, 1 }),
-      3 * 2 * PARAMETERS);
-  ck_assert_double_eq (plan_totals_traffic (&totals, COLLECTIVE_ALL_REDUCE, (MeshGroup){ 4, 1 }),
-                       0);
-  ck_assert_double_eq (plan_totals_traffic (&totals, COLLECTIVE_ALL_GATHER, (MeshGroup){ 2, 2 }),
-                       0);
+      plan_totals_traffic (&totals, COLLECTIVE_ALL_GATHER, (MeshGroup){ .size = 4, .stride = 1 }),
+      3 * 2 * 2 * PARAMETERS);
+  ck_assert_double_eq (plan_totals_traffic (&totals, COLLECTIVE_REDUCE_SCATTER,
+                                            (MeshGroup){ .size = 4, .stride = 1 }),
+                       3 * 2 * PARAMETERS);
+  ck_assert_double_eq (
+      plan_totals_traffic (&totals, COLLECTIVE_ALL_REDUCE, (MeshGroup){ .size = 4, .stride = 1 }),
+      0);
+  ck_assert_double_eq (
+      plan_totals_traffic (&totals, COLLECTIVE_ALL_GATHER, (MeshGroup){ .size = 2, .stride = 2 }),
+      0);
 }
 END_TEST
 
@@ -73,11 +76,12 @@ START_TEST (traffic_of_every_communicator_counts)
   PlanTotals            totals;
 
   schedule_totals (schedule, 0, &totals);
-  ck_assert_double_eq (plan_totals_traffic (&totals, COLLECTIVE_ALL_REDUCE, (MeshGroup){ 2, 4 }),
-                       1000);
   ck_assert_double_eq (
-      plan_totals_traffic (&totals, COLLECTIVE_REDUCE_SCATTER, (MeshGroup){ 4, 1 }),
-      5 * 2 * PARAMETERS);
+      plan_totals_traffic (&totals, COLLECTIVE_ALL_REDUCE, (MeshGroup){ .size = 2, .stride = 4 }),
+      1000);
+  ck_assert_double_eq (plan_totals_traffic (&totals, COLLECTIVE_REDUCE_SCATTER,
+                                            (MeshGroup){ .size = 4, .stride = 1 }),
+                       5 * 2 * PARAMETERS);
 }
 END_TEST
 
@@ -154,10 +158,10 @@ some_totals (void)
 
   totals.moves[move_kind (PLACE_HBM, PLACE_PINNED)] = 10;
   totals.moves[move_kind (PLACE_PINNED, PLACE_HBM)] = 20;
-  plan_totals_add (&totals, COLLECTIVE_ALL_GATHER, (MeshGroup){ 8, 1 }, 1e9);
-  plan_totals_add (&totals, COLLECTIVE_ALL_GATHER, (MeshGroup){ 1, 1 },
+  plan_totals_add (&totals, COLLECTIVE_ALL_GATHER, (MeshGroup){ .size = 8, .stride = 1 }, 1e9);
+  plan_totals_add (&totals, COLLECTIVE_ALL_GATHER, (MeshGroup){ .size = 1, .stride = 1 },
                    1e9); /* nobody to talk to */
-  plan_totals_add (&totals, COLLECTIVE_ALL_REDUCE, (MeshGroup){ 4, 8 }, 0);
+  plan_totals_add (&totals, COLLECTIVE_ALL_REDUCE, (MeshGroup){ .size = 4, .stride = 8 }, 0);
   return totals;
 }
 
@@ -194,7 +198,7 @@ START_TEST (each_difference_is_named)
       "all_gather bytes in groups of 8, stride 1: the schedule has 1000000000, expected "
       "2000000000");
   expected = some_totals ();
-  plan_totals_add (&measured, COLLECTIVE_REDUCE_SCATTER, (MeshGroup){ 2, 4 }, 5);
+  plan_totals_add (&measured, COLLECTIVE_REDUCE_SCATTER, (MeshGroup){ .size = 2, .stride = 4 }, 5);
   assert_differs (&measured, &expected,
                   "reduce_scatter bytes in groups of 2, stride 4: the schedule has 5, expected 0");
   assert_differs (&expected, &measured,
@@ -255,7 +259,8 @@ static gboolean
 outer_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
 {
   (void) opt;
-  plan_totals_add (totals, COLLECTIVE_ALL_REDUCE, (MeshGroup){ 2, in->mesh.n_ranks / 2 }, 11);
+  plan_totals_add (totals, COLLECTIVE_ALL_REDUCE,
+                   (MeshGroup){ .size = 2, .stride = in->mesh.n_ranks / 2 }, 11);
   totals->high[PLACE_HBM] += 5;
   return TRUE;
 }
@@ -275,10 +280,12 @@ START_TEST (closed_forms_nest)
   ck_assert (!strategy_expect (&in, &outer, &totals)); /* the outer one states none */
   outer_strategy.expect = outer_expect;
   ck_assert (strategy_expect (&in, &outer, &totals));
-  ck_assert_double_eq (plan_totals_traffic (&totals, COLLECTIVE_ALL_GATHER, (MeshGroup){ 4, 1 }),
-                       600);
-  ck_assert_double_eq (plan_totals_traffic (&totals, COLLECTIVE_ALL_REDUCE, (MeshGroup){ 2, 4 }),
-                       11);
+  ck_assert_double_eq (
+      plan_totals_traffic (&totals, COLLECTIVE_ALL_GATHER, (MeshGroup){ .size = 4, .stride = 1 }),
+      600);
+  ck_assert_double_eq (
+      plan_totals_traffic (&totals, COLLECTIVE_ALL_REDUCE, (MeshGroup){ .size = 2, .stride = 4 }),
+      11);
   ck_assert_double_eq (totals.moves[move_kind (PLACE_HBM, PLACE_PINNED)], 18);
   ck_assert_double_eq (totals.flops, 42);
   ck_assert_double_eq (totals.low[PLACE_HBM], 50);
@@ -303,8 +310,8 @@ emit_everything (ScheduleBuilder *b)
                          .launches = 1,
                          .module = -1 };
   StreamRef  side = schedule_stream (b, "side", -1);
-  CommRef    all = schedule_comm (b, "all", (MeshGroup){ 4, 1 }),
-          self = schedule_comm (b, "self", (MeshGroup){ 1, 1 });
+  CommRef    all = schedule_comm (b, "all", (MeshGroup){ .size = 4, .stride = 1 }),
+          self = schedule_comm (b, "self", (MeshGroup){ .size = 1, .stride = 1 });
   BufferRef buffer = schedule_alloc (b, PLACE_PINNED, POOL_CACHE, 64, "cache");
 
   schedule_set_phase (b, PHASE_BACKWARD);
@@ -385,13 +392,13 @@ START_TEST (streams_and_communicators_are_made_once)
   g_autoptr (Workload) workload = workload_new (&toy_shape, &toy_training);
   ScheduleBuilder     *b = toy_builder (workload, 1, NULL, 4);
   StreamRef side = schedule_stream (b, "side", -1), other = schedule_compute_stream (b, "other");
-  CommRef   all = schedule_comm (b, "all", (MeshGroup){ 4, 1 }),
-          half = schedule_comm (b, "half", (MeshGroup){ 2, 1 });
+  CommRef   all = schedule_comm (b, "all", (MeshGroup){ .size = 4, .stride = 1 }),
+          half = schedule_comm (b, "half", (MeshGroup){ .size = 2, .stride = 1 });
   g_autoptr (Schedule) schedule = NULL;
 
   ck_assert_uint_eq (schedule_compute_stream (b, "compute"), SCHEDULE_COMPUTE);
   ck_assert_uint_eq (schedule_stream (b, "side", -1), side);
-  ck_assert_uint_eq (schedule_comm (b, "all", (MeshGroup){ 4, 1 }), all);
+  ck_assert_uint_eq (schedule_comm (b, "all", (MeshGroup){ .size = 4, .stride = 1 }), all);
   ck_assert_uint_ne (all, half);
   schedule = schedule_builder_finish (b);
   ck_assert_uint_eq (schedule_n_streams (schedule), 3);

@@ -62,7 +62,8 @@ toy_init (StrategyRun *run)
 {
   ToyState   *state = run->state;
   const Mesh *mesh = &run->in->mesh;
-  MeshGroup   group = options_of (run)->apart ? (MeshGroup){ 2, 2 } : mesh_all (mesh);
+  MeshGroup   group =
+      options_of (run)->apart ? (MeshGroup){ .size = 2, .stride = 2 } : mesh_all (mesh);
 
   state->stream = schedule_stream (run->b, "comm", -1);
   state->comm = schedule_comm (run->b, "shard", group);
@@ -241,7 +242,7 @@ outer_round_end (StrategyRun *run)
 {
   guint            half = run->in->mesh.n_ranks / 2;
   g_autofree char *name = g_strdup_printf ("halves of %u", 2 * half);
-  CommRef          comm = schedule_comm (run->b, name, (MeshGroup){ 2, half });
+  CommRef          comm = schedule_comm (run->b, name, (MeshGroup){ .size = 2, .stride = half });
 
   schedule_all_reduce (run->b, SCHEDULE_COMPUTE, comm, payload_of_bytes (1000), "average");
 }

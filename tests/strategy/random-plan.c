@@ -1,5 +1,7 @@
 #include "random-plan.h"
 
+#include "workload/mesh-order.h"
+
 #include <string.h>
 
 static gint64
@@ -87,8 +89,11 @@ typedef enum
 static void
 draw_pipeline (RandomPlan *self, GRand *rand, guint case_)
 {
-  static const gint64 stages[] = { 1, 1, 1, 2, 2, 2, 3, 4 };
-  MeshOptions        *m = &self->mesh;
+  static const gint64      stages[] = { 1, 1, 1, 2, 2, 2, 3, 4 };
+  static const char *const orders[] = { "tp-cp-dp-pp", "tp-cp-pp-dp", "tp-pp-cp-dp",
+                                        "cp-tp-pp-dp", "pp-cp-dp-tp", "tp-cp-ep-dp-pp",
+                                        "cp-pp-dp-tp" };
+  MeshOptions             *m = &self->mesh;
 
   m->pp = pick (rand, stages, G_N_ELEMENTS (stages));
   if (m->pp == 1)
@@ -96,14 +101,24 @@ draw_pipeline (RandomPlan *self, GRand *rand, guint case_)
   m->pipeline = (gint) (PIPELINE_GPIPE + case_ % 7);
   m->vp = m->pipeline == PIPELINE_INTERLEAVED ? (g_rand_int_range (rand, 0, 4) == 0 ? 3 : 2) : 1;
   m->p2p = g_rand_int_range (rand, 0, 3);
-  m->order = m->cp == 1 && g_rand_boolean (rand);
+  g_free (m->order);
+  m->order = g_strdup (orders[case_ / 2 % G_N_ELEMENTS (orders)]);
   m->scatter_gather = g_rand_boolean (rand);
+  m->deallocate_pipeline_outputs = case_ / 3 % 2 == 0;
   /* as many blocks and micro-steps as it needs, hardly more: every stage's schedule is walked */
   self->shape.n_layers = mesh_model_chunks (m) + g_rand_int_range (rand, 0, 2);
   if (m->pipeline == PIPELINE_INTERLEAVED && case_ / 7 % 2 == 1)
     self->shape.n_layers -= 2; /* chunks of the embedding and the head alone */
   if (m->pipeline == PIPELINE_INTERLEAVED)
-    self->training.grad_accum = m->pp * (m->pp < 3 ? g_rand_int_range (rand, 1, 3) : 1);
+    {
+      self->training.grad_accum = m->pp * (m->pp < 3 ? g_rand_int_range (rand, 1, 3) : 1);
+      if (case_ / 14 % 3
+          == 0) /* groups of other sizes: two, a whole and a last one, or one alone */
+        {
+          m->micro_batch_group = m->pp + case_ / 42 % 3 - 1;
+          self->training.grad_accum = m->micro_batch_group + (case_ % 2 == 0 ? m->pp : 0);
+        }
+    }
   else if (m->pipeline == PIPELINE_ZB_H1)
     self->training.grad_accum = m->pp + g_rand_int_range (rand, 0, 2);
   else if (m->pipeline != PIPELINE_GPIPE && m->pipeline != PIPELINE_1F1B)
@@ -137,17 +152,9 @@ static void
 place_ranks (RandomPlan *self, guint nodes, guint gpus)
 {
   const MeshOptions *m = &self->mesh;
-  gboolean           inside = m->order == MESH_ORDER_PP_DP && m->pp > 1;
-  gboolean           folds = self->shape.n_experts > 0 && mesh_folds_experts (m);
 
-  self->in.mesh = (Mesh){ .n_ranks = nodes * gpus,
-                          .ranks_per_node = gpus * (guint) m->tp,
-                          .world = nodes * gpus * (guint) (m->tp * m->pp),
-                          .stride = (guint) (inside ? m->tp * m->pp : m->tp),
-                          .tensor = inside ? (guint) m->tp : 0,
-                          .stages = (guint) m->pp,
-                          .experts = (guint) m->ep,
-                          .expert_tensor = folds ? (guint) m->etp : 0 };
+  self->in.mesh = mesh_of_options (m, nodes * gpus * (guint) (m->tp * m->pp), gpus * (guint) m->tp,
+                                   self->shape.n_experts > 0);
 }
 
 static gboolean
@@ -170,6 +177,7 @@ draw_mesh (RandomPlan *self, GRand *rand, Axes axes, guint case_)
 
   for (guint tries = 0;; tries++)
     {
+      option_table_clear (mesh_options, &self->mesh);
       option_table_defaults (mesh_options, &self->mesh);
       self->shape = shape;
       self->training = training;

@@ -109,7 +109,7 @@ never_reads (const PlanInput *in, gconstpointer opt, Policy *policy)
   UnitPolicy *kind = zero3 (in, policy);
 
   (void) opt;
-  kind->copy = (PolicyState){ { 1, 1 }, policy->compute, 1, PLACE_PINNED };
+  kind->copy = (PolicyState){ { .size = 1, .stride = 1 }, policy->compute, 1, PLACE_PINNED };
   policy_add_move (&kind->routes[ROUTE_FILL], PLACE_HBM, PLACE_PINNED, policy->compute, EACH);
 }
 
@@ -149,7 +149,7 @@ casts_on_drives (const PlanInput *in, gconstpointer opt, Policy *policy)
   UnitPolicy *kind = zero3 (in, policy);
 
   (void) opt;
-  kind->copy = (PolicyState){ { 1, 1 }, policy->compute, 1, PLACE_PINNED };
+  kind->copy = (PolicyState){ { .size = 1, .stride = 1 }, policy->compute, 1, PLACE_PINNED };
   policy_add_move (&kind->routes[ROUTE_FILL], PLACE_HBM, PLACE_NVME, policy->compute, EACH);
   policy_add_move (&kind->routes[ROUTE_FILL], PLACE_NVME, PLACE_PINNED, DTYPE_FP32, EACH);
 }
@@ -276,7 +276,8 @@ mixes_cadences (const PlanInput *in, gconstpointer opt, Policy *policy)
 {
   (void) opt;
   policy_add_collective (&sharded (in, policy)->routes[ROUTE_REDUCE], COLLECTIVE_ALL_REDUCE,
-                         "replica", (MeshGroup){ 1, 1 }, policy->compute, CADENCE_LAST);
+                         "replica", (MeshGroup){ .size = 1, .stride = 1 }, policy->compute,
+                         CADENCE_LAST);
 }
 
 static void
@@ -288,7 +289,7 @@ adds_up_what_left (const PlanInput *in, gconstpointer opt, Policy *policy)
   (void) opt;
   offload_policy (&offload, policy);
   policy_add_collective (&kind->routes[ROUTE_REDUCE], COLLECTIVE_ALL_REDUCE, "replica",
-                         (MeshGroup){ 1, 1 }, policy->compute, CADENCE_LAST);
+                         (MeshGroup){ .size = 1, .stride = 1 }, policy->compute, CADENCE_LAST);
 }
 
 static void

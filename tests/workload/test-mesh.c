@@ -4,7 +4,7 @@
  */
 #include "fixture.h"
 
-#include "workload/mesh.h"
+#include "workload/mesh-order.h"
 #include "workload/stage-cut.h"
 
 static MeshOptions
@@ -453,12 +453,320 @@ START_TEST (test_refused_folding)
   assert_refused (&shape, options, mesh, 8, "'ep' and 'tp' together need sequence parallelism");
   mesh.ep = 1;
   assert_refused (&shape, options, mesh, 8, "'etp' and 'tp' together need sequence parallelism");
-  mesh = (MeshOptions){ .etp = 1, .tp = 2, .sp = 1, .pp = 2, .order = MESH_ORDER_PP_DP };
+  mesh = (MeshOptions){ .etp = 1, .tp = 2, .sp = 1, .pp = 2, .order = (char *) "tp-pp-dp" };
   mesh.routing_skew = 1;
-  assert_refused (&shape, options, mesh, 8, "'order: tp-pp-dp' is not modelled");
+  assert_accepted (&shape, options, mesh, 8);
+  mesh.ep = 4;
+  assert_refused (&shape, options, mesh, 16, "'tp-pp-dp' has 'pp' inside experts of 4 ranks");
+  mesh.order = (char *) "tp-ep-pp-dp";
+  assert_refused (&shape, options, mesh, 16,
+                  "has stages behind 2 ranks of attention and 4 of experts");
+  mesh.order = (char *) "pp-tp-ep-dp";
+  assert_refused (&shape, options, mesh, 16, "does not begin with 'tp'");
+  mesh.order = (char *) "tp-dp-ep-pp";
+  assert_refused (&shape, options, mesh, 16, "has 'dp' before 'ep', which is not modelled");
   assert_refused (&dense, options, (MeshOptions){ .etp = 2, .routing_skew = 1 }, 2,
                   "'etp' of 2 divides experts, but the model is dense");
   model_shape_clear (&dense);
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/* ---- order of the axes ----------------------------------------------------------------------- */
+
+#define MOST 8
+
+/*
+ * Who is with rank RANK, by hand: the ranks of Megatron-Core's RankGenerator are numbered along the
+ * axes of `order`, the first fastest.
+ */
+typedef struct
+{
+  const char *order;
+  gint64      tp, cp, pp, ep, etp;
+  guint       world, rank;
+  guint       tensor[MOST], context[MOST], data[MOST], stages[MOST], experts[MOST],
+      expert_data[MOST]; /* 0 behind the last */
+} OrderCase;
+
+static const OrderCase order_cases[] = {
+  /* 16 ranks, 2 each: rank = t + 2 (c + 2 (d + 2 p)); 13 = 1 + 2 (0 + 2 (1 + 2)) */
+  { "tp-cp-dp-pp",
+    2,
+    2,
+    2,
+    1,
+    0,
+    16,
+    13,
+    { 12, 13 },
+    { 13, 15 },
+    { 9, 11, 13, 15 },
+    { 5, 13 },
+    { 13 },
+    { 9, 11, 13, 15 } },
+  /* rank = t + 2 (c + 2 (p + 2 d)); 13 is of stage 1, data rank 1 */
+  { "tp-cp-pp-dp",
+    2,
+    2,
+    2,
+    1,
+    0,
+    16,
+    13,
+    { 12, 13 },
+    { 13, 15 },
+    { 5, 7, 13, 15 },
+    { 9, 13 },
+    { 13 },
+    { 5, 7, 13, 15 } },
+  /* with its experts: expert ranks of a stage are its 4 first; as many of attention */
+  { "tp-cp-ep-pp-dp",
+    2,
+    2,
+    2,
+    2,
+    0,
+    16,
+    13,
+    { 12, 13 },
+    { 13, 15 },
+    { 5, 7, 13, 15 },
+    { 9, 13 },
+    { 13, 15 },
+    { 5, 13 } },
+  /* folded: et + 1 (e + 4 (p + 2 d)) */
+  { "tp-cp-ep-pp-dp",
+    2,
+    2,
+    2,
+    4,
+    1,
+    16,
+    13,
+    { 12, 13 },
+    { 13, 15 },
+    { 5, 7, 13, 15 },
+    { 9, 13 },
+    { 12, 13, 14, 15 },
+    { 5, 13 } },
+  { "tp-cp-ep-pp-dp",
+    2,
+    2,
+    2,
+    2,
+    2,
+    16,
+    13,
+    { 12, 13 },
+    { 13, 15 },
+    { 5, 7, 13, 15 },
+    { 9, 13 },
+    { 13, 15 },
+    { 5, 13 } },
+  /* two sets of folded experts in each run of a stage: every other rank, then 8 on */
+  { "tp-cp-pp-dp",
+    2,
+    2,
+    2,
+    2,
+    1,
+    16,
+    13,
+    { 12, 13 },
+    { 13, 15 },
+    { 5, 7, 13, 15 },
+    { 9, 13 },
+    { 12, 13 },
+    { 5, 7, 13, 15 } },
+  /* folded, Megatron-Core's default: et + 1 (e + 4 (d + 2 p)) */
+  { "tp-cp-ep-dp-pp",
+    2,
+    2,
+    2,
+    4,
+    1,
+    16,
+    13,
+    { 12, 13 },
+    { 13, 15 },
+    { 9, 11, 13, 15 },
+    { 5, 13 },
+    { 12, 13, 14, 15 },
+    { 9, 13 } },
+  /* rank = c + 2 (t + 2 (p + 2 d)); 13 = 1 + 2 (0 + 2 (1 + 2)) */
+  { "cp-tp-pp-dp",
+    2,
+    2,
+    2,
+    1,
+    0,
+    16,
+    13,
+    { 13, 15 },
+    { 12, 13 },
+    { 4, 5, 12, 13 },
+    { 9, 13 },
+    { 13 },
+    { 4, 5, 12, 13 } },
+  /* rank = p + 2 (c + 2 (d + 2 t)); 13 = 1 + 2 (0 + 2 (1 + 2)) */
+  { "pp-cp-dp-tp",
+    2,
+    2,
+    2,
+    1,
+    0,
+    16,
+    13,
+    { 5, 13 },
+    { 13, 15 },
+    { 9, 11, 13, 15 },
+    { 12, 13 },
+    { 13 },
+    { 9, 11, 13, 15 } },
+  /* rank = t + 2 (p + 3 d), 12 ranks: 7 = 1 + 2 (0 + 3) */
+  { "tp-pp-dp", 2, 1, 3, 1, 0, 12, 7, { 6, 7 }, { 7 }, { 1, 7 }, { 7, 9, 11 }, { 7 }, { 1, 7 } },
+  /* axes of one rank may be left out, or stand anywhere */
+  { "dp", 1, 1, 1, 2, 0, 4, 2, { 2 }, { 2 }, { 0, 1, 2, 3 }, { 2 }, { 2, 3 }, { 0, 2 } },
+};
+
+static void
+assert_members (MeshGroup group, const OrderCase *c, const guint *expected, const char *what)
+{
+  guint32 members[MOST];
+  guint   n = 1;
+
+  while (n < MOST && expected[n] > 0)
+    n++;
+  ck_assert_msg (group.size == n, "%s: %u of %s, not %u", c->order, group.size, what, n);
+  mesh_group_members (group, c->rank, members);
+  for (guint i = 0; i < n; i++)
+    {
+      ck_assert_msg (members[i] == expected[i], "%s: %s, member %u is %u, not %u", c->order, what,
+                     i, members[i], expected[i]);
+      ck_assert_uint_eq (mesh_group_index (group, members[i]), i);
+      ck_assert_uint_eq (mesh_group_member (group, members[i], 0), expected[0]);
+    }
+}
+
+/* Groups of GROUP are numbered from 0 in the order of their lowest ranks. */
+static void
+assert_numbers (MeshGroup group, guint world)
+{
+  guint next = 0;
+
+  for (guint rank = 0; rank < world; rank++)
+    if (mesh_group_index (group, rank) == 0)
+      {
+        ck_assert_uint_eq (mesh_group_number (group, rank), next);
+        ck_assert_uint_eq (mesh_group_first (group, next), rank);
+        next++;
+      }
+    else
+      ck_assert_uint_eq (mesh_group_first (group, mesh_group_number (group, rank)),
+                         mesh_group_member (group, rank, 0));
+  ck_assert_uint_eq (next * group.size, world);
+}
+
+START_TEST (test_orders)
+{
+  const OrderCase  *c = &order_cases[_i];
+  const MeshOptions options = {
+    .tp = c->tp, .cp = c->cp, .pp = c->pp, .ep = c->ep, .etp = c->etp, .order = (char *) c->order
+  };
+  const Mesh mesh = mesh_of_options (&options, c->world, 8, c->ep > 1);
+  const Mesh experts = mesh_of_experts (&mesh);
+
+  assert_members (mesh_tensor (&mesh), c, c->tensor, "tensor ranks");
+  assert_members (mesh_context (&mesh, (guint) c->cp), c, c->context, "context ranks");
+  assert_members (mesh_all (&mesh), c, c->data, "data and context ranks");
+  assert_members (mesh_stages (&mesh), c, c->stages, "stages");
+  assert_members (mesh_experts (&mesh), c, c->experts, "expert ranks");
+  assert_members (mesh_all (&experts), c, c->expert_data, "expert data ranks");
+  assert_numbers (mesh_all (&mesh), c->world);
+  assert_numbers (mesh_all (&experts), c->world);
+  assert_numbers (mesh_stages (&mesh), c->world);
+}
+END_TEST
+
+/*
+ * Nodes under an order with runs: 2 tensor, 2 context, 2 data ranks and 2 stages, each run of data
+ * and context ranks of 4 ranks with the next one 8 on.
+ */
+START_TEST (test_nodes_of_orders)
+{
+  const MeshOptions options = {
+    .tp = 2, .cp = 2, .pp = 2, .ep = 1, .order = (char *) "tp-cp-pp-dp"
+  };
+  static const guint nodes[][3] = { /* ranks a node, of a group on it, nodes of a group */
+                                    { 2, 1, 4 },
+                                    { 4, 2, 2 },
+                                    { 8, 2, 2 },
+                                    { 16, 4, 1 }
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (nodes); i++)
+    {
+      const Mesh mesh = mesh_of_options (&options, 16, nodes[i][0], FALSE);
+
+      ck_assert_uint_eq (mesh_node_ranks (&mesh), nodes[i][1]);
+      ck_assert_uint_eq (mesh_n_nodes (&mesh), nodes[i][2]);
+      ck_assert (mesh_group_tiles (&mesh, mesh_node (&mesh)));
+      ck_assert_uint_eq (mesh_across (&mesh, mesh_node (&mesh)).size * mesh_node (&mesh).size, 4);
+    }
+}
+END_TEST
+
+START_TEST (test_refused_orders)
+{
+  static const char *const cases[][2] = {
+    { "tp-cp-dp", "'order' of 'tp-cp-dp' lacks 'pp', of which there are 2 ranks" },
+    { "tp-cp-dp-pp-tp", "has 'tp' twice" },
+    { "tp-xp-dp-pp", "has no axis 'xp'" },
+    { "tp-cp--dp-pp", "has no axis ''" },
+    { "tp-dp-cp-pp", "has 'dp' before 'cp', which is not modelled" },
+  };
+  ModelShape      shape = arch ("gpt", 12, 64, 8, 0, 100);
+  TrainingOptions options = training (16, 1);
+  MeshOptions     mesh = { .tp = 2, .cp = 2, .pp = 2, .routing_skew = 1 };
+
+  options.attention = ATTENTION_FLASH2;
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      mesh.order = (char *) cases[i][0];
+      assert_refused (&shape, options, mesh, 16, cases[i][1]);
+    }
+  mesh.order = (char *) "tp-cp-pp-dp";
+  assert_accepted (&shape, options, mesh, 16);
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/* Groups of micro-batches keep every stage at work; a smaller one can only be alone. */
+START_TEST (test_groups)
+{
+  ModelShape      shape = arch ("gpt", 12, 64, 8, 0, 100);
+  TrainingOptions options = training (16, 1);
+  MeshOptions     mesh = mesh_of (1, 3, 2, PIPELINE_AUTO);
+
+  options.grad_accum = 8;
+  mesh.micro_batch_group = 5; /* 5 and 3 */
+  assert_accepted (&shape, options, mesh, 3);
+  mesh.micro_batch_group = 8;
+  assert_accepted (&shape, options, mesh, 3);
+  mesh.micro_batch_group = 6;
+  assert_refused (&shape, options, mesh, 3, "leaves a last group of 2 micro-steps");
+  mesh.micro_batch_group = 9;
+  assert_refused (&shape, options, mesh, 3, "'micro_batch_group' of 9 is above 'grad_accum' of 8");
+  mesh.micro_batch_group = 2;
+  assert_refused (&shape, options, mesh, 3,
+                  "'micro_batch_group' of 2 leaves 3 stages without work");
+  options.grad_accum = 2;
+  assert_accepted (&shape, options, mesh, 3);
+  mesh.vp = 1;
+  assert_refused (&shape, options, mesh, 3, "is about interleaved pipelines, this one is '1f1b'");
+  mesh.pp = 1;
+  assert_refused (&shape, options, mesh, 1, "is about interleaved pipelines, this one is 'none'");
   model_shape_clear (&shape);
 }
 END_TEST
@@ -532,6 +840,10 @@ main (void)
   tcase_add_test (tcase, test_folded_layers);
   tcase_add_test (tcase, test_folded_backward);
   tcase_add_test (tcase, test_refused_folding);
+  tcase_add_loop_test (tcase, test_orders, 0, G_N_ELEMENTS (order_cases));
+  tcase_add_test (tcase, test_nodes_of_orders);
+  tcase_add_test (tcase, test_refused_orders);
+  tcase_add_test (tcase, test_groups);
   tcase_add_test (tcase, test_refused_pipelines);
   tcase_add_test (tcase, test_all_at_once);
   return run_case ("mesh", tcase);
