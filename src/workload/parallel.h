@@ -54,6 +54,13 @@ typedef enum
   MESH_CUT_COST, /* at equal shares of the products of blocks and head (nanotron) */
 } MeshCut;
 
+/* Who moves what overlaps products of the tensor group. */
+typedef enum
+{
+  MESH_ASYNC_TP_SLICES,      /* the library, concurrent with products in as many slices as ranks */
+  MESH_ASYNC_TP_USERBUFFERS, /* Transformer Engine's userbuffers, with sequence parallelism */
+} MeshAsyncTp;
+
 /* How tokens reach the ranks that hold their experts. */
 typedef enum
 {
@@ -88,10 +95,11 @@ typedef struct
   gint     order;           /* MeshOrder */
   gint     cut;             /* MeshCut */
   char    *layers;          /* blocks of each chunk, stage-cut.h; NULL: by `cut` */
-  gboolean async_tp; /* the tensor group's collectives overlap concurrent products, in slices */
+  gboolean async_tp;        /* the tensor group's collectives overlap concurrent products, */
+  gint     async_tp_by;     /* MeshAsyncTp */
 } MeshOptions;
 
-#define MESH_N_OPTIONS 22
+#define MESH_N_OPTIONS 23
 extern const OptionSpec mesh_options[MESH_N_OPTIONS + 1];
 
 /*

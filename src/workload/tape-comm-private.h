@@ -11,10 +11,11 @@ typedef struct
 {
   MeshAxis axis;
   guint    members;
-  gboolean concurrent; /* backwards with products of weight gradients (asynchronous) */
-  gboolean sliced;     /* products that wait for it or that it waits for run in slices with it */
-  gboolean kept;       /* what is gathered is kept whole for the backward pass: no second gather */
-  gboolean fp8;        /* inputs and gradients of linear layers are gathered as fp8 copies */
+  gboolean concurrent;  /* backwards with products of weight gradients (asynchronous) */
+  gboolean userbuffers; /* what is concurrent or sliced goes by Transformer Engine's userbuffers */
+  gboolean sliced;      /* products that wait for it or that it waits for run in slices with it */
+  gboolean kept;        /* what is gathered is kept whole for the backward pass: no second gather */
+  gboolean fp8;         /* inputs and gradients of linear layers are gathered as fp8 copies */
 } CommGroup;
 
 /*

@@ -32,8 +32,31 @@ add_comm (Tape *tape, const char *name, TapeValue in, CommGroup group,
   op->members = group.members;
   op->slices = group.sliced ? group.members : 0;
   op->concurrent = group.concurrent;
+  op->userbuffers = group.userbuffers;
   op->fp8 = group.fp8;
   return op;
+}
+
+/*
+ * Userbuffers: the ring exchange of a gather is the copy engines' work and holds no SMs, what is
+ * reduced, or runs whole beside a product, is a kernel on 16; a reduce-scatter follows the parts
+ * of its product in 4. Source: NVIDIA/TransformerEngine, transformer_engine/pytorch/module/base.py,
+ * initialize_ub: methods of each product, use_ce, num_sm and num_splits unless told.
+ */
+#define UB_SPLITS 4
+
+typedef enum
+{
+  UB_EXCHANGE = 1, /* KernelDesc.own_sms */
+  UB_KERNEL = 16 + 1,
+} UserbuffersSms;
+
+static KernelDesc
+by_userbuffers (const TapeOp *op, KernelDesc desc, UserbuffersSms sms)
+{
+  if (op->userbuffers && desc.async)
+    desc.own_sms = sms;
+  return desc;
 }
 
 static double
@@ -73,6 +96,7 @@ push_concurrent (Tape *tape, const TapeOp *op, KernelDesc desc, TapeValue grad)
   if (place == list->len)
     return tape_push (tape, list, desc, FALSE);
   desc.async = TRUE;
+  desc = by_userbuffers (op, desc, UB_KERNEL);
   for (guint i = place; i < list->len; i++)
     {
       KernelDesc *product = &g_array_index (list, TapeKernel, i).desc;
@@ -238,7 +262,7 @@ tape_comm_gather (Tape *tape, const char *name, TapeValue in, CommGroup group)
   tape_tensor (tape, out)->slices = op->slices;
   desc = comm_desc (tape, name, COLLECTIVE_ALL_GATHER, group.axis, value_bytes (tape, out));
   desc.async = op->slices > 0;
-  kernel = tape_push (tape, tape->forward, desc, FALSE);
+  kernel = tape_push (tape, tape->forward, by_userbuffers (op, desc, UB_EXCHANGE), FALSE);
   tape_kernel_reads (kernel, piece);
   tape_kernel_writes (kernel, out);
   return out;
@@ -299,7 +323,7 @@ tape_gather_again (Tape *tape, TapeValue value)
   desc = comm_desc (tape, tape_join (op->name, ".again"), COLLECTIVE_ALL_GATHER, op->axis,
                     tensor->bytes);
   desc.async = op->concurrent;
-  kernel = tape_push (tape, tape->backward, desc, FALSE);
+  kernel = tape_push (tape, tape->backward, by_userbuffers (op, desc, UB_KERNEL), FALSE);
   tape_kernel_reads (kernel, piece);
   tape_kernel_writes (kernel, value);
   tensor->gathered_again = TRUE;
@@ -356,6 +380,7 @@ backward_scatter (Tape *tape, const TapeOp *op)
   TapeKernel *kernel;
 
   desc.async = op->slices > 0 && is_product (tape, op->in[0]);
+  desc = by_userbuffers (op, desc, UB_EXCHANGE);
   if (desc.async)
     tape_tensor (tape, op->in[0])->slices = op->slices;
   if (op->fp8 && is_product (tape, op->in[0]))
@@ -370,6 +395,30 @@ backward_scatter (Tape *tape, const TapeOp *op)
   tape_give_grads (tape, op, 1, &grad);
 }
 
+/*
+ * The product of IN, which is last, in slices, and the reduce-scatter to OUT with all but the
+ * first: whole behind that one, or a part behind each.
+ */
+static void
+push_sliced_scatter (Tape *tape, const TapeOp *op, KernelDesc desc, TapeValue in, TapeValue out)
+{
+  const guint parts = op->userbuffers ? UB_SPLITS : 1;
+  guint       first;
+
+  slice_last (tape->forward, op->userbuffers ? UB_SPLITS : op->slices, &first);
+  desc.async = TRUE;
+  desc.read_bytes /= parts;
+  desc = by_userbuffers (op, desc, UB_KERNEL);
+  for (guint i = 0; i < parts; i++)
+    {
+      TapeKernel *kernel = tape_insert (tape, tape->forward, first + 1 + 2 * i, desc);
+
+      tape_kernel_reads (kernel, in);
+      tape_kernel_writes (kernel, out);
+    }
+  tape->join_forward = TRUE;
+}
+
 TapeValue
 tape_comm_scatter (Tape *tape, const char *name, TapeValue in, CommGroup group)
 {
@@ -378,23 +427,19 @@ tape_comm_scatter (Tape *tape, const char *name, TapeValue in, CommGroup group)
   TapeKernel *kernel;
   KernelDesc  desc =
       comm_desc (tape, name, COLLECTIVE_REDUCE_SCATTER, group.axis, value_bytes (tape, in));
-  guint first;
 
   if (group.members == 1)
     return in;
   op = add_comm (tape, name, in, group, backward_scatter);
   out = tape_add_output (tape, op, tape_tensor (tape, in)->elements / group.members);
   if (op->slices > 0 && is_product (tape, in))
-    { /* the product's first slice runs before, the others with it */
-      slice_last (tape->forward, op->slices, &first);
-      desc.async = TRUE;
-      kernel = tape_insert (tape, tape->forward, first + 1, desc);
-      tape->join_forward = TRUE;
-    }
+    push_sliced_scatter (tape, op, desc, in, out);
   else
-    kernel = tape_push (tape, tape->forward, desc, FALSE);
-  tape_kernel_reads (kernel, in);
-  tape_kernel_writes (kernel, out);
+    {
+      kernel = tape_push (tape, tape->forward, desc, FALSE);
+      tape_kernel_reads (kernel, in);
+      tape_kernel_writes (kernel, out);
+    }
   tape_list (tape, out);
   if (tape->training->traits.holds_scattered)
     tape_save (tape, in);

@@ -73,6 +73,22 @@ typedef enum
   LOSS_CHUNKED, /* head and loss for some tokens at a time: all logits are never there at once */
 } LossKind;
 
+/* What is launched as one CUDA graph. */
+typedef enum
+{
+  GRAPHS_NONE,
+  GRAPHS_BLOCK, /* each pass of a block, with the collectives inside */
+  GRAPHS_STEP,  /* the forward and backward passes of a step, with all collectives and messages */
+} GraphScope;
+
+/* When the host waits for the GPU in each micro-step, as where a loss is read (loss.item ()). */
+typedef enum
+{
+  SYNC_NONE,
+  SYNC_FORWARD, /* behind the loss */
+  SYNC_BACKWARD,
+} MicroStepSync;
+
 /* Which parameters are trained: workload/peft.h. */
 typedef enum
 {
@@ -134,6 +150,8 @@ typedef struct
   gint     flops;               /* FlopsConvention; key flops_convention */
   char    *framework;           /* id or name of a framework's profile; NULL: none in particular */
   gboolean launch_blocking;     /* the host waits for each kernel before it issues the next */
+  gint     cuda_graphs;         /* GraphScope */
+  gint     micro_step_sync;     /* MicroStepSync */
   gint     peft;                /* PeftKind */
   gint64   lora_r;              /* rank of the adapters */
   char    *lora_target_modules; /* names of the modules that get one */

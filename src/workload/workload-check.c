@@ -108,6 +108,25 @@ check_loss (const TrainingOptions *training, const OptionMarks *marks, DiagList 
   return FALSE;
 }
 
+/* A graph has one shape, and a host that waits for each kernel has none. */
+static gboolean
+check_graphs (const TrainingOptions *training, const OptionMarks *marks, DiagList *diags)
+{
+  const SourceMark *mark = option_mark (marks, "cuda_graphs", NULL);
+
+  if (training->cuda_graphs == GRAPHS_NONE)
+    return TRUE;
+  if (training->launch_blocking)
+    diag_error (diags, mark, "leave one of them away",
+                "'launch_blocking' waits for each kernel: 'cuda_graphs' does not go with it");
+  else if (training->lengths != NULL)
+    diag_error (diags, mark, "leave one of them away",
+                "sequences of 'lengths' differ, and a CUDA graph has one shape");
+  else
+    return TRUE;
+  return FALSE;
+}
+
 /* Kernels that make all scores take masks of any form, and cost the same. */
 static gboolean
 check_documents (const TrainingOptions *training, const OptionMarks *marks, DiagList *diags)
@@ -137,6 +156,7 @@ workload_check (const ModelShape *shape, const TrainingOptions *training, const 
   ok = block_parts_check (shape, training, marks, diags) && ok;
   ok = check_documents (training, marks, diags) && ok;
   ok = check_loss (training, marks, diags) && ok;
+  ok = check_graphs (training, marks, diags) && ok;
   ok = check_tiles (shape, training, marks, diags) && ok;
   ok = peft_check (shape, training, marks, diags) && ok;
   return ok && check_activations (shape, training, marks, diags);
