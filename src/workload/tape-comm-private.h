@@ -79,3 +79,13 @@ void tape_slice_gathered (Tape *tape, GArray *list, TapeValue value);
 
 /* Collectives that nothing joined are waited for where they stand. */
 void tape_comm_settle (Tape *tape);
+
+/* ---- for these operations (tape-comm.c, tape-comm-tokens.c) ---- */
+
+KernelDesc tape_comm_desc (const Tape *tape, const char *name, CollectiveKind comm, MeshAxis axis,
+                           double bytes);
+TapeOp    *tape_comm_op (Tape *tape, const char *name, TapeValue in, CommGroup group,
+                         void (*backward) (Tape *tape, const TapeOp *op));
+double     tape_comm_bytes (const Tape *tape, TapeValue value);
+/* VALUE, of BYTES, is a copy in fp8 of what pieces make up. */
+void tape_comm_mark_fp8 (Tape *tape, TapeValue value, double bytes);
