@@ -61,6 +61,14 @@ const OptionSpec training_options[] = {
     .help = "what is recomputed in the backward pass: nothing, parts (the attention core), whole "
             "blocks, every second product, or every K-th block (selective-layer: K = 2)",
     .source = "arXiv:2205.05198; pytorch/torchtitan" },
+  { .key = "recompute_layers",
+    .type = OPTION_INT,
+    .offset = FIELD (recompute_layers),
+    .fallback = "0",
+    .max = 100000,
+    .help = "blocks that `full` recomputes, the first ones of each chunk of a pipeline's stage; "
+            "0: all",
+    .source = "Megatron-LM, --recompute-method block and --recompute-num-layers" },
   { .key = "recompute_modules",
     .type = OPTION_STRING,
     .offset = FIELD (recompute_modules),
@@ -404,10 +412,12 @@ training_sequences (const TrainingOptions *training)
 }
 
 CheckpointMode
-training_block_checkpoint (const TrainingOptions *training, gint64 block)
+training_block_checkpoint (const TrainingOptions *training, gint64 block, gint64 nth)
 {
   gint64 period = training->checkpointing - CHECKPOINT_LAYERS;
 
+  if (training->recompute_layers > 0 && nth >= training->recompute_layers)
+    return CHECKPOINT_NONE;
   if (training->checkpointing < CHECKPOINT_SELECTIVE_LAYER)
     return (CheckpointMode) training->checkpointing;
   if (training->checkpointing == CHECKPOINT_SELECTIVE_LAYER)

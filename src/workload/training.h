@@ -129,6 +129,8 @@ typedef struct
   gint64   grad_accum;        /* micro-steps an optimizer step */
   gint64   global_batch;      /* sequences of a step on all data ranks; 0: what grad_accum makes */
   gint     checkpointing;     /* CheckpointMode [+ K]; key activation_checkpointing */
+  gint64   recompute_layers;  /* blocks of each chunk of a stage that `full` recomputes, the first
+                                 ones; 0: all */
   char    *recompute_modules; /* what selective checkpointing recomputes: block-parts.h */
   gboolean cpu_checkpointing; /* checkpoints of whole blocks live in host memory */
   gboolean partition_activations;             /* tensor ranks share them */
@@ -181,8 +183,12 @@ Dtype    training_master_dtype (const TrainingOptions *training);
 Dtype    training_moment_dtype (const TrainingOptions *training);
 gboolean training_has_master (const TrainingOptions *training); /* they are wider */
 
-/* The mode of block BLOCK (from 0): none, selective, full or selective-op. */
-CheckpointMode training_block_checkpoint (const TrainingOptions *training, gint64 block);
+/*
+ * The mode of block BLOCK (from 0), the NTH (from 0) of its chunk: none, selective, full or
+ * selective-op.
+ */
+CheckpointMode training_block_checkpoint (const TrainingOptions *training, gint64 block,
+                                          gint64 nth);
 
 /* Micro-steps whose last output, the 16-bit logits, a framework's pipeline holds on to. */
 guint training_held_outputs (const TrainingOptions *training);

@@ -60,13 +60,24 @@ check_checkpoints (const ModelShape *shape, const TrainingOptions *training,
   gboolean some = FALSE;
 
   for (gint64 block = 0; block < shape->n_layers && !some; block++)
-    some = training_block_checkpoint (training, block) == CHECKPOINT_FULL;
+    some = training_block_checkpoint (training, block, 0) == CHECKPOINT_FULL;
   if (some || !(training->cpu_checkpointing || training->partition_activations))
     return TRUE;
   diag_error (diags, option_mark (marks, "cpu_checkpointing", "partition_activations", NULL),
               "set activation_checkpointing to full, selective-layer or layers:K",
               "%s is about checkpoints of whole blocks, and there are none",
               training->cpu_checkpointing ? "cpu_checkpointing" : "partition_activations");
+  return FALSE;
+}
+
+static gboolean
+check_recomputed (const TrainingOptions *training, const OptionMarks *marks, DiagList *diags)
+{
+  if (training->recompute_layers == 0 || training->checkpointing == CHECKPOINT_FULL)
+    return TRUE;
+  diag_error (diags, option_mark (marks, "recompute_layers", NULL),
+              "set 'activation_checkpointing' to full, or leave it out",
+              "'recompute_layers' is about blocks that are recomputed as a whole");
   return FALSE;
 }
 
@@ -153,6 +164,7 @@ workload_check (const ModelShape *shape, const TrainingOptions *training, const 
   gboolean ok = check_positions (shape, training, marks, diags);
 
   ok = check_checkpoints (shape, training, marks, diags) && ok;
+  ok = check_recomputed (training, marks, diags) && ok;
   ok = block_parts_check (shape, training, marks, diags) && ok;
   ok = check_documents (training, marks, diags) && ok;
   ok = check_loss (training, marks, diags) && ok;

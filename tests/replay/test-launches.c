@@ -1,7 +1,7 @@
 /*
  * When the host launches and waits, by hand: CUDA graphs of blocks and of a step, and waits in each
  * micro-step. The toy node's launch takes 10 us; one rank runs one stream, so that the step is a
- * recurrence over its kernels: a kernel starts when it has been launched and the one before is done.
+ * recurrence over its kernels: a kernel starts when it was launched and the one before is done.
  * Not asserted: what graphs cost in memory, which is not modelled.
  */
 #include <math.h>
