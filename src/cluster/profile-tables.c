@@ -80,6 +80,7 @@ static const FigureSpec gpu_figures[] = {
   { "tile_n", QUANTITY_COUNT, GPU (tile_n), REQUIRED, 8, 1024 },
   { "small_tile_power", QUANTITY_RATIO, GPU (small_tile_power), 1, 0, 1 },
   { "kernel_latency", QUANTITY_TIME, GPU (kernel_latency), REQUIRED, 0, 1e-3 },
+  { "graph_latency", QUANTITY_TIME, GPU (graph_latency), 0, 0, 1e-3 },
   { "jitter", QUANTITY_RATIO, GPU (jitter), 0, 0, 0.2 },
   { 0 },
 };

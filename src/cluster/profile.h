@@ -96,6 +96,7 @@ struct _GpuProfile
   Figure  tile_m, tile_n;         /* output tile of a matrix product's thread block */
   Figure  small_tile_power; /* of a smaller tile's operand reuse against the full one's: its rate */
   Figure  kernel_latency;   /* start-up and tail of one kernel on the device, s */
+  Figure  graph_latency;    /* the same inside of a CUDA graph; 0: as kernel_latency */
   GArray *matmul_curve; /* MatmulPoint: products measured beside the profile of this id; or NULL */
   const GpuProfile *measured_on; /* this one before figures were changed (FigureChange): what the
                                     curve is of; NULL: nothing was changed */

@@ -174,7 +174,7 @@ data_open (Driver *self)
 }
 
 void
-data_end_step (Driver *self)
+data_read_result (Driver *self)
 {
   schedule_touches (self->b, SCHEDULE_COMPUTE, self->result, SCHEDULE_WHOLE, ACCESS_WRITE);
   schedule_host_wait (self->b, schedule_record (self->b, SCHEDULE_COMPUTE)); /* the loss is read */

@@ -197,7 +197,7 @@ void data_join (Driver *self, MeshAxis axis);
 /* The op emitted last adds to the reduced gradients of the units [FIRST, END). */
 void data_reduced (Driver *self, guint first, guint end);
 /* The host waits for the loss and reads it. */
-void data_end_step (Driver *self);
+void data_read_result (Driver *self);
 /* FALSE after a diagnostic when the strategy did not say where something is that was used. */
 gboolean data_check_declared (const Driver *self, DiagList *diags);
 

@@ -115,7 +115,7 @@ walk_step (Driver *self, guint step, DiagList *diags)
   driver_hook (self, PHASE_OPTIMIZER, HOOK_ENDS, HOOK (step_end));
   driver_rounds_end (self, step);
   walk_release_outputs (self);
-  data_end_step (self);
+  data_read_result (self);
   schedule_builder_end_step (self->b);
   return period_fits (
       self, (double) schedule_builder_n_items (self->b) / (step + 1) * steps_of_period (self),

@@ -74,15 +74,21 @@ walk_collective (Driver *self, const KernelDesc *kernel)
   CollectiveKind kind = kernel->comm;
   guint64        bytes = (guint64) kernel->read_bytes;
   StreamRef      stream;
+  OpRef          op;
   guint          part;
 
   if (!kernel->async)
-    return schedule_collective (self->b, SCHEDULE_COMPUTE, comm, kind, payload_of_bytes (bytes),
+    {
+      op = schedule_collective (self->b, SCHEDULE_COMPUTE, comm, kind, payload_of_bytes (bytes),
                                 kernel->name);
+      schedule_layer_collective (self->b, op, kernel->own_sms);
+      return op;
+    }
   stream = schedule_stream (self->b, name, 0);
   part = data_move (self, kernel->axis);
   schedule_wait_stream (self->b, stream, SCHEDULE_COMPUTE);
-  schedule_collective (self->b, stream, comm, kind, payload_of_bytes (bytes), kernel->name);
+  op = schedule_collective (self->b, stream, comm, kind, payload_of_bytes (bytes), kernel->name);
+  schedule_layer_collective (self->b, op, kernel->own_sms);
   schedule_uses (self->b, self->moved[self->concurrent][kernel->axis], part, ACCESS_READ_WRITE);
   self->pending[kernel->axis] = schedule_record (self->b, stream);
   return SCHEDULE_NONE;
@@ -447,6 +453,27 @@ walk_layer_backward (Driver *self, const SlotWalk *walk, guint layer)
     schedule_free (self->b, *saved);
 }
 
+/* ---- the host's waits ---- */
+
+/* Whether a pass is followed by one: behind the head, or behind what is a micro-step's last. */
+static gboolean
+host_waits (const Driver *self, const SlotWalk *walk, guint end)
+{
+  const Workload *workload = self->at->workload;
+
+  switch ((MicroStepSync) workload_training (workload)->micro_step_sync)
+    {
+    case SYNC_FORWARD:
+      return walk->slot->pass == PASS_FORWARD
+             && workload_layer (workload, end - 1)->kind == LAYER_HEAD;
+    case SYNC_BACKWARD:
+      return walk->slot->pass != PASS_FORWARD && walk->part != BACKWARD_WEIGHTS
+             && walk->slot->chunk == 0;
+    default:
+      return FALSE;
+    }
+}
+
 /* ---- slots ----------------------------------------------------------------------------------- */
 
 static gboolean
@@ -505,6 +532,8 @@ walk_slot (Driver *self, const PipelineSlot *slot)
     }
   else
     walk_backward (self, &walk, first, end);
+  if (host_waits (self, &walk, end))
+    data_read_result (self);
   messages_leave (self, slot);
   messages_let_go (self, slot);
 }

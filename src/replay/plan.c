@@ -1,5 +1,6 @@
 /* From a resolved scenario to its schedule. */
 #include "replay/check-places.h"
+#include "replay/graph-launch.h"
 #include "replay/plan-memory.h"
 #include "replay/replay-private.h"
 
@@ -64,6 +65,16 @@ find_strategy_mark (const char *key, gconstpointer user)
 }
 
 static gboolean
+check_graphs (const ReplayPlan *self, DiagList *diags)
+{
+  const Scenario *scenario = self->resolved->scenario;
+
+  return graph_launch_check (
+      self->schedule, (GraphScope) workload_training (self->resolved->workload)->cuda_graphs,
+      option_mark (scenario_marks (scenario, training_options), "cuda_graphs", NULL), diags);
+}
+
+static gboolean
 build_schedule (ReplayPlan *self, DiagList *diags)
 {
   const ResolvedScenario *resolved = self->resolved;
@@ -75,7 +86,8 @@ build_schedule (ReplayPlan *self, DiagList *diags)
   diag_list_set_finder (diags, find_strategy_mark, resolved->scenario);
   self->schedule = schedule_build (&self->input, resolved->strategy, diags);
   ok = self->schedule != NULL && check_nodes (self, diags)
-       && check_places (resolved->cluster, self->schedule, name, diags);
+       && check_places (resolved->cluster, self->schedule, name, diags)
+       && check_graphs (self, diags);
   diag_list_set_place (diags, NULL);
   diag_list_set_finder (diags, NULL, NULL);
   if (!ok)

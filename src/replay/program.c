@@ -1,6 +1,7 @@
 /* Issue times and kernel costs of a role's items on one kind of GPU. */
 #include "kernel/measured-times.h"
 #include "replay/fuse-private.h"
+#include "replay/graph-launch.h"
 
 /* Host time, s: of the framework's generation, or where it does not say, of the node. */
 typedef struct
@@ -18,13 +19,15 @@ typedef struct
   gboolean             blocking; /* the host waits for each kernel */
   double               owed;     /* host time of calls since the last kernel, s */
   guint                owing;    /* item of the last of them */
+  GraphLaunch          graphs;
 } Compiler;
 
-/* A kernel and the host time that the device waits for it, s. */
+/* A kernel, the host time that the device waits for it, s, and whether it comes in a graph. */
 typedef struct
 {
   const KernelDesc *desc;
   double            idle;
+  gboolean          graphed;
 } KernelKey;
 
 static guint
@@ -40,7 +43,7 @@ kernel_key_equal (gconstpointer a, gconstpointer b)
 {
   const KernelKey *left = a, *right = b;
 
-  return left->desc == right->desc && left->idle == right->idle;
+  return left->desc == right->desc && left->idle == right->idle && left->graphed == right->graphed;
 }
 
 static double
@@ -82,12 +85,26 @@ bind_kernel (const KernelCost *cost, double speed)
   };
 }
 
+/* A kernel of a graph starts as soon as the one before has ended, without a launch between them. */
+static void
+enter_graph (const GpuProfile *gpu, KernelCost *cost)
+{
+  double latency;
+
+  if (gpu->graph_latency.value == 0 || gpu->kernel_latency.value == 0)
+    return;
+  latency = cost->latency * gpu->graph_latency.value / gpu->kernel_latency.value;
+  cost->alone -= cost->latency - latency;
+  cost->latency = latency;
+}
+
 /* IDLE: as KernelKey's; it passes before the kernel as its latency does. */
 static guint32
-compile_kernel (Compiler *self, const KernelDesc *desc, gboolean optimizer, double idle)
+compile_kernel (Compiler *self, const KernelDesc *desc, gboolean optimizer, double idle,
+                gboolean graphed)
 {
   GArray     *kernels = self->program->kernels;
-  KernelKey   key = { desc, idle };
+  KernelKey   key = { desc, idle, graphed };
   guint32     index = GPOINTER_TO_UINT (g_hash_table_lookup (self->kernels, &key));
   KernelCost  cost;
   BoundKernel kernel;
@@ -95,6 +112,8 @@ compile_kernel (Compiler *self, const KernelDesc *desc, gboolean optimizer, doub
   if (index > 0)
     return index - 1;
   measured_times_cost (self->times, desc, optimizer, &cost);
+  if (graphed)
+    enter_graph (self->program->gpu, &cost);
   kernel = bind_kernel (&cost, self->program->speed);
   kernel.latency = sim_time_add (kernel.latency, sim_time_from_seconds (idle));
   g_array_append_val (kernels, kernel);
@@ -122,11 +141,17 @@ continues_call (ScheduleItems items, guint i)
 }
 
 static double
+launch_seconds (const Compiler *self, const ScheduleItem *item)
+{
+  return item->phase == PHASE_BACKWARD ? self->host.backward : self->host.kernel;
+}
+
+static double
 issue_seconds (const Compiler *self, ScheduleItems items, guint i)
 {
   const ScheduleItem *item = &items.items[i];
   const HostCosts    *host = &self->host;
-  double              launch = item->phase == PHASE_BACKWARD ? host->backward : host->kernel;
+  double              launch = launch_seconds (self, item);
 
   switch ((ItemKind) item->kind)
     {
@@ -157,7 +182,11 @@ compile_item (Compiler *self, ScheduleItems items, guint i, ProgramItem *entry)
 {
   const ScheduleItem *item = &items.items[i];
   double              seconds = issue_seconds (self, items, i), idle = 0;
+  const LaunchKind    launch =
+      graph_launch_next (&self->graphs, self->schedule, self->program->role, item);
 
+  if (launch != LAUNCH_ALONE)
+    seconds = launch == LAUNCH_FIRST ? launch_seconds (self, item) : 0;
   if (self->blocking && item->kind == ITEM_KERNEL)
     {
       idle = self->owed + seconds;
@@ -172,7 +201,8 @@ compile_item (Compiler *self, ScheduleItems items, guint i, ProgramItem *entry)
   entry->issue = sim_time_from_seconds (seconds);
   entry->kernel = REPLAY_NONE;
   if (item->kind == ITEM_KERNEL)
-    entry->kernel = compile_kernel (self, item->kernel, item->phase == PHASE_OPTIMIZER, idle);
+    entry->kernel = compile_kernel (self, item->kernel, item->phase == PHASE_OPTIMIZER, idle,
+                                    launch != LAUNCH_ALONE);
   else if (item->kind == ITEM_HOST_OP)
     entry->kernel = compile_host_op (self, item->host);
 }
@@ -185,6 +215,7 @@ compile_section (Compiler *self, ScheduleSection section)
   guint32       step = 0, call = 0;
 
   self->owed = 0;
+  self->graphs.open = FALSE;
   for (guint i = 0; i < items.n; i++)
     {
       ProgramItem entry = { .group = REPLAY_NONE, .step = step };
@@ -218,6 +249,7 @@ program_new (const Schedule *schedule, const TrainingOptions *training,
     .times = times,
     .kernels = known,
     .blocking = training->launch_blocking,
+    .graphs.scope = (GraphScope) training->cuda_graphs,
   };
 
   self->role = role;

@@ -204,9 +204,9 @@ join_collective (RankHost *self, Engine *engine, const ScheduleItem *item, const
 }
 
 static double
-held_sms (const Engine *engine, const BoundRank *rank, const BoundCost *cost)
+held_sms (const Engine *engine, const BoundRank *rank, double channels)
 {
-  return MIN (cost->channels, MAX (engine_resource_capacity (engine, rank->sm) - 1, 0));
+  return MIN (channels, MAX (engine_resource_capacity (engine, rank->sm) - 1, 0));
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
@@ -244,7 +244,7 @@ message_sms (RankHost *self, const Engine *engine, const ScheduleItem *item, con
 
   self->ways[item->collective]++;
   return MAX (self->ways[MESSAGE_SEND], self->ways[MESSAGE_RECEIVE]) > before
-             ? held_sms (engine, binding_rank (host_binding (self), self->rank), cost)
+             ? held_sms (engine, binding_rank (host_binding (self), self->rank), cost->channels)
              : 0;
 }
 
@@ -291,9 +291,10 @@ submit_collective (RankHost *self, Engine *engine, const ScheduleItem *item)
   const BoundRank *rank = binding_rank (host_binding (self), self->rank);
   const BoundCost *cost;
   OpId             op = join_collective (self, engine, item, &cost);
+  const guint      held = item->layer && item->peer > 0 ? item->peer - 1 : cost->channels;
 
-  engine_submit (engine, op, host_stream (self, item->stream),
-                 cost->channels > 0 ? rank->sm : ENGINE_NONE, held_sms (engine, rank, cost));
+  engine_submit (engine, op, host_stream (self, item->stream), held > 0 ? rank->sm : ENGINE_NONE,
+                 held_sms (engine, rank, held));
   return op;
 }
 

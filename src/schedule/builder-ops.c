@@ -64,7 +64,20 @@ schedule_layer_kernel (ScheduleBuilder *b, const KernelDesc *kernel)
   item.stream = b->compute;
   item.kernel = kernel;
   item.label = kernel->name;
+  item.layer = TRUE;
   return append_op (b, &item);
+}
+
+void
+schedule_layer_collective (ScheduleBuilder *b, OpRef op, guint own_sms)
+{
+  ScheduleItem *item;
+
+  if (op == SCHEDULE_NONE)
+    return;
+  item = &g_array_index (b->program->items, ScheduleItem, op);
+  item->layer = TRUE;
+  item->peer = own_sms;
 }
 
 OpRef

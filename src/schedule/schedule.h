@@ -120,13 +120,15 @@ typedef struct
   guint8  kind;       /* ItemKind */
   guint8  phase;      /* SchedulePhase */
   guint8  collective; /* CollectiveKind, move_kind or Message; of waits ScheduleWait */
-  guint8  more;       /* P2P: the next item is of the same group call */
+  guint8  more : 1;   /* P2P: the next item is of the same group call */
+  guint8  layer : 1;  /* KERNEL and COLLECTIVE: one of those that make up a layer */
   guint32 stream;     /* StreamRef of device items, RECORD and WAIT */
   guint32 unit;       /* unit of the plan it belongs to, or SCHEDULE_NONE */
   guint32 ref;        /* CommRef, EventRef or BufferRef; count of HOST_HOOK */
   guint32 event;      /* FREE: EventRef or SCHEDULE_NONE; CARRY, TAKE: the slot;
                          PASS: BufferRef */
-  guint32 peer;       /* P2P: index in the communicator's group */
+  guint32 peer;       /* P2P: index in the communicator's group; COLLECTIVE of a layer: one
+                         more than the SMs that it holds, 0: as many as it has channels */
   guint64 bytes;      /* of collectives (on the wire), moves and messages */
   union
   {

@@ -76,9 +76,10 @@ same_item (const Sections *self, const ScheduleItem *a, const ScheduleItem *b)
   gboolean memory = b->kind == ITEM_ALLOC || b->kind == ITEM_FREE || b->kind == ITEM_PASS;
 
   return a->kind == b->kind && a->phase == b->phase && a->collective == b->collective
-         && a->more == b->more && a->stream == b->stream && a->unit == b->unit
-         && a->ref == (memory ? counterpart (self, b->ref) : b->ref) && a->event == b->event
-         && a->peer == b->peer && a->bytes == b->bytes && same_work (a, b) && a->label == b->label;
+         && a->more == b->more && a->layer == b->layer && a->stream == b->stream
+         && a->unit == b->unit && a->ref == (memory ? counterpart (self, b->ref) : b->ref)
+         && a->event == b->event && a->peer == b->peer && a->bytes == b->bytes && same_work (a, b)
+         && a->label == b->label;
 }
 
 static gboolean

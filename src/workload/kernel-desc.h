@@ -51,9 +51,10 @@ typedef struct
                                   pipeline may put it off */
   MeshAxis       axis;            /* of KERNEL_COMMUNICATION; its S stands in read_bytes */
   CollectiveKind comm;
-  gboolean       async;    /* of KERNEL_COMMUNICATION: kernels run with it until one that `joins` */
-  gboolean       joins;    /* waits for asynchronous communication issued before it */
-  double recomputed_flops; /* of recomputation: FLOPs as MFU counts them (flops.h), else 0 */
+  gboolean       async; /* of KERNEL_COMMUNICATION: kernels run with it until one that `joins` */
+  guint    own_sms;     /* of KERNEL_COMMUNICATION: 1 + the SMs that it holds; 0: a channel each */
+  gboolean joins;       /* waits for asynchronous communication issued before it */
+  double   recomputed_flops; /* of recomputation: FLOPs as MFU counts them (flops.h), else 0 */
 } KernelDesc;
 
 /* A matrix product or fused attention: what FLOPs are counted of. */

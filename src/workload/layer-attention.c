@@ -221,6 +221,27 @@ masked_pairs (const LayerBuilder *b, double seq_len)
                                 (double) b->training->document_length);
 }
 
+/* Pairs of the first TOKENS, of which each attends to at most WINDOW, itself among them. */
+static double
+window_pairs (double tokens, double window)
+{
+  return tokens <= window ? tokens * tokens / 2 : (tokens - window / 2) * window;
+}
+
+/*
+ * Of 2 RANKS chunks of the sequence a rank has one of the first half and its mirror image: the
+ * middle two are the fullest, as only tokens at the start see less than a window.
+ */
+static double
+window_imbalance (double seq_len, double window, double ranks)
+{
+  const double chunk = seq_len / (2 * ranks);
+  const double fullest =
+      window_pairs ((ranks + 1) * chunk, window) - window_pairs ((ranks - 1) * chunk, window);
+
+  return ranks * fullest / window_pairs (seq_len, window);
+}
+
 /*
  * Pairs of the fullest context rank over the mean rank's. A ring cuts each document into chunks for
  * all ranks (Transformer Engine), gathered keys and values are those of chunks of the sequence.
@@ -228,6 +249,9 @@ masked_pairs (const LayerBuilder *b, double seq_len)
 static double
 context_imbalance (const LayerBuilder *b)
 {
+  if (b->layer.windowed && b->mesh->cp > 1)
+    return window_imbalance ((double) b->training->seq_len, (double) b->shape->sliding_window,
+                             (double) b->mesh->cp);
   if (b->training->document_length == 0 || b->mesh->context != CONTEXT_ALL_GATHER)
     return 1;
   return documents_imbalance ((double) b->training->seq_len, (double) b->training->document_length,

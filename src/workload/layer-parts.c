@@ -15,6 +15,8 @@ layer_tensor_group (const LayerBuilder *b)
   return (CommGroup){ .axis = MESH_TENSOR,
                       .members = (guint) b->tp,
                       .concurrent = (b->mesh->sp == 1 && !kept) || b->mesh->async_tp,
+                      .userbuffers = b->mesh->sp == 1 && b->mesh->async_tp
+                                     && b->mesh->async_tp_by == MESH_ASYNC_TP_USERBUFFERS,
                       /* a cast after the gathering waits for all of it */
                       .sliced =
                           b->mesh->sp == 1 && b->mesh->async_tp && (!fp8 || b->tape->fp8.gathered),

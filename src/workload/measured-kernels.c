@@ -19,9 +19,13 @@ static const char *const layer_names[] = { "embedding", "block", "head", "all", 
  * its bytes, none that changes these. All others must be as they were measured.
  */
 static const char *const free_of_kernels[] = {
-  "grad_accum",        "activation_checkpointing", "recompute_modules", /* phases have rows */
-  "cpu_checkpointing", "partition_activations",    "reduce_dtype",      "clip_gradients",
-  "flops_convention",  "launch_blocking",          "measured_kernels",  NULL
+  "grad_accum",        "activation_checkpointing",
+  "recompute_modules", "recompute_layers", /* phases have rows */
+  "cpu_checkpointing", "partition_activations",
+  "reduce_dtype",      "clip_gradients",
+  "flops_convention",  "launch_blocking",
+  "cuda_graphs",       "micro_step_sync",
+  "measured_kernels",  NULL
 };
 /* Options of the mesh that do change them; all others only move layers or data. */
 static const char *const mesh_of_kernels[] = { "tp", "sp", "cp", "ep", NULL };

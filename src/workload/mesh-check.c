@@ -253,9 +253,12 @@ check_sequence (const Check *c)
   if (m->cp > 1 && m->context == CONTEXT_RING && !flash)
     diag_error (c->diags, mark_of (c, "cp"), "use flash attention, or context: all-gather",
                 "a ring of keys and values needs flash attention");
-  if (m->cp > 1 && c->shape->sliding_window > 0)
-    diag_error (c->diags, mark_of (c, "cp"), "leave 'cp' at 1",
-                "context parallelism of sliding-window attention is not modelled");
+  if (m->cp > 1 && c->shape->sliding_window > 0 && m->context == CONTEXT_RING)
+    diag_error (c->diags, option_mark (c->marks, "context", "cp", NULL),
+                "take 'context: all-gather'", "a ring of keys and values takes no sliding windows");
+  if (m->cp > 1 && c->shape->sliding_window > 0 && c->training->document_length > 0)
+    diag_error (c->diags, mark_of (c, "cp"), "leave 'cp' at 1, or 'document_length' away",
+                "context ranks of packed documents in sliding windows are not modelled");
 }
 
 /* Fewest micro-steps that a schedule is made for. */

@@ -14,6 +14,7 @@ static const char *const pipeline_choices[] = { "auto",        "gpipe",    "1f1b
 static const char *const dispatch_choices[] = { "nccl", "two-level", NULL };
 static const char *const dispatch_dtype_choices[] = { "auto", "fp8", NULL };
 static const char *const p2p_choices[] = { "batched-sync", "batched", "direct", NULL };
+static const char *const async_choices[] = { "slices", "userbuffers", NULL };
 static const char *const cut_choices[] = { "even", "cost", NULL };
 static const char *const context_choices[] = { "ring", "all-gather", NULL };
 
@@ -169,6 +170,14 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .offset = FIELD (async_tp),
     .fallback = "false",
     .help = "collectives of the tensor group overlap concurrent products" },
+  { .key = "async_tp_by",
+    .type = OPTION_ENUM,
+    .choices = async_choices,
+    .offset = FIELD (async_tp_by),
+    .fallback = "slices",
+    .help = "how: collectives of the library concurrent with slices of products, or Transformer "
+            "Engine's userbuffers, whose gathers hold no SMs",
+    .source = "NVIDIA/TransformerEngine, transformer_engine/common/comm_gemm_overlap" },
   { 0 },
 };
 

@@ -47,6 +47,13 @@ typedef enum
   MESH_CUT_COST, /* at equal shares of the products of blocks and head (nanotron) */
 } MeshCut;
 
+/* Who moves what overlaps products of the tensor group. */
+typedef enum
+{
+  MESH_ASYNC_TP_SLICES,      /* the library, concurrent with products in as many slices as ranks */
+  MESH_ASYNC_TP_USERBUFFERS, /* Transformer Engine's userbuffers, with sequence parallelism */
+} MeshAsyncTp;
+
 /* How tokens reach the ranks that hold their experts. */
 typedef enum
 {
@@ -81,13 +88,14 @@ typedef struct
                                which gathers it; not with sp */
   gboolean deallocate_pipeline_outputs; /* what a stage handed on is freed when it has been sent,
                                            else when its backward pass is over */
-  char    *order;    /* how world ranks count the axes, the first fastest: mesh-order.h */
-  gint     cut;      /* MeshCut */
-  char    *layers;   /* blocks of each chunk, stage-cut.h; NULL: by `cut` */
-  gboolean async_tp; /* the tensor group's collectives overlap concurrent products, in slices */
+  char    *order;       /* how world ranks count the axes, the first fastest: mesh-order.h */
+  gint     cut;         /* MeshCut */
+  char    *layers;      /* blocks of each chunk, stage-cut.h; NULL: by `cut` */
+  gboolean async_tp;    /* the tensor group's collectives overlap concurrent products, */
+  gint     async_tp_by; /* MeshAsyncTp */
 } MeshOptions;
 
-#define MESH_N_OPTIONS 24
+#define MESH_N_OPTIONS 25
 extern const OptionSpec mesh_options[MESH_N_OPTIONS + 1];
 
 /*

@@ -11,10 +11,11 @@ typedef struct
 {
   MeshAxis axis;
   guint    members;
-  gboolean concurrent; /* backwards with products of weight gradients (asynchronous) */
-  gboolean sliced;     /* products that wait for it or that it waits for run in slices with it */
-  gboolean kept;       /* what is gathered is kept whole for the backward pass: no second gather */
-  gboolean fp8;        /* inputs and gradients of linear layers are gathered as fp8 copies */
+  gboolean concurrent;  /* backwards with products of weight gradients (asynchronous) */
+  gboolean userbuffers; /* what is concurrent or sliced goes by Transformer Engine's userbuffers */
+  gboolean sliced;      /* products that wait for it or that it waits for run in slices with it */
+  gboolean kept;        /* what is gathered is kept whole for the backward pass: no second gather */
+  gboolean fp8;         /* inputs and gradients of linear layers are gathered as fp8 copies */
 } CommGroup;
 
 /*
@@ -78,3 +79,13 @@ void tape_slice_gathered (Tape *tape, GArray *list, TapeValue value);
 
 /* Collectives that nothing joined are waited for where they stand. */
 void tape_comm_settle (Tape *tape);
+
+/* ---- for these operations (tape-comm.c, tape-comm-tokens.c) ---- */
+
+KernelDesc tape_comm_desc (const Tape *tape, const char *name, CollectiveKind comm, MeshAxis axis,
+                           double bytes);
+TapeOp    *tape_comm_op (Tape *tape, const char *name, TapeValue in, CommGroup group,
+                         void (*backward) (Tape *tape, const TapeOp *op));
+double     tape_comm_bytes (const Tape *tape, TapeValue value);
+/* VALUE, of BYTES, is a copy in fp8 of what pieces make up. */
+void tape_comm_mark_fp8 (Tape *tape, TapeValue value, double bytes);

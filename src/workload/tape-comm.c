@@ -7,8 +7,9 @@
 
 #include "workload/tape-fp8-private.h"
 
-static KernelDesc
-comm_desc (const Tape *tape, const char *name, CollectiveKind comm, MeshAxis axis, double bytes)
+KernelDesc
+tape_comm_desc (const Tape *tape, const char *name, CollectiveKind comm, MeshAxis axis,
+                double bytes)
 {
   return (KernelDesc){ .kind = KERNEL_COMMUNICATION,
                        .name = name,
@@ -21,9 +22,9 @@ comm_desc (const Tape *tape, const char *name, CollectiveKind comm, MeshAxis axi
                        .comm = comm };
 }
 
-static TapeOp *
-add_comm (Tape *tape, const char *name, TapeValue in, CommGroup group,
-          void (*backward) (Tape *tape, const TapeOp *op))
+TapeOp *
+tape_comm_op (Tape *tape, const char *name, TapeValue in, CommGroup group,
+              void (*backward) (Tape *tape, const TapeOp *op))
 {
   TapeOp *op = tape_add_op (tape, name, &in, 1);
 
@@ -32,12 +33,35 @@ add_comm (Tape *tape, const char *name, TapeValue in, CommGroup group,
   op->members = group.members;
   op->slices = group.sliced ? group.members : 0;
   op->concurrent = group.concurrent;
+  op->userbuffers = group.userbuffers;
   op->fp8 = group.fp8;
   return op;
 }
 
-static double
-value_bytes (const Tape *tape, TapeValue value)
+/*
+ * Userbuffers: the ring exchange of a gather is the copy engines' work and holds no SMs, what is
+ * reduced, or runs whole beside a product, is a kernel on 16; a reduce-scatter follows the parts
+ * of its product in 4. Source: NVIDIA/TransformerEngine, transformer_engine/pytorch/module/base.py,
+ * initialize_ub: methods of each product, use_ce, num_sm and num_splits unless told.
+ */
+#define UB_SPLITS 4
+
+typedef enum
+{
+  UB_EXCHANGE = 1, /* KernelDesc.own_sms */
+  UB_KERNEL = 16 + 1,
+} UserbuffersSms;
+
+static KernelDesc
+by_userbuffers (const TapeOp *op, KernelDesc desc, UserbuffersSms sms)
+{
+  if (op->userbuffers && desc.async)
+    desc.own_sms = sms;
+  return desc;
+}
+
+double
+tape_comm_bytes (const Tape *tape, TapeValue value)
 {
   return tape_tensor (tape, value)->bytes;
 }
@@ -73,6 +97,7 @@ push_concurrent (Tape *tape, const TapeOp *op, KernelDesc desc, TapeValue grad)
   if (place == list->len)
     return tape_push (tape, list, desc, FALSE);
   desc.async = TRUE;
+  desc = by_userbuffers (op, desc, UB_KERNEL);
   for (guint i = place; i < list->len; i++)
     {
       KernelDesc *product = &g_array_index (list, TapeKernel, i).desc;
@@ -119,8 +144,8 @@ static void
 backward_copy (Tape *tape, const TapeOp *op)
 {
   TapeValue   grad = tape_grad (tape, op->in[0]);
-  KernelDesc  desc = comm_desc (tape, tape_backward_name (op), COLLECTIVE_ALL_REDUCE, op->axis,
-                                value_bytes (tape, op->in[0]));
+  KernelDesc  desc = tape_comm_desc (tape, tape_backward_name (op), COLLECTIVE_ALL_REDUCE, op->axis,
+                                     tape_comm_bytes (tape, op->in[0]));
   TapeKernel *kernel = push_concurrent (tape, op, desc, grad);
 
   tape_kernel_reads (kernel, grad);
@@ -132,7 +157,7 @@ tape_comm_copy (Tape *tape, const char *name, TapeValue value, CommGroup group)
 {
   if (group.members == 1)
     return;
-  add_comm (tape, name, value, group, backward_copy);
+  tape_comm_op (tape, name, value, group, backward_copy);
   tape_tensor (tape, value)->shared = TRUE;
 }
 
@@ -143,10 +168,11 @@ tape_comm_reduce (Tape *tape, const char *name, TapeValue value, CommGroup group
 
   if (group.members == 1)
     return;
-  add_comm (tape, name, value, group, NULL);
+  tape_comm_op (tape, name, value, group, NULL);
   kernel = tape_push (
       tape, tape->forward,
-      comm_desc (tape, name, COLLECTIVE_ALL_REDUCE, group.axis, value_bytes (tape, value)), FALSE);
+      tape_comm_desc (tape, name, COLLECTIVE_ALL_REDUCE, group.axis, tape_comm_bytes (tape, value)),
+      FALSE);
   tape_kernel_reads (kernel, value);
   tape_kernel_writes (kernel, value);
 }
@@ -156,14 +182,14 @@ tape_comm_row (Tape *tape, const char *name, CommGroup group, double bytes)
 {
   if (group.members > 1)
     tape_push (tape, tape->forward,
-               comm_desc (tape, name, COLLECTIVE_ALL_REDUCE, group.axis, bytes), FALSE);
+               tape_comm_desc (tape, name, COLLECTIVE_ALL_REDUCE, group.axis, bytes), FALSE);
 }
 
 TapeKernel *
 tape_comm_message (Tape *tape, GArray *list, const char *name, CommGroup group, double bytes,
                    gboolean joins)
 {
-  KernelDesc desc = comm_desc (tape, name, COLLECTIVE_SEND_RECV, group.axis, bytes);
+  KernelDesc desc = tape_comm_desc (tape, name, COLLECTIVE_SEND_RECV, group.axis, bytes);
 
   desc.async = TRUE;
   desc.joins = joins;
@@ -182,14 +208,14 @@ push_piece (Tape *tape, GArray *list, const TapeOp *op, const char *name, TapeVa
 {
   if (tape->fp8.searched)
     tape_push (tape, list,
-               comm_desc (tape, tape_join (name, ".amax"), COLLECTIVE_ALL_REDUCE, op->axis, 4),
+               tape_comm_desc (tape, tape_join (name, ".amax"), COLLECTIVE_ALL_REDUCE, op->axis, 4),
                FALSE);
   return tape_fp8_piece (tape, list, name, value, columns);
 }
 
 /* VALUE, of BYTES, is a copy in fp8 of what pieces make up. */
-static void
-mark_fp8 (Tape *tape, TapeValue value, double bytes)
+void
+tape_comm_mark_fp8 (Tape *tape, TapeValue value, double bytes)
 {
   TapeTensor *tensor = tape_tensor (tape, value);
 
@@ -201,8 +227,8 @@ static void
 backward_gather (Tape *tape, const TapeOp *op)
 {
   TapeValue   full = tape_grad (tape, op->out[0]), grad = tape_new_grad (tape, op->in[0]);
-  KernelDesc  desc = comm_desc (tape, tape_backward_name (op), COLLECTIVE_REDUCE_SCATTER, op->axis,
-                                value_bytes (tape, full));
+  KernelDesc  desc = tape_comm_desc (tape, tape_backward_name (op), COLLECTIVE_REDUCE_SCATTER,
+                                     op->axis, tape_comm_bytes (tape, full));
   TapeKernel *kernel = push_concurrent (tape, op, desc, full);
 
   tape_kernel_reads (kernel, full);
@@ -210,7 +236,7 @@ backward_gather (Tape *tape, const TapeOp *op)
   if (tape_tensor (tape, op->out[0])->gathered_again)
     {
       tape_log_tensor (tape, op->out[0], FALSE);
-      tape->alive -= value_bytes (tape, op->out[0]);
+      tape->alive -= tape_comm_bytes (tape, op->out[0]);
     }
   tape_tensor (tape, op->out[0])->gathered_again = FALSE;
   tape_give_grad (tape, op->in[0], grad);
@@ -226,19 +252,20 @@ tape_comm_gather (Tape *tape, const char *name, TapeValue in, CommGroup group)
 
   if (group.members == 1)
     return in;
-  op = add_comm (tape, name, in, group, backward_gather);
+  op = tape_comm_op (tape, name, in, group, backward_gather);
   out = tape_add_output (tape, op, group.members * tape_tensor (tape, in)->elements);
   if (op->fp8)
     {
       piece = push_piece (tape, tape->forward, op, name, in, NULL);
-      mark_fp8 (tape, out, group.members * value_bytes (tape, piece));
+      tape_comm_mark_fp8 (tape, out, group.members * tape_comm_bytes (tape, piece));
     }
   /* torchao keeps the piece as it came */
   tape_tensor (tape, out)->piece = group.kept ? -1 : (gint) (tape->fp8.kept ? piece : in);
   tape_tensor (tape, out)->slices = op->slices;
-  desc = comm_desc (tape, name, COLLECTIVE_ALL_GATHER, group.axis, value_bytes (tape, out));
+  desc =
+      tape_comm_desc (tape, name, COLLECTIVE_ALL_GATHER, group.axis, tape_comm_bytes (tape, out));
   desc.async = op->slices > 0;
-  kernel = tape_push (tape, tape->forward, desc, FALSE);
+  kernel = tape_push (tape, tape->forward, by_userbuffers (op, desc, UB_EXCHANGE), FALSE);
   tape_kernel_reads (kernel, piece);
   tape_kernel_writes (kernel, out);
   return out;
@@ -268,7 +295,7 @@ tape_comm_concat (Tape *tape, const char *name, TapeValue in, CommGroup group)
 
   if (group.members == 1)
     return in;
-  op = add_comm (tape, name, in, group, backward_concat);
+  op = tape_comm_op (tape, name, in, group, backward_concat);
   out = tape_add_output (tape, op, group.members * tape_tensor (tape, in)->elements);
   piece = tape_tensor (tape, in)->bytes;
   elements = tape_tensor (tape, in)->elements;
@@ -276,7 +303,8 @@ tape_comm_concat (Tape *tape, const char *name, TapeValue in, CommGroup group)
   tape_add_value (tape, "concat.list", (group.members - 1) * elements, (group.members - 1) * piece,
                   FALSE);
   tape_push_forward (
-      tape, op, comm_desc (tape, name, COLLECTIVE_ALL_GATHER, group.axis, value_bytes (tape, out)),
+      tape, op,
+      tape_comm_desc (tape, name, COLLECTIVE_ALL_GATHER, group.axis, tape_comm_bytes (tape, out)),
       FALSE);
   return out;
 }
@@ -296,10 +324,10 @@ tape_gather_again (Tape *tape, TapeValue value)
   if (tape_is_fp8 (tape, value) && !tape_is_fp8 (tape, piece))
     piece = push_piece (tape, tape->backward, op, tape_join (op->name, ".again"), piece, NULL);
   tensor = tape_tensor (tape, value);
-  desc = comm_desc (tape, tape_join (op->name, ".again"), COLLECTIVE_ALL_GATHER, op->axis,
-                    tensor->bytes);
+  desc = tape_comm_desc (tape, tape_join (op->name, ".again"), COLLECTIVE_ALL_GATHER, op->axis,
+                         tensor->bytes);
   desc.async = op->concurrent;
-  kernel = tape_push (tape, tape->backward, desc, FALSE);
+  kernel = tape_push (tape, tape->backward, by_userbuffers (op, desc, UB_KERNEL), FALSE);
   tape_kernel_reads (kernel, piece);
   tape_kernel_writes (kernel, value);
   tensor->gathered_again = TRUE;
@@ -330,9 +358,9 @@ gather_fp8_gradient (Tape *tape, const TapeOp *op, KernelDesc gather, TapeValue 
 
   piece = push_piece (tape, tape->backward, op, tape_backward_name (op), piece,
                       both ? &piece_columns : NULL);
-  bytes = op->members * value_bytes (tape, piece);
+  bytes = op->members * tape_comm_bytes (tape, piece);
   grad = tape_add_value (tape, op->name, elements, bytes, FALSE);
-  mark_fp8 (tape, grad, bytes);
+  tape_comm_mark_fp8 (tape, grad, bytes);
   if (both)
     {
       columns = tape_add_value (tape, op->name, elements, bytes, FALSE);
@@ -350,12 +378,13 @@ gather_fp8_gradient (Tape *tape, const TapeOp *op, KernelDesc gather, TapeValue 
 static void
 backward_scatter (Tape *tape, const TapeOp *op)
 {
-  KernelDesc  desc = comm_desc (tape, tape_backward_name (op), COLLECTIVE_ALL_GATHER, op->axis,
-                                value_bytes (tape, op->in[0]));
+  KernelDesc  desc = tape_comm_desc (tape, tape_backward_name (op), COLLECTIVE_ALL_GATHER, op->axis,
+                                     tape_comm_bytes (tape, op->in[0]));
   TapeValue   grad, piece = tape_grad (tape, op->out[0]);
   TapeKernel *kernel;
 
   desc.async = op->slices > 0 && is_product (tape, op->in[0]);
+  desc = by_userbuffers (op, desc, UB_EXCHANGE);
   if (desc.async)
     tape_tensor (tape, op->in[0])->slices = op->slices;
   if (op->fp8 && is_product (tape, op->in[0]))
@@ -370,31 +399,51 @@ backward_scatter (Tape *tape, const TapeOp *op)
   tape_give_grads (tape, op, 1, &grad);
 }
 
+/*
+ * The product of IN, which is last, in slices, and the reduce-scatter to OUT with all but the
+ * first: whole behind that one, or a part behind each.
+ */
+static void
+push_sliced_scatter (Tape *tape, const TapeOp *op, KernelDesc desc, TapeValue in, TapeValue out)
+{
+  const guint parts = op->userbuffers ? UB_SPLITS : 1;
+  guint       first;
+
+  slice_last (tape->forward, op->userbuffers ? UB_SPLITS : op->slices, &first);
+  desc.async = TRUE;
+  desc.read_bytes /= parts;
+  desc = by_userbuffers (op, desc, UB_KERNEL);
+  for (guint i = 0; i < parts; i++)
+    {
+      TapeKernel *kernel = tape_insert (tape, tape->forward, first + 1 + 2 * i, desc);
+
+      tape_kernel_reads (kernel, in);
+      tape_kernel_writes (kernel, out);
+    }
+  tape->join_forward = TRUE;
+}
+
 TapeValue
 tape_comm_scatter (Tape *tape, const char *name, TapeValue in, CommGroup group)
 {
   TapeOp     *op;
   TapeValue   out;
   TapeKernel *kernel;
-  KernelDesc  desc =
-      comm_desc (tape, name, COLLECTIVE_REDUCE_SCATTER, group.axis, value_bytes (tape, in));
-  guint first;
+  KernelDesc  desc = tape_comm_desc (tape, name, COLLECTIVE_REDUCE_SCATTER, group.axis,
+                                     tape_comm_bytes (tape, in));
 
   if (group.members == 1)
     return in;
-  op = add_comm (tape, name, in, group, backward_scatter);
+  op = tape_comm_op (tape, name, in, group, backward_scatter);
   out = tape_add_output (tape, op, tape_tensor (tape, in)->elements / group.members);
   if (op->slices > 0 && is_product (tape, in))
-    { /* the product's first slice runs before, the others with it */
-      slice_last (tape->forward, op->slices, &first);
-      desc.async = TRUE;
-      kernel = tape_insert (tape, tape->forward, first + 1, desc);
-      tape->join_forward = TRUE;
-    }
+    push_sliced_scatter (tape, op, desc, in, out);
   else
-    kernel = tape_push (tape, tape->forward, desc, FALSE);
-  tape_kernel_reads (kernel, in);
-  tape_kernel_writes (kernel, out);
+    {
+      kernel = tape_push (tape, tape->forward, desc, FALSE);
+      tape_kernel_reads (kernel, in);
+      tape_kernel_writes (kernel, out);
+    }
   tape_list (tape, out);
   if (tape->training->traits.holds_scattered)
     tape_save (tape, in);
@@ -404,8 +453,8 @@ tape_comm_scatter (Tape *tape, const char *name, TapeValue in, CommGroup group)
 static void
 backward_split (Tape *tape, const TapeOp *op)
 {
-  KernelDesc desc = comm_desc (tape, tape_backward_name (op), COLLECTIVE_ALL_GATHER, op->axis,
-                               value_bytes (tape, op->in[0]));
+  KernelDesc desc = tape_comm_desc (tape, tape_backward_name (op), COLLECTIVE_ALL_GATHER, op->axis,
+                                    tape_comm_bytes (tape, op->in[0]));
   TapeValue  grad;
 
   tape_push_backward (tape, op, desc, FALSE, 1, &grad);
@@ -419,131 +468,8 @@ tape_comm_split (Tape *tape, const char *name, TapeValue in, CommGroup group)
 
   if (group.members == 1)
     return in;
-  op = add_comm (tape, name, in, group, backward_split);
+  op = tape_comm_op (tape, name, in, group, backward_split);
   return tape_add_output (tape, op, tape_tensor (tape, in)->elements / group.members);
-}
-
-/* ---- all-to-all ---- */
-
-static void
-backward_exchange (Tape *tape, const TapeOp *op)
-{
-  KernelDesc desc = comm_desc (tape, tape_backward_name (op), COLLECTIVE_ALL_TO_ALL, op->axis,
-                               MAX (value_bytes (tape, op->in[0]), value_bytes (tape, op->out[0])));
-  TapeValue  grad;
-
-  tape_push_backward (tape, op, desc, FALSE, 1, &grad);
-  tape_give_grads (tape, op, 1, &grad);
-}
-
-TapeValue
-tape_comm_exchange (Tape *tape, const char *name, TapeValue in, double out_elements,
-                    CommGroup group)
-{
-  TapeOp   *op;
-  TapeValue out;
-
-  if (group.members == 1)
-    return in;
-  op = add_comm (tape, name, in, group, backward_exchange);
-  out = tape_add_output (tape, op, out_elements);
-  tape_push_forward (tape, op,
-                     comm_desc (tape, name, COLLECTIVE_ALL_TO_ALL, group.axis,
-                                MAX (value_bytes (tape, in), value_bytes (tape, out))),
-                     FALSE);
-  return out;
-}
-
-/* ---- tokens, once to each rank ---- */
-
-/* What is sent of VALUE: itself, or a copy that a kernel of LIST encodes. */
-static TapeValue
-push_encoded (Tape *tape, GArray *list, const char *name, TapeValue value, double wire)
-{
-  const double elements = tape_tensor (tape, value)->elements;
-  TapeKernel  *kernel;
-  TapeValue    encoded;
-
-  if (wire == 0)
-    return value;
-  encoded = tape_add_value (tape, tape_join (name, ".encoded"), elements, elements * wire, FALSE);
-  kernel = tape_push (tape, list,
-                      tape_stream (tape, KERNEL_ELEMENTWISE, tape_join (name, ".encode"), 0, 0, 1),
-                      FALSE);
-  tape_kernel_reads (kernel, value);
-  tape_kernel_writes (kernel, encoded);
-  return encoded;
-}
-
-/* The copies, OUT, of what each rank has one row of. */
-static void
-push_copies (Tape *tape, GArray *list, const TapeOp *op, const char *name, TapeValue sent,
-             TapeValue out)
-{
-  TapeKernel *kernel = tape_push (
-      tape, list, comm_desc (tape, name, COLLECTIVE_ALL_TO_ALL, op->axis, value_bytes (tape, out)),
-      FALSE);
-
-  tape_kernel_reads (kernel, sent);
-  tape_kernel_writes (kernel, out);
-}
-
-static void
-backward_dispatch (Tape *tape, const TapeOp *op)
-{
-  TapeValue copies = tape_grad (tape, op->out[0]), grad;
-
-  tape_push_backward (tape, op,
-                      comm_desc (tape, tape_backward_name (op), COLLECTIVE_ALL_TO_ALL, op->axis,
-                                 value_bytes (tape, copies)),
-                      FALSE, 1, &grad);
-  tape_give_grads (tape, op, 1, &grad);
-}
-
-TapeValue
-tape_comm_dispatch (Tape *tape, const char *name, TapeValue in, double copies, double wire,
-                    CommGroup group)
-{
-  TapeOp   *op = add_comm (tape, name, in, group, backward_dispatch);
-  TapeValue out = tape_add_output (tape, op, copies);
-
-  if (wire > 0)
-    mark_fp8 (tape, out, copies * wire);
-  push_copies (tape, tape->forward, op, name, push_encoded (tape, tape->forward, name, in, wire),
-               out);
-  return out;
-}
-
-static void
-backward_return (Tape *tape, const TapeOp *op)
-{
-  const char *name = tape_backward_name (op);
-  TapeValue   sent =
-      push_encoded (tape, tape->backward, name, tape_grad (tape, op->out[0]), op->wire);
-  const double elements = tape_tensor (tape, op->in[0])->elements;
-  const double bytes = elements * (op->wire > 0 ? op->wire : tape->e);
-  TapeValue    grad = tape_add_value (tape, op->name, elements, bytes, FALSE);
-
-  if (op->wire > 0)
-    mark_fp8 (tape, grad, bytes);
-  tape_log_tensor (tape, grad, TRUE);
-  tape->alive += bytes;
-  push_copies (tape, tape->backward, op, name, sent, grad);
-  tape_give_grads (tape, op, 1, &grad);
-}
-
-TapeValue
-tape_comm_return (Tape *tape, const char *name, TapeValue in, double out_elements, double wire,
-                  CommGroup group)
-{
-  TapeOp   *op = add_comm (tape, name, in, group, backward_return);
-  TapeValue out = tape_add_output (tape, op, out_elements);
-
-  op->wire = wire;
-  tape_push_forward (
-      tape, op, comm_desc (tape, name, COLLECTIVE_ALL_TO_ALL, group.axis, value_bytes (tape, in)),
-      FALSE);
-  return out;
 }
 
 /* ---- what is left open ---- */

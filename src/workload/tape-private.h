@@ -103,6 +103,7 @@ struct _TapeOp
   MeshAxis    axis;                  /* of a collective: its group, */
   guint       members, slices; /* ranks of it, pieces in which it overlaps products (0: none) */
   double      wire;            /* of tokens that are encoded to be sent: bytes an element, else 0 */
+  gboolean    userbuffers;     /* it is no collective of the library: tape-comm.c */
   gboolean    concurrent;      /* its backward overlaps products of weight gradients */
   gboolean    fp8;             /* of a linear: its products are */
   TapeValue   weight_columns;  /* of those, where the backward pass finds them */

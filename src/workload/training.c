@@ -18,6 +18,8 @@ static const char *const reduce_choices[] = { "fp32", "bf16", "fp16", "auto", NU
 static const char *const fp8_choices[] = { "none",      "tensorwise", "rowwise", "delayed",
                                            "blockwise", "mxfp8",      NULL };
 static const char *const optimizer_choices[] = { "adamw", "adamw-fused", "sgd", "none", NULL };
+static const char *const graph_choices[] = { "none", "block", "step", NULL };
+static const char *const sync_choices[] = { "none", "forward", "backward", NULL };
 static const char *const peft_choices[] = { "none", "lora", NULL };
 static const char *const flops_choices[] = { "palm", "causal", "6n", NULL };
 
@@ -59,6 +61,14 @@ const OptionSpec training_options[] = {
     .help = "what is recomputed in the backward pass: nothing, parts (the attention core), whole "
             "blocks, every second product, or every K-th block (selective-layer: K = 2)",
     .source = "arXiv:2205.05198; pytorch/torchtitan" },
+  { .key = "recompute_layers",
+    .type = OPTION_INT,
+    .offset = FIELD (recompute_layers),
+    .fallback = "0",
+    .max = 100000,
+    .help = "blocks that `full` recomputes, the first ones of each chunk of a pipeline's stage; "
+            "0: all",
+    .source = "Megatron-LM, --recompute-method block and --recompute-num-layers" },
   { .key = "recompute_modules",
     .type = OPTION_STRING,
     .offset = FIELD (recompute_modules),
@@ -245,6 +255,21 @@ const OptionSpec training_options[] = {
     .offset = FIELD (launch_blocking),
     .fallback = "false",
     .help = "the host waits for each kernel before it issues the next (CUDA_LAUNCH_BLOCKING=1)" },
+  { .key = "cuda_graphs",
+    .type = OPTION_ENUM,
+    .choices = graph_choices,
+    .offset = FIELD (cuda_graphs),
+    .fallback = "none",
+    .help = "what the host launches at once: each pass of a block, or the passes of a step",
+    .source = "Megatron-LM, --cuda-graph-impl transformer_engine and full_iteration" },
+  { .key = "micro_step_sync",
+    .type = OPTION_ENUM,
+    .choices = sync_choices,
+    .offset = FIELD (micro_step_sync),
+    .fallback = "none",
+    .help = "the host waits for the GPU in each micro-step: behind the loss, or behind the "
+            "backward pass",
+    .source = "huggingface/transformers, Trainer: logging_nan_inf_filter" },
   { .key = "document_length",
     .type = OPTION_INT,
     .offset = FIELD (document_length),
@@ -387,10 +412,12 @@ training_sequences (const TrainingOptions *training)
 }
 
 CheckpointMode
-training_block_checkpoint (const TrainingOptions *training, gint64 block)
+training_block_checkpoint (const TrainingOptions *training, gint64 block, gint64 nth)
 {
   gint64 period = training->checkpointing - CHECKPOINT_LAYERS;
 
+  if (training->recompute_layers > 0 && nth >= training->recompute_layers)
+    return CHECKPOINT_NONE;
   if (training->checkpointing < CHECKPOINT_SELECTIVE_LAYER)
     return (CheckpointMode) training->checkpointing;
   if (training->checkpointing == CHECKPOINT_SELECTIVE_LAYER)

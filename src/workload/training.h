@@ -73,6 +73,22 @@ typedef enum
   LOSS_CHUNKED, /* head and loss for some tokens at a time: all logits are never there at once */
 } LossKind;
 
+/* What is launched as one CUDA graph. */
+typedef enum
+{
+  GRAPHS_NONE,
+  GRAPHS_BLOCK, /* each pass of a block, with the collectives inside */
+  GRAPHS_STEP,  /* the forward and backward passes of a step, with all collectives and messages */
+} GraphScope;
+
+/* When the host waits for the GPU in each micro-step, as where a loss is read (loss.item ()). */
+typedef enum
+{
+  SYNC_NONE,
+  SYNC_FORWARD, /* behind the loss */
+  SYNC_BACKWARD,
+} MicroStepSync;
+
 /* Which parameters are trained: workload/peft.h. */
 typedef enum
 {
@@ -113,6 +129,8 @@ typedef struct
   gint64   grad_accum;        /* micro-steps an optimizer step */
   gint64   global_batch;      /* sequences of a step on all data ranks; 0: what grad_accum makes */
   gint     checkpointing;     /* CheckpointMode [+ K]; key activation_checkpointing */
+  gint64   recompute_layers;  /* blocks of each chunk of a stage that `full` recomputes, the first
+                                 ones; 0: all */
   char    *recompute_modules; /* what selective checkpointing recomputes: block-parts.h */
   gboolean cpu_checkpointing; /* checkpoints of whole blocks live in host memory */
   gboolean partition_activations;             /* tensor ranks share them */
@@ -134,6 +152,8 @@ typedef struct
   gint     flops;               /* FlopsConvention; key flops_convention */
   char    *framework;           /* id or name of a framework's profile; NULL: none in particular */
   gboolean launch_blocking;     /* the host waits for each kernel before it issues the next */
+  gint     cuda_graphs;         /* GraphScope */
+  gint     micro_step_sync;     /* MicroStepSync */
   gint     peft;                /* PeftKind */
   gint64   lora_r;              /* rank of the adapters */
   char    *lora_target_modules; /* names of the modules that get one */
@@ -163,8 +183,12 @@ Dtype    training_master_dtype (const TrainingOptions *training);
 Dtype    training_moment_dtype (const TrainingOptions *training);
 gboolean training_has_master (const TrainingOptions *training); /* they are wider */
 
-/* The mode of block BLOCK (from 0): none, selective, full or selective-op. */
-CheckpointMode training_block_checkpoint (const TrainingOptions *training, gint64 block);
+/*
+ * The mode of block BLOCK (from 0), the NTH (from 0) of its chunk: none, selective, full or
+ * selective-op.
+ */
+CheckpointMode training_block_checkpoint (const TrainingOptions *training, gint64 block,
+                                          gint64 nth);
 
 /* Micro-steps whose last output, the 16-bit logits, a framework's pipeline holds on to. */
 guint training_held_outputs (const TrainingOptions *training);

@@ -60,13 +60,24 @@ check_checkpoints (const ModelShape *shape, const TrainingOptions *training,
   gboolean some = FALSE;
 
   for (gint64 block = 0; block < shape->n_layers && !some; block++)
-    some = training_block_checkpoint (training, block) == CHECKPOINT_FULL;
+    some = training_block_checkpoint (training, block, 0) == CHECKPOINT_FULL;
   if (some || !(training->cpu_checkpointing || training->partition_activations))
     return TRUE;
   diag_error (diags, option_mark (marks, "cpu_checkpointing", "partition_activations", NULL),
               "set activation_checkpointing to full, selective-layer or layers:K",
               "%s is about checkpoints of whole blocks, and there are none",
               training->cpu_checkpointing ? "cpu_checkpointing" : "partition_activations");
+  return FALSE;
+}
+
+static gboolean
+check_recomputed (const TrainingOptions *training, const OptionMarks *marks, DiagList *diags)
+{
+  if (training->recompute_layers == 0 || training->checkpointing == CHECKPOINT_FULL)
+    return TRUE;
+  diag_error (diags, option_mark (marks, "recompute_layers", NULL),
+              "set 'activation_checkpointing' to full, or leave it out",
+              "'recompute_layers' is about blocks that are recomputed as a whole");
   return FALSE;
 }
 
@@ -108,6 +119,25 @@ check_loss (const TrainingOptions *training, const OptionMarks *marks, DiagList 
   return FALSE;
 }
 
+/* A graph has one shape, and a host that waits for each kernel has none. */
+static gboolean
+check_graphs (const TrainingOptions *training, const OptionMarks *marks, DiagList *diags)
+{
+  const SourceMark *mark = option_mark (marks, "cuda_graphs", NULL);
+
+  if (training->cuda_graphs == GRAPHS_NONE)
+    return TRUE;
+  if (training->launch_blocking)
+    diag_error (diags, mark, "leave one of them away",
+                "'launch_blocking' waits for each kernel: 'cuda_graphs' does not go with it");
+  else if (training->lengths != NULL)
+    diag_error (diags, mark, "leave one of them away",
+                "sequences of 'lengths' differ, and a CUDA graph has one shape");
+  else
+    return TRUE;
+  return FALSE;
+}
+
 /* Kernels that make all scores take masks of any form, and cost the same. */
 static gboolean
 check_documents (const TrainingOptions *training, const OptionMarks *marks, DiagList *diags)
@@ -134,9 +164,11 @@ workload_check (const ModelShape *shape, const TrainingOptions *training, const 
   gboolean ok = check_positions (shape, training, marks, diags);
 
   ok = check_checkpoints (shape, training, marks, diags) && ok;
+  ok = check_recomputed (training, marks, diags) && ok;
   ok = block_parts_check (shape, training, marks, diags) && ok;
   ok = check_documents (training, marks, diags) && ok;
   ok = check_loss (training, marks, diags) && ok;
+  ok = check_graphs (training, marks, diags) && ok;
   ok = check_tiles (shape, training, marks, diags) && ok;
   ok = peft_check (shape, training, marks, diags) && ok;
   return ok && check_activations (shape, training, marks, diags);

@@ -279,8 +279,9 @@ model_chunk (const MeshOptions *mesh, guint stage, guint chunk)
     }
 }
 
+/* NTH: blocks of its chunk before it. */
 static LayerClass
-class_of_layer (const Workload *self, guint model_layer)
+class_of_layer (const Workload *self, guint model_layer, guint nth)
 {
   const ModelShape *shape = &self->shape;
   gint64            block = (gint64) model_layer - 1;
@@ -292,7 +293,7 @@ class_of_layer (const Workload *self, guint model_layer)
   return (LayerClass){ .kind = LAYER_BLOCK,
                        .moe = model_layer_is_moe (shape, block),
                        .windowed = model_layer_is_windowed (shape, block),
-                       .checkpoint = training_block_checkpoint (&self->training, block) };
+                       .checkpoint = training_block_checkpoint (&self->training, block, nth) };
 }
 
 static void
@@ -319,8 +320,16 @@ add_layers (Workload *self)
       for (; filled < self->chunk_end[i]; filled++)
         self->model_layer[filled] = layer++;
     }
-  for (guint i = 0; i < self->n_layers; i++)
-    self->class_of[i] = (guint8) find_class (self, class_of_layer (self, self->model_layer[i]));
+  for (guint i = 0, chunk = 0, nth = 0; i < self->n_layers; i++)
+    {
+      LayerClass class_;
+
+      for (; i == self->chunk_end[chunk]; chunk++)
+        nth = 0;
+      class_ = class_of_layer (self, self->model_layer[i], nth);
+      nth += class_.kind == LAYER_BLOCK;
+      self->class_of[i] = (guint8) find_class (self, class_);
+    }
 }
 
 Workload *

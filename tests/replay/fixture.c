@@ -369,6 +369,7 @@ random_axes (Overrides *o, GRand *rand, guint case_)
 {
   static const guint       degrees[] = { 1, 2, 4 };
   static const char *const contexts[] = { "ring", "all-gather" };
+  static const char *const waits[] = { "none", "forward", "backward" };
   guint                    tp = PICK (rand, degrees);
 
   overrides_add_int (o, "mesh.tp", tp);
@@ -378,9 +379,12 @@ random_axes (Overrides *o, GRand *rand, guint case_)
     {
       overrides_add_int (o, "mesh.sp", g_rand_boolean (rand));
       overrides_add (o, "mesh.async_tp", g_rand_int_range (rand, 0, 4) ? "false" : "true");
+      overrides_add (o, "mesh.async_tp_by", case_ % 2 == 0 ? "userbuffers" : "slices");
     }
   if (case_ % 4 == 0)
     random_experts (o, rand, tp);
+  overrides_add (o, "training.micro_step_sync", waits[case_ % 5 % G_N_ELEMENTS (waits)]);
+  overrides_add (o, "training.cuda_graphs", case_ % 3 == 0 ? "block" : "none");
   if (case_ % 3 != 0)
     random_pipeline (o, rand, case_);
 }

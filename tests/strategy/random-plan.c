@@ -135,6 +135,7 @@ draw_axes (RandomPlan *self, GRand *rand, Axes axes, guint case_)
   m->sp = m->tp > 1 && g_rand_boolean (rand);
   m->async_tp =
       m->tp > 1 && g_rand_int_range (rand, 0, 4) == 0 && self->training.tiled_out_splits == 1;
+  m->async_tp_by = case_ % 2 == 0 ? MESH_ASYNC_TP_USERBUFFERS : MESH_ASYNC_TP_SLICES;
   m->cp = g_rand_int_range (rand, 0, 3) == 0 ? 2 : 1;
   m->context = g_rand_int_range (rand, 0, 2);
   if (axes != AXES_ALL)

@@ -595,6 +595,32 @@ START_TEST (test_every_kth_layer)
 }
 END_TEST
 
+/* The first blocks of each chunk of a stage: 2 stages of 2 chunks, 12 blocks. */
+START_TEST (test_first_layers)
+{
+  ModelShape      shape = arch ("llama", 12, 64, 4, 96, 100);
+  TrainingOptions options = training (16, 1);
+  MeshOptions     mesh = { .pp = 2, .vp = 2, .routing_skew = 1 };
+  /* stage 0 has the embedding and blocks 1 to 3, 7 to 9; stage 1 4 to 6, 10 to 12 and the head */
+  static const char *const full[] = { " 1 2 4 5", " 0 1 3 4" };
+
+  options.checkpointing = CHECKPOINT_FULL;
+  options.recompute_layers = 2;
+  for (guint stage = 0; stage < 2; stage++)
+    {
+      g_autoptr (Workload) workload = workload_new_stage (&shape, &options, &mesh, stage);
+      g_autoptr (GString)  list = g_string_new (NULL);
+
+      ck_assert_uint_eq (workload_n_layers (workload), 7);
+      for (guint j = 0; j < 7; j++)
+        if (workload_layer (workload, j)->checkpoint == CHECKPOINT_FULL)
+          g_string_append_printf (list, " %u", j);
+      ck_assert_str_eq (list->str, full[stage]);
+    }
+  model_shape_clear (&shape);
+}
+END_TEST
+
 int
 main (void)
 {
@@ -617,5 +643,6 @@ main (void)
   tcase_add_test (tcase, test_bad_parts);
   tcase_add_test (tcase, test_per_op_policy);
   tcase_add_test (tcase, test_every_kth_layer);
+  tcase_add_test (tcase, test_first_layers);
   return run_case ("activations", tcase);
 }

@@ -126,6 +126,39 @@ START_TEST (test_gathered_context)
 }
 END_TEST
 
+/* Attention over a sliding window takes what it takes on the fullest rank. */
+START_TEST (test_windows)
+{
+  /* 64 tokens in 8 chunks of 8: the middle two have 16 * 16 pairs of (64 - 8) * 16, 4 ranks */
+  const double         imbalance = 4 * 256. / 896;
+  ModelShape           shape = arch ("llama", 1, 32, 2, 64, 256);
+  TrainingOptions      options = training (64, 1);
+  MeshOptions          mesh = { .cp = 4, .context = CONTEXT_ALL_GATHER, .routing_skew = 1 };
+  g_autoptr (Workload) whole = NULL, part = NULL;
+  double               flops[2] = { 0 };
+
+  for (guint windowed = 0; windowed < 2; windowed++)
+    {
+      shape.sliding_window = windowed ? 16 : 0;
+      whole = workload_new (&shape, &options);
+      part = workload_new_stage (&shape, &options, &mesh, 0);
+      for (guint with = 0; with < 2; with++)
+        {
+          const LayerDesc *block = workload_layer (with ? part : whole, 1);
+
+          flops[with] = 0;
+          for (guint i = 0; i < block->n_forward; i++)
+            if (block->forward[i].kind == KERNEL_ATTENTION)
+              flops[with] += block->forward[i].flops;
+        }
+      assert_close (flops[1] * 4, flops[0] * (windowed ? imbalance : 1), 1e-12);
+      g_clear_pointer (&whole, workload_free);
+      g_clear_pointer (&part, workload_free);
+    }
+  model_shape_clear (&shape);
+}
+END_TEST
+
 /* All four axes at once: FLOPs and parameters of all ranks are the model's. */
 START_TEST (test_all_axes)
 {
@@ -319,6 +352,7 @@ main (void)
   tcase_add_loop_test (tcase, test_ring, 2, 5);
   tcase_add_test (tcase, test_order_of_the_ring);
   tcase_add_test (tcase, test_gathered_context);
+  tcase_add_test (tcase, test_windows);
   tcase_add_test (tcase, test_all_axes);
   tcase_add_test (tcase, test_all_to_all);
   tcase_add_loop_test (tcase, test_tokens_once_a_rank, 0, 2);

@@ -248,6 +248,14 @@ START_TEST (test_refused_degrees)
                   96, "'tp' of 8 does not divide 'seq_len' / 'cp' of 4");
   assert_refused (&shape, options, (MeshOptions){ .async_tp = TRUE, .routing_skew = 1 }, 8,
                   "'async_tp' needs a tensor group");
+  shape.sliding_window = 16;
+  assert_refused (&shape, options, (MeshOptions){ .cp = 2, .routing_skew = 1 }, 2,
+                  "a ring of keys and values takes no sliding windows");
+  options.document_length = 8;
+  assert_refused (&shape, options,
+                  (MeshOptions){ .cp = 2, .context = CONTEXT_ALL_GATHER, .routing_skew = 1 }, 2,
+                  "packed documents in sliding windows are not modelled");
+  options.document_length = shape.sliding_window = 0;
   options.attention = ATTENTION_EAGER;
   assert_refused (&shape, options, (MeshOptions){ .cp = 2, .routing_skew = 1 }, 2,
                   "needs flash attention");

@@ -255,11 +255,14 @@ order_of (const KernelDesc *kernels, guint n)
 }
 
 static void
-assert_order (gint64 sp, gboolean async_tp, const char *forward, const char *backward)
+assert_order (gint64 sp, gboolean async_tp, MeshAsyncTp by, const char *forward,
+              const char *backward)
 {
-  ModelShape           shape = arch ("mpt", 1, 32, 2, 64, 256);
-  TrainingOptions      options = training (8, 1);
-  MeshOptions          mesh = { .tp = 2, .sp = sp, .async_tp = async_tp, .routing_skew = 1 };
+  ModelShape      shape = arch ("mpt", 1, 32, 2, 64, 256);
+  TrainingOptions options = training (8, 1);
+  MeshOptions     mesh = {
+        .tp = 2, .sp = sp, .async_tp = async_tp, .async_tp_by = by, .routing_skew = 1
+  };
   g_autoptr (Workload) workload = workload_new_stage (&shape, &options, &mesh, 0);
   const LayerDesc     *block = workload_layer (workload, 1);
   g_autofree char     *ahead = order_of (block->forward, block->n_forward),
@@ -273,23 +276,72 @@ assert_order (gint64 sp, gboolean async_tp, const char *forward, const char *bac
 /* The MLP of a block, in what order its products and collectives are issued. */
 START_TEST (test_order)
 {
-  assert_order (0, FALSE, " norm2 mlp.up mlp.activation mlp.down mlp.down.reduce mlp.residual",
+  assert_order (0, FALSE, MESH_ASYNC_TP_SLICES,
+                " norm2 mlp.up mlp.activation mlp.down mlp.down.reduce mlp.residual",
                 "mlp.down.dgrad mlp.down.wgrad mlp.activation.backward mlp.up.dgrad mlp.up.wgrad "
                 "mlp.gather.backward norm2.backward ");
-  assert_order (0, TRUE, " norm2 mlp.up mlp.activation mlp.down mlp.down.reduce mlp.residual",
+  assert_order (0, TRUE, MESH_ASYNC_TP_SLICES,
+                " norm2 mlp.up mlp.activation mlp.down mlp.down.reduce mlp.residual",
                 "mlp.down.dgrad mlp.down.wgrad mlp.activation.backward mlp.up.dgrad "
                 "mlp.gather.backward* mlp.up.wgrad norm2.backward& ");
   assert_order (
-      1, FALSE, " norm2 mlp.gather mlp.up mlp.activation mlp.down mlp.down.reduce mlp.residual",
+      1, FALSE, MESH_ASYNC_TP_SLICES,
+      " norm2 mlp.gather mlp.up mlp.activation mlp.down mlp.down.reduce mlp.residual",
       "mlp.down.reduce.backward mlp.down.dgrad mlp.down.wgrad mlp.activation.backward "
       "mlp.gather.again* mlp.up.dgrad mlp.gather.backward*& mlp.up.wgrad norm2.backward& ");
   assert_order (
-      1, TRUE,
+      1, TRUE, MESH_ASYNC_TP_SLICES,
       " norm2 mlp.gather* mlp.up mlp.up& mlp.activation mlp.down mlp.down.reduce* mlp.down "
       "mlp.residual&",
       "mlp.down.reduce.backward* mlp.down.dgrad mlp.down.dgrad& mlp.down.wgrad "
       "mlp.activation.backward mlp.gather.again* mlp.up.dgrad mlp.gather.backward*& "
       "mlp.up.wgrad norm2.backward& ");
+  assert_order (
+      1, TRUE, MESH_ASYNC_TP_USERBUFFERS,
+      " norm2 mlp.gather* mlp.up mlp.up& mlp.activation mlp.down mlp.down.reduce* mlp.down "
+      "mlp.down.reduce* mlp.down mlp.down.reduce* mlp.down mlp.down.reduce* mlp.residual&",
+      "mlp.down.reduce.backward* mlp.down.dgrad mlp.down.dgrad& mlp.down.wgrad "
+      "mlp.activation.backward mlp.gather.again* mlp.up.dgrad mlp.gather.backward*& "
+      "mlp.up.wgrad norm2.backward& ");
+}
+END_TEST
+
+/*
+ * Of userbuffers: gathers that products wait for are copies, which hold no SMs; what is reduced, or
+ * runs beside a product, holds 16. The parts make up the whole.
+ */
+START_TEST (test_userbuffers)
+{
+  ModelShape      shape = arch ("mpt", 1, 32, 2, 64, 256);
+  TrainingOptions options = training (8, 1);
+  MeshOptions mesh = { .tp = 2, .sp = 1, .async_tp = TRUE, .routing_skew = 1 }, userbuffers = mesh;
+  g_autoptr (Workload) sliced = workload_new_stage (&shape, &options, &mesh, 0);
+  g_autoptr (Workload) workload = NULL;
+  double               bytes[2] = { 0 }, flops[2] = { 0 };
+
+  userbuffers.async_tp_by = MESH_ASYNC_TP_USERBUFFERS;
+  workload = workload_new_stage (&shape, &options, &userbuffers, 0);
+  for (guint with = 0; with < 2; with++)
+    {
+      const LayerDesc *block = workload_layer (with ? workload : sliced, 1);
+
+      for (guint i = 0; i < block->n_forward + block->n_backward; i++)
+        {
+          const KernelDesc *kernel =
+              i < block->n_forward ? &block->forward[i] : &block->backward[i - block->n_forward];
+          gboolean gathers = g_str_has_suffix (kernel->name, ".gather")
+                             || g_str_has_suffix (kernel->name, ".reduce.backward");
+
+          flops[with] += kernel->flops;
+          if (kernel->kind != KERNEL_COMMUNICATION)
+            continue;
+          bytes[with] += kernel->read_bytes;
+          ck_assert_uint_eq (kernel->own_sms, !with ? 0 : gathers ? 1 : 17);
+        }
+    }
+  ck_assert_double_eq (bytes[0], bytes[1]);
+  ck_assert_double_eq (flops[0], flops[1]);
+  model_shape_clear (&shape);
 }
 END_TEST
 
@@ -439,6 +491,7 @@ main (void)
   tcase_add_test (tcase, test_all_reduces);
   tcase_add_test (tcase, test_sequence_parallel);
   tcase_add_test (tcase, test_order);
+  tcase_add_test (tcase, test_userbuffers);
   tcase_add_test (tcase, test_weight_gradients);
   tcase_add_loop_test (tcase, test_parts_make_the_whole, 0, G_N_ELEMENTS (models));
   tcase_add_test (tcase, test_padded_vocabulary);
