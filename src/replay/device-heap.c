@@ -1,10 +1,11 @@
 /*
  * Workspaces of matrix products. PyTorch (ATen/cuda/CublasHandlePool.cpp) takes one of each handle
  * and stream from its allocator at the first product and keeps it: 2 x 4 MiB + 8 x 16 KiB before
- * Hopper, 32 MiB since, of AMD's libraries 128 MiB on MI300 and later, 32 MiB before. A thread has a
- * handle of its own (detail/DeviceThreadHandles.h), and the backward pass is autograd's thread: two.
- * Transformer Engine has one more for all its products (pytorch/module/base.py, get_workspace): 32
- * MiB since Hopper, else 4 MiB. They are there from the start here, not from the first product on.
+ * Hopper, 32 MiB since, of AMD's libraries 128 MiB on MI300 and later, 32 MiB before. A thread has
+ * a handle of its own (detail/DeviceThreadHandles.h), and the backward pass is autograd's thread:
+ * two. Transformer Engine has one more for all its products (pytorch/module/base.py,
+ * get_workspace): 32 MiB since Hopper, else 4 MiB. They are there from the start here, not from the
+ * first product on.
  */
 #include "replay/device-heap.h"
 
