@@ -112,6 +112,22 @@ memory_use_read_hbm (MemoryUse *self, const Replay *replay, guint stage)
 }
 
 void
+memory_use_read_rank (MemoryUse *self, const Replay *replay, guint32 rank)
+{
+  const guint role = schedule_role_of_rank (replay_schedule (replay), rank);
+  guint       i = 0;
+
+  for (guint k = 0; k < replay_n_ranks (replay); k++)
+    if (replay_rank (replay, k)->role == role
+        && (replay_rank (replay, i)->role != role || replay_rank (replay, k)->rank <= rank))
+      i = k;
+  g_assert (replay_rank (replay, i)->role == role);
+  fill_memory (self, replay,
+               engine_pool_stats (replay_engine (replay), replay_rank (replay, i)->hbm),
+               place_of (replay, rank));
+}
+
+void
 memory_use_read_nodes (MemoryUse *self, const Replay *replay,
                        PoolId (*pool_of) (const Replay *replay, guint i, guint *node))
 {

@@ -1,4 +1,5 @@
 /* One replay as a prediction. */
+#include "analysis/memory-use.h"
 #include "analysis/prediction.h"
 #include "analysis/profiles-used.h"
 #include "analysis/stages.h"
@@ -42,6 +43,14 @@ predict_replayed (const ResolvedScenario *resolved, const PredictOptions *option
   g_autoptr (ReplayPlan)  plan = replay_plan_new (resolved, 0, diags);
   g_autoptr (ReplayBound) bound = plan != NULL ? predict_bind (plan, options) : NULL;
 
-  return bound != NULL ? predict_bound (bound, &options->replay, options->stages, replay, error)
-                       : NULL;
+  g_autoptr (Replay) own = NULL;
+  Prediction        *self = NULL;
+
+  if (bound != NULL)
+    self = predict_bound (bound, &options->replay, options->stages, &own, error);
+  if (self != NULL && options->of_rank)
+    memory_use_read_rank (&self->of_rank, own, options->rank);
+  if (replay != NULL)
+    *replay = g_steal_pointer (&own);
+  return self;
 }

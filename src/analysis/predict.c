@@ -11,7 +11,8 @@ predict_with (const ResolvedScenario *resolved, const PredictOptions *options, R
   const Scenario *scenario = resolved->scenario;
   Prediction     *self = NULL;
 
-  if (replay == NULL && scenario->replay.extrapolate && resolved->lengths == NULL)
+  if (replay == NULL && !options->of_rank && scenario->replay.extrapolate
+      && resolved->lengths == NULL)
     {
       self = predict_few_steps (resolved, options);
       if (self == NULL)
@@ -43,6 +44,20 @@ step_time_at (const Scenario *scenario, const PredictOptions *options, InputFile
   return TRUE;
 }
 
+/* FALSE after a message: the rank that is asked for is none of the scenario's. */
+static gboolean
+has_rank (const ResolvedScenario *resolved, const PredictOptions *options, DiagList *diags)
+{
+  const guint      n = cluster_n_gpus (resolved->cluster);
+  const SourceMark mark = { .file = g_intern_static_string ("--rank") };
+  g_autofree char *hint = g_strdup_printf ("it has %u: 0 to %u", n, n - 1);
+
+  if (!options->of_rank || options->rank < n)
+    return TRUE;
+  diag_error (diags, &mark, hint, "the scenario has no rank %u", options->rank);
+  return FALSE;
+}
+
 /* ---- entry points ---------------------------------------------------------------------------- */
 
 ProfileSet *
@@ -63,7 +78,7 @@ predict_with_replay (const Scenario *scenario, const PredictOptions *options, Re
   g_autoptr (Prediction)       self = NULL;
   InputFiles                  *files;
 
-  if (resolved != NULL)
+  if (resolved != NULL && has_rank (resolved, options, diags))
     self = predict_with (resolved, options, replay != NULL ? &own_replay : NULL, diags, error);
   if (self == NULL)
     return NULL;

@@ -109,6 +109,7 @@ prediction_free (Prediction *self)
   memory_use_clear (&self->hbm);
   memory_use_clear (&self->host);
   memory_use_clear (&self->drives);
+  memory_use_clear (&self->of_rank);
   g_free (self->binding_resource);
   g_array_unref (self->bindings);
   g_array_unref (self->traffic);
@@ -156,6 +157,7 @@ prediction_copy (const Prediction *self)
   memory_use_keep (&copy->hbm);
   memory_use_keep (&copy->host);
   memory_use_keep (&copy->drives);
+  memory_use_keep (&copy->of_rank);
   copy->binding_resource = g_strdup (self->binding_resource);
   copy->profiles = g_strdup (self->profiles);
   copy->unmeasured = g_strdup (self->unmeasured);

@@ -110,6 +110,7 @@ typedef struct
   char     *unmeasured; /* GPUs whose speed under load no run told (profiles-used.h); NULL: none */
   char     *profiles;   /* "gpu a40-48 (1f2e3d4c), ...": the version is a hash of the figures */
   GArray   *stages;     /* StageUse (stages.h), owned; NULL: nobody asked */
+  MemoryUse of_rank;    /* of the rank that was asked for; place NULL: nobody asked */
   Remedies *remedies;   /* what would fit, owned; NULL: it fits, or nobody asked */
   Advice   *advice;     /* what would be faster, owned; NULL: nobody asked */
 } Prediction;
@@ -128,6 +129,8 @@ typedef struct
   gboolean            unfolded;    /* simulate every rank, not one of each that are alike */
   gboolean            interval;    /* also simulate at both ends of the figures' ranges */
   gboolean            stages;      /* also say what each stage of a pipeline holds and does */
+  gboolean            of_rank;     /* also say what the memory of ... */
+  guint               rank;        /* ... this one holds; nothing is extrapolated then */
   gboolean            times_only;  /* nothing but the times is asked for: bind-thin.c */
   gboolean            no_band;     /* whatever the scenario asks for: placement-band.h */
   guint               n_threads;   /* for the draws of a band; 0 = 1 */

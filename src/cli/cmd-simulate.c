@@ -62,6 +62,8 @@ print (const Common *common, const GPtrArray *predictions)
 typedef struct
 {
   gboolean no_remedies, advise, stages;
+  char    *rank; /* NULL: none */
+  guint64  rank_number;
 } Wanted;
 
 static ExitStatus
@@ -87,6 +89,8 @@ simulate (Common *common, const GPtrArray *scenarios, const Wanted *wanted, Emit
   options.replay.keep_pools = common_keeps_replays (common, 1);
   options.n_threads = common_n_jobs (common);
   options.stages = wanted->stages;
+  options.of_rank = wanted->rank != NULL;
+  options.rank = (guint) wanted->rank_number;
   progress = progress_start ("simulating", "scenarios");
   prediction = common_keeps_replays (common, 1)
                    ? predict_with_replay (g_ptr_array_index (scenarios, 0), &options, &replay,
@@ -101,7 +105,7 @@ simulate (Common *common, const GPtrArray *scenarios, const Wanted *wanted, Emit
   if (prediction == NULL)
     return stream_report_error (error);
   g_ptr_array_add (predictions, prediction);
-  options.stages = FALSE; /* of this one, not of what might be instead */
+  options.stages = options.of_rank = FALSE; /* of this one, not of what might be instead */
   if (wanted->advise && prediction->fits)
     find_advice (common, g_ptr_array_index (scenarios, 0), prediction, &options);
   if (!wanted->no_remedies && !prediction->fits && common->format != FORMAT_CSV)
@@ -194,8 +198,29 @@ take_maximum (Common *common, const char *word, gboolean emits, const Lever **ke
 
 /* FALSE after a message. */
 static gboolean
-check_advise (const Common *common, const Wanted *wanted, const Lever *maximum)
+check_rank (const Common *common, Wanted *wanted, const Lever *maximum)
 {
+  if (wanted->rank == NULL)
+    return TRUE;
+  if (!g_ascii_string_to_unsigned (wanted->rank, 10, 0, G_MAXUINT32, &wanted->rank_number, NULL))
+    stream_say ("shardsim simulate: --rank expects the number of a rank, from 0 on, got '%s'\n",
+                wanted->rank);
+  else if (maximum != NULL)
+    stream_say ("shardsim simulate: --rank cannot be combined with --max: run the scenario with "
+                "the value that it finds\n");
+  else if (common->format == FORMAT_CSV)
+    stream_say ("shardsim simulate: --rank has no CSV: take text or json\n");
+  else
+    return TRUE;
+  return FALSE;
+}
+
+/* FALSE after a message. */
+static gboolean
+check_advise (const Common *common, Wanted *wanted, const Lever *maximum)
+{
+  if (!check_rank (common, wanted, maximum))
+    return FALSE;
   if (wanted->stages && maximum != NULL)
     stream_say ("shardsim simulate: --stages cannot be combined with --max: run the scenario with "
                 "the value that it finds\n");
@@ -231,6 +256,8 @@ cmd_simulate (int argc, char **argv)
              "also look for the options and the hardware that would be faster", NULL },
            { "stages", 0, 0, G_OPTION_ARG_NONE, &wanted.stages,
              "also say what each stage of the pipeline holds and does; CSV: a row a stage", NULL },
+           { "rank", 0, 0, G_OPTION_ARG_STRING, &wanted.rank,
+             "also say what the GPU memory of rank R holds", "R" },
            { "no-remedies", 0, 0, G_OPTION_ARG_NONE, &wanted.no_remedies,
              "do not look for what would fit when the scenario does not", NULL },
            EMIT_OPTION (&emitted),

@@ -6,7 +6,7 @@
 #define FRAMEWORK(member) G_STRUCT_OFFSET (FrameworkProfile, member)
 #define IMPLIED(member)   G_STRUCT_OFFSET (FrameworkImplied, member)
 
-static const char *const losses[] = { "auto", "parallel", "gathered", NULL };
+static const char *const losses[] = { "auto", "parallel", "gathered", "torch", NULL };
 
 static const char *const logged[] = { "fullest", "first", NULL };
 

@@ -62,6 +62,12 @@ static const OptionSpec scalars[] = {
     .offset = LIBRARY (pxn_over_c2c),
     .fallback = "false",
     .help = "messages are relayed also to cards behind the CPU of a GPU's module" },
+  { .key = "nvls_at_use",
+    .type = OPTION_BOOL,
+    .offset = LIBRARY (nvls_at_use),
+    .fallback = "false",
+    .help = "buffers of NVLS are made for the first collective that runs on it, not with the "
+            "communicator" },
   { 0 },
 };
 
@@ -72,6 +78,8 @@ static const FigureSpec figures[] = {
   { "chunk_tree", QUANTITY_BYTES, LIBRARY (chunk_tree), REQUIRED, 1024, 1e9 },
   { "chunk_nvls", QUANTITY_BYTES, LIBRARY (chunk_nvls), REQUIRED, 1024, 1e9 },
   { "chunk_nvls_wide", QUANTITY_BYTES, LIBRARY (chunk_nvls_wide), REQUIRED, 1024, 1e9 },
+  { "nvls_buffer", QUANTITY_BYTES, LIBRARY (nvls_buffer), 0, 0, 1e9 },
+  { "nvls_credits", QUANTITY_BYTES, LIBRARY (nvls_credits), 0, 1, 1e9 },
   { "chunk_p2p", QUANTITY_BYTES, LIBRARY (chunk_p2p), REQUIRED, 1024, 1e9 },
   { "chunk_p2p_net", QUANTITY_BYTES, LIBRARY (chunk_p2p_net), REQUIRED, 1024, 1e9 },
   { "staged_channel", QUANTITY_BANDWIDTH, LIBRARY (staged_channel), REQUIRED, 1e6, 1e13 },

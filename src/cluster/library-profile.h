@@ -90,9 +90,11 @@ typedef struct
   Figure ll_net_two, ll_net_more; /* B/s of LL between two nodes, more: the host's proxies */
   Figure buffsize; /* bytes of a connection's buffer under Simple, eight slots: NCCL_BUFFSIZE */
   Figure chunk_tree, chunk_nvls, chunk_nvls_wide; /* bytes; wide: from 4 nodes */
-  Figure chunk_p2p, chunk_p2p_net;                /* bytes; over NVLink, otherwise */
-  Figure staged_channel;                          /* B/s that a channel moves through host memory */
-  Figure p2p_batch;    /* point-to-point operations that one launch runs side by side */
+  Figure nvls_buffer;  /* bytes of a head's buffer of a channel, one way; 0: as under Simple */
+  Figure nvls_credits; /* bytes beside each */
+  Figure chunk_p2p, chunk_p2p_net; /* bytes; over NVLink, otherwise */
+  Figure staged_channel;           /* B/s that a channel moves through host memory */
+  Figure p2p_batch;                /* point-to-point operations that one launch runs side by side */
   Figure p2p_part;     /* least bytes of a point-to-point channel, up to p2p_small channels */
   Figure p2p_ll;       /* bytes that a pair exchanges under LL at most */
   Figure p2p_part_big; /* the same beyond p2p_small channels */
@@ -112,6 +114,7 @@ typedef struct
   GArray
       *tree_halvings; /* TreeHalving, one after another; NULL or empty: chunks stay as they are */
 
+  gboolean nvls_at_use;  /* its buffers come with the first collective that runs on it */
   gboolean pxn_over_c2c; /* PXN also by cards behind the CPU of a GPU's module */
 } LibraryProfile;
 

@@ -6,8 +6,10 @@
  * sender's counters (both sizes as allocated: NVIDIA/nccl#1685). A network's sender has a buffer
  * like the receiver's. A member of n has 1 connection of the ring and on average 2 (n - 1) / n of
  * the tree, each way. Measured: two GPUs of an NVLink node 544 MiB, four 688 MiB (NVIDIA/nccl#964),
- * here 576 and 720. Left out: NVLS and CollNet buffers, and what connections to further peers take
- * over the network.
+ * here 576 and 720. Where the switch multicasts, NVLS has two buffers a head and channel on every
+ * GPU, with their counters (src/transport/nvls.cc, ncclNvlsBufferSetup): 8 heads x 16 channels x 2
+ * x (4 + 2 MiB) = 1.5 GiB a node of H100 until 2.20, x 1 MiB = 256 MiB since. Left out: CollNet's
+ * buffers, and what connections to further peers take over the network.
  */
 #pragma once
 
@@ -21,9 +23,13 @@ enum
   COMMUNICATOR_ALL_TO_ALL = 1 << 2,  /* with everyone of the node */
 };
 
-/*
- * Bytes on each of RANKS, on average; USES is a set of the above. 0 for one rank, which needs none.
- * OPTIONS may be NULL.
- */
-guint64 communicator_bytes (const Cluster *cluster, const guint32 *ranks, guint n_ranks, guint uses,
-                            const CollectiveOptions *options);
+/* USES is a set of the above; ALL_REDUCED: bytes of its largest all-reduce, 0 where it has none. */
+typedef struct
+{
+  guint  uses;
+  double all_reduced;
+} CommunicatorUse;
+
+/* Bytes on each of RANKS, on average. 0 for one rank, which needs none. OPTIONS may be NULL. */
+guint64 communicator_bytes (const Cluster *cluster, const guint32 *ranks, guint n_ranks,
+                            CommunicatorUse use, const CollectiveOptions *options);

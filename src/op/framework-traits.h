@@ -13,6 +13,7 @@ typedef enum
   FRAMEWORK_LOSS_AUTO,     /* on the divided logits, where they are divided; PyTorch's elsewhere */
   FRAMEWORK_LOSS_PARALLEL, /* its own, which runs where they are not divided too */
   FRAMEWORK_LOSS_GATHERED, /* the logits are gathered first, the loss is PyTorch's on all of them */
+  FRAMEWORK_LOSS_TORCH,    /* on the divided logits by PyTorch's loss_parallel, tensor by tensor */
 } FrameworkLoss;
 
 /* Whose memory a framework logs. */

@@ -3,13 +3,6 @@
 
 #include <stdlib.h>
 
-#define MIN_BLOCK     512u
-#define SMALL_SIZE    ((guint64) 1 << 20)
-#define SMALL_SEGMENT ((guint64) 2 << 20)
-#define LARGE_SEGMENT ((guint64) 20 << 20)
-#define LARGE_REQUEST ((guint64) 10 << 20)
-#define ROUND_LARGE   ((guint64) 2 << 20)
-
 /*
  * Between the addresses of expandable segments, which never grow into the next: whole pages of both
  * kinds.
@@ -34,15 +27,15 @@ typedef struct
 
 struct _Allocator
 {
-  AllocatorKind kind;
-  GArray       *blocks;  /* Block */
-  FreeBlocks   *free[2]; /* of the large and the small pool */
-  guint32       idle[2]; /* the first of its free blocks that can be trimmed */
-  GArray       *growing; /* Growing */
-  guint32       unused;  /* entries of `blocks` */
-  guint64       next_address, reserved, in_use, peak;
-  guint64       visited; /* blocks, by trimming */
-  guint         n_segments;
+  AllocatorRules rules;
+  GArray        *blocks;  /* Block */
+  FreeBlocks    *free[2]; /* of the large and the small pool */
+  guint32        idle[2]; /* the first of its free blocks that can be trimmed */
+  GArray        *growing; /* Growing */
+  guint32        unused;  /* entries of `blocks` */
+  guint64        next_address, reserved, in_use, peak;
+  guint64        visited; /* blocks, by trimming */
+  guint          n_segments;
 };
 
 static Block *
@@ -52,12 +45,12 @@ block_at (const Allocator *self, guint32 i)
 }
 
 Allocator *
-allocator_new (AllocatorKind kind)
+allocator_new_with (const AllocatorRules *rules)
 {
   Allocator *self = g_new0 (Allocator, 1);
 
-  g_assert (kind != ALLOCATOR_IDEAL);
-  self->kind = kind;
+  g_assert (rules->kind != ALLOCATOR_IDEAL);
+  self->rules = *rules;
   self->blocks = g_array_new (FALSE, FALSE, sizeof (Block));
   self->growing = g_array_new (FALSE, FALSE, sizeof (Growing));
   self->unused = ALLOC_NONE;
@@ -67,6 +60,12 @@ allocator_new (AllocatorKind kind)
       self->idle[p] = ALLOC_NONE;
     }
   return self;
+}
+
+Allocator *
+allocator_new (AllocatorKind kind)
+{
+  return allocator_new_with (&(AllocatorRules){ .kind = kind });
 }
 
 void
@@ -115,7 +114,7 @@ typedef struct
 static Pages
 whole_pages (const Block *block)
 {
-  guint64 page = block->small ? SMALL_SEGMENT : LARGE_SEGMENT;
+  guint64 page = block->small ? ALLOC_SMALL_SEGMENT : ALLOC_LARGE_SEGMENT;
   guint64 first = (block->address + page - 1) / page * page;
   guint64 end = (block->address + block->size) / page * page;
 
@@ -138,7 +137,7 @@ is_trimmable (const Allocator *self, guint32 i)
 
   if (block->prev == ALLOC_NONE && block->next == ALLOC_NONE)
     return TRUE;
-  return self->kind == ALLOCATOR_EXPANDABLE && whole_pages (block).size > 0;
+  return self->rules.kind == ALLOCATOR_EXPANDABLE && whole_pages (block).size > 0;
 }
 
 /* The neighbours of a free block are taken, so whether it can be trimmed stays as it is. */
@@ -215,7 +214,10 @@ find_free (const Allocator *self, guint64 size, guint32 stream, gboolean small)
   const FreeBlock  wanted = { .size = size, .stream = stream };
   const FreeBlock *found = free_blocks_find (self->free[small], &wanted);
 
-  return found != NULL && found->stream == stream ? found->block : ALLOC_NONE;
+  if (found == NULL || found->stream != stream
+      || !alloc_rules_suits (&self->rules, size, found->size))
+    return ALLOC_NONE;
+  return found->block;
 }
 
 /* ---- segments -------------------------------------------------------------------------------- */
@@ -225,16 +227,6 @@ reserve (Allocator *self, guint64 bytes)
 {
   self->reserved += bytes;
   self->peak = MAX (self->peak, self->reserved);
-}
-
-static guint64
-segment_size (guint64 size)
-{
-  if (size <= SMALL_SIZE)
-    return SMALL_SEGMENT;
-  if (size < LARGE_REQUEST)
-    return LARGE_SEGMENT;
-  return (size + ROUND_LARGE - 1) / ROUND_LARGE * ROUND_LARGE;
 }
 
 static guint32
@@ -247,7 +239,7 @@ new_segment (Allocator *self, guint64 size, guint32 stream, gboolean small)
                   .next = ALLOC_NONE,
                   .small = small };
 
-  self->next_address += self->kind == ALLOCATOR_EXPANDABLE ? SEGMENT_SPAN : size;
+  self->next_address += self->rules.kind == ALLOCATOR_EXPANDABLE ? SEGMENT_SPAN : size;
   self->n_segments++;
   reserve (self, size);
   return add_block (self, block);
@@ -273,7 +265,7 @@ growing_of (Allocator *self, guint32 stream, gboolean small)
 static guint32
 grow_segment (Allocator *self, guint64 size, guint32 stream, gboolean small, guint64 room)
 {
-  guint64  page = small ? SMALL_SEGMENT : LARGE_SEGMENT;
+  guint64  page = small ? ALLOC_SMALL_SEGMENT : ALLOC_LARGE_SEGMENT;
   Growing *growing = growing_of (self, stream, small);
   guint32  tail = growing->tail;
   gboolean extend = tail != ALLOC_NONE && block_at (self, tail)->free;
@@ -324,12 +316,11 @@ move_tail (Allocator *self, guint32 from, guint32 to)
 static void
 split (Allocator *self, guint32 i, guint64 size, const FreeBlock *listed)
 {
-  Block    rest = *block_at (self, i);
-  gboolean fine = rest.small || self->kind == ALLOCATOR_EXPANDABLE;
-  guint32  r;
+  Block   rest = *block_at (self, i);
+  guint32 r;
 
   rest.size -= size;
-  if (fine ? rest.size < MIN_BLOCK : rest.size <= SMALL_SIZE)
+  if (!alloc_rules_splits (&self->rules, rest.small, size, rest.size))
     {
       if (listed != NULL)
         free_blocks_remove (self->free[rest.small], listed);
@@ -352,8 +343,8 @@ split (Allocator *self, guint32 i, guint64 size, const FreeBlock *listed)
 AllocBlock
 allocator_take (Allocator *self, guint64 bytes, guint32 stream, guint64 room)
 {
-  guint64   size = (bytes + MIN_BLOCK - 1) / MIN_BLOCK * MIN_BLOCK;
-  gboolean  small = size <= SMALL_SIZE, listed;
+  guint64   size = alloc_rules_round (&self->rules, bytes);
+  gboolean  small = size <= ALLOC_SMALL_SIZE, listed;
   FreeBlock entry = { 0 };
   guint32   i;
 
@@ -365,10 +356,10 @@ allocator_take (Allocator *self, guint64 bytes, guint32 stream, guint64 room)
       entry = free_block (self, i);
       leave_free (self, i);
     }
-  else if (self->kind == ALLOCATOR_EXPANDABLE)
+  else if (self->rules.kind == ALLOCATOR_EXPANDABLE)
     i = grow_segment (self, size, stream, small, room);
-  else if (segment_size (size) <= room)
-    i = new_segment (self, segment_size (size), stream, small);
+  else if (alloc_rules_segment (size) <= room)
+    i = new_segment (self, alloc_rules_segment (size), stream, small);
   if (i == ALLOC_NONE)
     return ALLOC_NONE;
   split (self, i, size, listed ? &entry : NULL);
@@ -493,8 +484,8 @@ allocator_trim (Allocator *self)
         guint32 i = self->idle[p];
 
         self->visited++;
-        trimmed +=
-            self->kind == ALLOCATOR_EXPANDABLE ? trim_pages (self, i) : trim_segment (self, i);
+        trimmed += self->rules.kind == ALLOCATOR_EXPANDABLE ? trim_pages (self, i)
+                                                            : trim_segment (self, i);
       }
   self->reserved -= trimmed;
   return trimmed;

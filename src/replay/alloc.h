@@ -21,14 +21,15 @@
  */
 #pragma once
 
-#include "base/memory.h"
+#include "replay/alloc-rules.h"
 
 typedef struct _Allocator Allocator;
 typedef guint32           AllocBlock;
 
 #define ALLOC_NONE G_MAXUINT32
 
-Allocator *allocator_new (AllocatorKind kind); /* not ALLOCATOR_IDEAL */
+Allocator *allocator_new (AllocatorKind kind); /* not ALLOCATOR_IDEAL; all else by default */
+Allocator *allocator_new_with (const AllocatorRules *rules);
 void       allocator_free (Allocator *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Allocator, allocator_free)
 

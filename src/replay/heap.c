@@ -18,15 +18,27 @@ struct _Heap
 };
 
 Heap *
-heap_new (AllocatorKind kind)
+heap_new_with (const AllocatorRules *rules)
 {
   Heap *self = g_new0 (Heap, 1);
 
-  self->allocator = allocator_new (kind);
+  self->allocator = allocator_new_with (rules);
   self->buffers = g_array_new (FALSE, TRUE, sizeof (HeapBuffer));
   self->detached = g_array_new (FALSE, TRUE, sizeof (HeapBuffer));
   self->unused = g_array_new (FALSE, FALSE, sizeof (guint32));
   return self;
+}
+
+Heap *
+heap_new (AllocatorKind kind)
+{
+  return heap_new_with (&(AllocatorRules){ .kind = kind });
+}
+
+void
+heap_keep (Heap *self, guint64 bytes)
+{
+  allocator_take (self->allocator, bytes, 0, G_MAXUINT64);
 }
 
 static void

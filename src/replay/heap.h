@@ -24,8 +24,12 @@ typedef struct
 typedef struct _Heap Heap;
 
 Heap *heap_new (AllocatorKind kind);
+Heap *heap_new_with (const AllocatorRules *rules);
 void  heap_free (Heap *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Heap, heap_free)
+
+/* A block of the first stream that is never given back. */
+void heap_keep (Heap *self, guint64 bytes);
 
 /* What a pool of the engine calls: its allocator is a Heap, what it is asked for a HeapRequest. */
 extern const PoolAllocator heap_pool_allocator;

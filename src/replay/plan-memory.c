@@ -1,5 +1,6 @@
 #include "replay/plan-memory.h"
 #include "engine/pool-private.h"
+#include "replay/device-heap.h"
 #include "replay/replay-private.h"
 #include "replay/runtime-memory.h"
 
@@ -86,21 +87,21 @@ rank_of_role (const ReplayPlan *self, guint role)
 static PlanMemory
 plan_memory (const ReplayPlan *self, guint role, const RuntimeMemory *runtime)
 {
-  AllocatorKind     allocator = (AllocatorKind) self->resolved->scenario->memory.allocator;
-  Walk              walk = { .schedule = self->schedule,
-                             .role = role,
-                             .requests = buffer_requests_new (self->schedule, role) };
-  const GpuProfile *gpu;
+  const MemoryConfig *memory = &self->resolved->scenario->memory;
+  Walk                walk = { .schedule = self->schedule,
+                               .role = role,
+                               .requests = buffer_requests_new (self->schedule, role) };
+  const GpuProfile   *gpu;
 
   walk.result.rank = rank_of_role (self, role);
   walk.result.stage = schedule_role_stage (self->schedule, role);
   gpu = cluster_gpu_profile (self->resolved->cluster, walk.result.rank);
   walk.result.hbm.capacity = (guint64) gpu->hbm_bytes.value;
-  if (allocator != ALLOCATOR_IDEAL)
-    walk.heap = heap_new (allocator);
+  walk.heap = device_heap_new (memory, gpu);
   walk.result.hbm.caching = walk.heap != NULL;
   pool_take (&walk.result.hbm, POOL_RUNTIME, runtime_memory_bytes (runtime, walk.result.rank), 0,
              0);
+  pool_take (&walk.result.hbm, POOL_WORKSPACE, device_heap_workspaces (memory, gpu), 0, 0);
   for (guint s = 0; s < SECTION_N; s++)
     {
       ScheduleItems items = schedule_items (self->schedule, role, s);

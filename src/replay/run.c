@@ -1,4 +1,5 @@
 /* One engine run: each simulated rank's host interprets its role's items, section after section. */
+#include "replay/device-heap.h"
 #include "replay/run-private.h"
 #include "replay/runtime-memory.h"
 
@@ -494,11 +495,12 @@ add_host (Run *self, guint i)
 static void
 add_rank (Run *self, guint i, const RuntimeMemory *runtime)
 {
-  const BoundRank  *bound = binding_rank (self->bound->binding, i);
-  const GpuProfile *gpu = cluster_gpu_profile (self->bound->cluster, bound->rank);
-  g_autofree char  *name = g_strdup_printf ("rank%u.hbm", bound->rank);
-  ReplayRank       *rank = &self->ranks[i];
-  AllocatorKind allocator = (AllocatorKind) self->bound->plan->resolved->scenario->memory.allocator;
+  const BoundRank    *bound = binding_rank (self->bound->binding, i);
+  const GpuProfile   *gpu = cluster_gpu_profile (self->bound->cluster, bound->rank);
+  g_autofree char    *name = g_strdup_printf ("rank%u.hbm", bound->rank);
+  ReplayRank         *rank = &self->ranks[i];
+  const MemoryConfig *memory = &self->bound->plan->resolved->scenario->memory;
+  Heap               *heap = device_heap_new (memory, gpu);
 
   rank->rank = bound->rank;
   rank->size = bound->size;
@@ -506,10 +508,12 @@ add_rank (Run *self, guint i, const RuntimeMemory *runtime)
   rank->first_stream =
       add_streams (self, bound->rank, MAX (self->bound->program_of[i]->max_call, 1));
   rank->hbm = engine_add_pool (self->engine, name, (guint64) gpu->hbm_bytes.value);
-  if (allocator != ALLOCATOR_IDEAL)
-    engine_pool_set_allocator (self->engine, rank->hbm, &heap_pool_allocator, heap_new (allocator));
+  if (heap != NULL)
+    engine_pool_set_allocator (self->engine, rank->hbm, &heap_pool_allocator, heap);
   engine_pool_take (self->engine, rank->hbm, POOL_RUNTIME,
                     runtime_memory_bytes (runtime, bound->rank), 0);
+  engine_pool_take (self->engine, rank->hbm, POOL_WORKSPACE, device_heap_workspaces (memory, gpu),
+                    0);
   add_host (self, i);
 }
 

@@ -6,10 +6,10 @@ struct _RuntimeMemory
 {
   const ReplayPlan *plan;
   guint             n_comms;
-  guint8           *uses; /* [role * n_comms + comm]: set of COMMUNICATOR_... */
+  CommunicatorUse  *uses; /* [role * n_comms + comm] */
 };
 
-static guint8
+static guint
 use_of (const ScheduleItem *item)
 {
   if (item->kind == ITEM_P2P)
@@ -28,6 +28,14 @@ use_of (const ScheduleItem *item)
 }
 
 static void
+add_use (CommunicatorUse *self, const ScheduleItem *item)
+{
+  self->uses |= use_of (item);
+  if (item->kind == ITEM_COLLECTIVE && item->collective == COLLECTIVE_ALL_REDUCE)
+    self->all_reduced = MAX (self->all_reduced, (double) item->bytes);
+}
+
+static void
 find_uses (RuntimeMemory *self, guint role)
 {
   for (guint s = 0; s < SECTION_N; s++)
@@ -36,10 +44,8 @@ find_uses (RuntimeMemory *self, guint role)
 
       for (guint i = 0; i < items.n; i++)
         {
-          guint8 use = use_of (&items.items[i]);
-
-          if (use != 0)
-            self->uses[role * self->n_comms + items.items[i].ref] |= use;
+          if (use_of (&items.items[i]) != 0)
+            add_use (&self->uses[role * self->n_comms + items.items[i].ref], &items.items[i]);
         }
     }
 }
@@ -52,7 +58,7 @@ runtime_memory_new (const ReplayPlan *plan)
 
   self->plan = plan;
   self->n_comms = schedule_n_comms (plan->schedule);
-  self->uses = g_new0 (guint8, (gsize) n_roles * self->n_comms);
+  self->uses = g_new0 (CommunicatorUse, (gsize) n_roles * self->n_comms);
   for (guint role = 0; role < n_roles; role++)
     find_uses (self, role);
   return self;
@@ -79,13 +85,13 @@ runtime_memory_bytes (const RuntimeMemory *self, guint32 rank)
   for (CommRef comm = 0; comm < self->n_comms; comm++)
     {
       MeshGroup           group = schedule_comm_info (plan->schedule, comm)->group;
-      guint8              uses = self->uses[role * self->n_comms + comm];
+      CommunicatorUse     use = self->uses[role * self->n_comms + comm];
       g_autofree guint32 *members = g_new (guint32, group.size);
 
-      if (uses == 0 || schedule_comm_info (plan->schedule, comm)->transport == TRANSPORT_HOST)
+      if (use.uses == 0 || schedule_comm_info (plan->schedule, comm)->transport == TRANSPORT_HOST)
         continue;
       mesh_group_members (group, rank, members);
-      bytes += communicator_bytes (plan->resolved->cluster, members, group.size, uses, &library);
+      bytes += communicator_bytes (plan->resolved->cluster, members, group.size, use, &library);
     }
   return bytes;
 }

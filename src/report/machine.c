@@ -522,6 +522,8 @@ prediction_json (const Prediction *p)
   if (p->measured != NULL)
     json_object_object_add (result, "measured_network", network_json (p->measured));
   json_object_object_add (result, "hbm", memory_json (&p->hbm));
+  if (p->of_rank.place != NULL)
+    json_object_object_add (result, "of_rank", memory_json (&p->of_rank));
   json_object_object_add (result, "host", memory_json (&p->host));
   json_object_object_add (result, "nvme", memory_json (&p->drives));
   json_object_object_add (result, "traffic", list_json (traffic_fields, p->traffic));

@@ -184,7 +184,7 @@ append_tier (const char *title, const MemoryUse *use, gboolean device, GString *
 
   if (use->device == 0)
     return;
-  g_string_append_printf (out, "\n%s, fullest at %s\n", title, use->place);
+  g_string_append_printf (out, "\n%s %s\n", title, use->place);
   line (out, "peak", "%s of %s, %s %s", peak, capacity, room,
         use->fits ? "left" : PRINTABLE_ALERT "TOO MUCH: does not fit" PRINTABLE_PLAIN);
   if (device)
@@ -245,10 +245,12 @@ report_prediction_text (const Prediction *self, GString *out)
     g_string_append_printf (out, "network %s\n", self->network);
   append_throughput (self, out);
   append_time (self, out);
-  append_tier ("GPU memory", &self->hbm, TRUE, out);
-  append_tier ("Host memory", &self->host, FALSE, out);
+  append_tier ("GPU memory, fullest at", &self->hbm, TRUE, out);
+  if (self->of_rank.place != NULL)
+    append_tier ("GPU memory of", &self->of_rank, TRUE, out);
+  append_tier ("Host memory, fullest at", &self->host, FALSE, out);
   if (self->drives.device > 0)
-    append_tier ("NVMe drives", &self->drives, FALSE, out);
+    append_tier ("NVMe drives, fullest at", &self->drives, FALSE, out);
   if (self->stages != NULL)
     report_stages_text (self, out);
   append_traffic (self, out);

@@ -112,7 +112,15 @@ parallel_loss (const LayerBuilder *b)
 {
   const gint loss = b->training->traits.loss;
 
-  return loss == FRAMEWORK_LOSS_PARALLEL || (loss == FRAMEWORK_LOSS_AUTO && b->tp > 1);
+  return loss == FRAMEWORK_LOSS_PARALLEL || (loss != FRAMEWORK_LOSS_GATHERED && b->tp > 1);
+}
+
+/* Each of its steps makes a tensor. */
+static gboolean
+torch_loss (const LayerBuilder *b)
+{
+  return b->training->traits.loss == FRAMEWORK_LOSS_TORCH && b->tp > 1
+         && !training_fuses_loss (b->training);
 }
 
 /* The linear from WIDTH to VOCAB columns here; tied, its weights are the embedding's. */
@@ -148,6 +156,8 @@ build_head (LayerBuilder *b, double *held_bytes)
   if (b->training->loss == LOSS_CHUNKED)
     return tape_chunked_loss (b->tape, "head", x, head, layer_tensor_group (b));
   x = tape_linear (b->tape, "head", x, head);
+  if (torch_loss (b))
+    return tape_torch_loss (b->tape, x, b->tokens, (double) vocab, layer_tensor_group (b));
   if (parallel_loss (b))
     return tape_parallel_loss (b->tape, x, b->tokens, (double) vocab, layer_tensor_group (b));
   x = tape_comm_concat (b->tape, "head.concat", x, layer_tensor_group (b));
@@ -173,6 +183,8 @@ logits_bytes (const LayerBuilder *b)
   if (training_fuses_loss (b->training))
     return elements * 2 * b->tape->e;
   wide = training_loss_bytes (b->training, b->tape->e);
+  if (torch_loss (b))
+    return elements * 4 * wide;
   return elements * (parallel_loss (b) ? wide + b->tape->e : 3 * wide);
 }
 

@@ -170,6 +170,10 @@ TapeValue tape_loss (Tape *tape, TapeValue logits, double tokens, double vocab);
 TapeValue tape_parallel_loss (Tape *tape, TapeValue logits, double tokens, double vocab,
                               CommGroup group);
 
+/* The same as PyTorch's loss_parallel (tape-torch-loss.c). */
+TapeValue tape_torch_loss (Tape *tape, TapeValue logits, double tokens, double vocab,
+                           CommGroup group);
+
 /*
  * Forward kernels of that loss for ROWS rows, of which a pass reads PASS bytes. WIDE: bytes of the
  * softmax that is made in place, 0 where no kernel does.

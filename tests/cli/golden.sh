@@ -116,6 +116,10 @@ hand simulate-stages 0 simulate good.yaml --pp 2 --strategy zero1 --grad-accum 2
 hand simulate-stages-csv 0 simulate good.yaml --pp 2 --strategy zero1 --grad-accum 2 --stages \
   --format csv
 hand simulate-stages-json 0 simulate good.yaml --stages --format json
+hand simulate-rank 0 simulate good.yaml --pp 2 --strategy zero1 --grad-accum 2 --rank 3
+hand simulate-rank-none 2 simulate good.yaml --rank 4
+hand simulate-rank-word 2 simulate good.yaml --rank last
+hand simulate-rank-csv 2 simulate good.yaml --rank 0 --format csv
 hand simulate-stages-max 2 simulate good.yaml --stages --max micro_batch
 hand simulate-print 0 simulate good.yaml --micro-batch 4 --print-scenario
 hand simulate-does-not-fit 3 simulate too-big.yaml

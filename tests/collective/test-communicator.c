@@ -17,7 +17,7 @@ mib (const Cluster *cluster, guint first, guint n, guint step, guint uses)
 
   for (guint i = 0; i < n; i++)
     ranks[i] = first + i * step;
-  return (double) communicator_bytes (cluster, ranks, n, uses, NULL) / MIB;
+  return (double) communicator_bytes (cluster, ranks, n, (CommunicatorUse){ uses, 0 }, NULL) / MIB;
 }
 
 /*
@@ -81,6 +81,45 @@ START_TEST (test_two_nodes)
 }
 END_TEST
 
+/*
+ * Eight heads of a DGX H100, 16 channels, two buffers each: of 4 MiB and 2 MiB of counters until
+ * 2.20, as a public log has it (nvlsTotalSize 1610612736); of 1 MiB (268435456) and a page of
+ * counters since, which 2.28 takes for a large all-reduce alone. A pair of GPUs has none.
+ */
+START_TEST (test_nvls)
+{
+  const struct
+  {
+    const char *nccl;
+    guint       n;
+    double      all_reduced, nvls;
+  } cases[] = {
+    { "2.20", 8, 0, 1536 }, { "2.21", 8, 0, 258 }, { "2.28", 8, 1e9, 258 }, { "2.28", 8, 4, 0 },
+    { "2.28", 8, 0, 0 },    { "2.20", 4, 0, 768 }, { "2.20", 2, 1e9, 0 },
+  };
+  static const guint32 ranks[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+  Fixture              fixture;
+  g_autoptr (Cluster)  cluster = NULL;
+
+  fixture_init (&fixture, "dgx-h100", 1);
+  cluster = fixture_cluster (&fixture);
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      CollectiveOptions options = collective_default_options;
+      CommunicatorUse   use = { COMMUNICATOR_COLLECTIVES, cases[i].all_reduced };
+      double            on, off;
+
+      options.library = cases[i].nccl;
+      on = (double) communicator_bytes (cluster, ranks, cases[i].n, use, &options);
+      options.nvls = NVLS_OFF;
+      off = (double) communicator_bytes (cluster, ranks, cases[i].n, use, &options);
+      assert_near ((on - off) / MIB, cases[i].nvls);
+      ck_assert_double_gt (off, 0);
+    }
+  fixture_clear (&fixture);
+}
+END_TEST
+
 int
 main (void)
 {
@@ -91,6 +130,7 @@ main (void)
 
   tcase_add_test (tcase, test_one_node);
   tcase_add_test (tcase, test_two_nodes);
+  tcase_add_test (tcase, test_nvls);
   suite_add_tcase (suite, tcase);
   runner = srunner_create (suite);
   srunner_run_all (runner, CK_ENV);

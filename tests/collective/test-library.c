@@ -81,7 +81,7 @@ START_TEST (test_release)
                       "'2.4' is older than all known releases of the library");
     g_autofree char *text = diag_list_format (self.diags, FALSE);
     ck_assert_ptr_nonnull (
-        strstr (text, "known: 2.28, 2.20, 2.18, 2.16, 2.12, RCCL, mine, other, unknown;"));
+        strstr (text, "known: 2.28, 2.21, 2.20, 2.18, 2.16, 2.12, RCCL, mine, other, unknown;"));
   }
   setup_clear (&self);
 }
@@ -169,7 +169,7 @@ END_TEST
 #define HALVING(chunks, least) \
   "  - { chunks: " chunks ", least: " least ", source: made up, confidence: estimate }\n"
 
-#define N_MISTAKES 26
+#define N_MISTAKES 28
 
 START_TEST (test_mistakes)
 {
@@ -221,6 +221,9 @@ START_TEST (test_mistakes)
       "expected a size such as '80 GiB', got '128 us', which is a time" },
     { MADE_UP "tree_halvings:\n  - { chunks: 8, source: made up, confidence: estimate }\n",
       "missing 'least'" },
+    { MADE_UP FIGURE ("nvls_buffer", "10 GB"), "'10 GB' of 'nvls_buffer' is out of range" },
+    { MADE_UP FIGURE ("nvls_credits", "2 us"),
+      "expected a size such as '80 GiB', got '2 us', which is a time" },
     { MADE_UP FIGURE ("buffsize", "4 B"), "'4 B' of 'buffsize' is out of range" },
     { "title: alone\nversion: \"1\"\n", "missing 'll_net_two'" },
   };

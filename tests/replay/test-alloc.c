@@ -4,6 +4,7 @@
  * reserved, and that everything comes back.
  */
 #include "../engine/fixture.h"
+#include "replay/device-heap.h"
 #include "replay/heap.h"
 
 #include <string.h>
@@ -430,6 +431,86 @@ START_TEST (work_is_nearly_linear)
 }
 END_TEST
 
+/*
+ * roundup_power2_divisions:4 (the example of PyTorch's notes on memory): 1200 becomes 1280 between
+ * 1024 and 2048, in quarters of 256; with 512 B as the least block the same in kilobytes. Powers of
+ * two stay, and so do sizes up to 4 x 512 B.
+ */
+START_TEST (sizes_between_powers_of_two_are_rounded)
+{
+  const AllocatorRules none = { 0 }, four = { .divisions = 4 };
+
+  ck_assert_uint_eq (alloc_rules_round (&four, KIB (1200)), KIB (1280));
+  ck_assert_uint_eq (alloc_rules_round (&four, KIB (1280) + 1), KIB (1536));
+  ck_assert_uint_eq (alloc_rules_round (&four, KIB (1024)), KIB (1024));
+  ck_assert_uint_eq (alloc_rules_round (&four, KIB (1800)), KIB (2048));
+  ck_assert_uint_eq (alloc_rules_round (&four, 1025), 1536);
+  ck_assert_uint_eq (alloc_rules_round (&four, 1), 512);
+  ck_assert_uint_eq (alloc_rules_round (&none, KIB (1200)), KIB (1200));
+  ck_assert_uint_eq (alloc_rules_round (&none, KIB (1200) + 1), KIB (1200) + 512);
+}
+END_TEST
+
+/*
+ * max_split_size of 100 MiB: a block of 200 MiB serves neither 40 MiB nor 150 (50 would be left),
+ * and 190 MiB take all of it; without it the first 40 MiB are cut off.
+ */
+START_TEST (large_blocks_are_not_split)
+{
+  const AllocatorRules  rules = { .max_split = MIB (100) };
+  g_autoptr (Allocator) a = allocator_new_with (&rules), plain = allocator_new (ALLOCATOR_CACHING);
+
+  allocator_give (a, allocator_take (a, MIB (200), 0, ROOM));
+  allocator_give (plain, allocator_take (plain, MIB (200), 0, ROOM));
+  allocator_take (a, MIB (40), 0, ROOM);
+  allocator_take (plain, MIB (40), 0, ROOM);
+  ck_assert_uint_eq (allocator_reserved (plain), MIB (200));
+  ck_assert_uint_eq (allocator_reserved (a), MIB (240));
+  allocator_take (a, MIB (150), 0, ROOM);
+  ck_assert_uint_eq (allocator_reserved (a), MIB (390));
+  ck_assert_uint_eq (allocator_size (a, allocator_take (a, MIB (190), 0, ROOM)), MIB (200));
+  ck_assert_uint_eq (allocator_reserved (a), MIB (390));
+}
+END_TEST
+
+/*
+ * Of PyTorch's products in two threads 8.125 MiB each before Hopper, which share a segment of 20
+ * MiB, and 32 MiB since; Transformer Engine's 4 and 32 beside them. MI300X: 128 MiB.
+ */
+START_TEST (products_keep_their_workspaces)
+{
+  static const struct
+  {
+    const char *architecture;
+    Workspaces  kind;
+    double      bytes, reserved; /* MiB */
+  } cases[] = {
+    { "hopper", WORKSPACES_NONE, 0, 0 },
+    { "ampere", WORKSPACES_TORCH, 16.25, 20 },
+    { "ampere", WORKSPACES_TRANSFORMER_ENGINE, 20.25, 40 },
+    { "hopper", WORKSPACES_TORCH, 64, 64 },
+    { "blackwell", WORKSPACES_TRANSFORMER_ENGINE, 96, 96 },
+    { "cdna3", WORKSPACES_TORCH, 256, 256 },
+    { "cdna2", WORKSPACES_TORCH, 64, 64 },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      char              *architecture = (char *) cases[i].architecture;
+      const GpuProfile   gpu = { .architecture = architecture };
+      const MemoryConfig config = { .workspaces = (gint) cases[i].kind };
+      const MemoryConfig ideal = { .allocator = ALLOCATOR_IDEAL };
+      g_autoptr (Heap)   heap = device_heap_new (&config, &gpu);
+
+      ck_assert_double_eq ((double) device_heap_workspaces (&config, &gpu) / MIB (1),
+                           cases[i].bytes);
+      ck_assert_double_eq ((double) heap_reserved (heap) / MIB (1), cases[i].reserved);
+      ck_assert_uint_eq (heap_trim (heap), 0);
+      ck_assert_ptr_null (device_heap_new (&ideal, &gpu));
+    }
+}
+END_TEST
+
 int
 main (void)
 {
@@ -448,6 +529,9 @@ main (void)
     a_detached_buffer_keeps_its_blocks,
     a_state_says_which_buffer_holds_what,
     work_is_nearly_linear,
+    sizes_between_powers_of_two_are_rounded,
+    large_blocks_are_not_split,
+    products_keep_their_workspaces,
   };
   Suite *suite = suite_create ("alloc");
   TCase *all = tcase_create ("alloc");

@@ -205,6 +205,37 @@ START_TEST (test_nanotron_keeps)
 END_TEST
 
 /*
+ * PyTorch's loss_parallel on the same logits, 524288 B as fp32 on a rank. Forwards two more than
+ * Megatron-LM's are alive, of the cast logits and of those less their maximum; backwards three
+ * beside what is kept (zeros, their sum with the exponentials, and that scaled) and the 2 B of the
+ * loss's own gradient. It keeps no mask and no column number, 9 bytes a token. Where tensor ranks
+ * do not divide the logits it is the usual one.
+ */
+START_TEST (test_torch_parallel_loss)
+{
+  ModelShape      shape = arch ("llama", 2, 512, 8, 1536, 1000);
+  TrainingOptions plain = training (256, 2), framework = plain;
+  MeshOptions mesh = { .tp = 4, .sp = 1, .pp = 1, .cp = 1, .vp = 1, .ep = 1, .routing_skew = 1 };
+  g_autoptr (Workload) a = NULL, b = NULL, c = NULL, d = NULL;
+  const LayerDesc     *usual, *head;
+
+  framework.traits = (FrameworkTraits){ .loss = FRAMEWORK_LOSS_TORCH };
+  a = workload_new_stage (&shape, &plain, &mesh, 0);
+  b = workload_new_stage (&shape, &framework, &mesh, 0);
+  usual = workload_layer (a, 3);
+  head = workload_layer (b, 3);
+  ck_assert_uint_eq (usual->saved_bytes - head->saved_bytes, 9 * 512);
+  ck_assert_uint_eq (head->working_bytes - usual->working_bytes, 2 * 512 * 256 * 4);
+  ck_assert_uint_eq (head->backward_bytes, 3 * 512 * 256 * 4 + 2);
+  check_layer (head, "torch's loss");
+  c = workload_new (&shape, &plain);
+  d = workload_new (&shape, &framework);
+  ck_assert_uint_eq (workload_layer (c, 3)->backward_bytes, workload_layer (d, 3)->backward_bytes);
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/*
  * Queries, keys and values of 512 tokens and width 512 on one rank: 3 x 524288 B are copied once,
  * keys and values twice more: 3 + 2 x 2 = 7 x 524288 B read and as many written, each way. Nothing
  * is kept for it.
@@ -272,6 +303,7 @@ main (void)
   tcase_add_test (tcase, test_nested_parts_add_up);
   tcase_add_test (tcase, test_aleph_alpha_keeps);
   tcase_add_test (tcase, test_nanotron_keeps);
+  tcase_add_test (tcase, test_torch_parallel_loss);
   tcase_add_test (tcase, test_rearranging);
   tcase_add_test (tcase, test_unfused_softmax);
   return run_case ("memory", tcase);
