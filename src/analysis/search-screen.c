@@ -41,7 +41,7 @@ typedef struct
 {
   const char *gpu; /* interned */
   guint       kind, dtype, launches, flash;
-  guint64     m, n, k, batch;
+  guint64     m, n, k, batch, streams;
   double      flops, read_bytes, write_bytes;
 } KernelKey;
 
@@ -188,6 +188,7 @@ key_of (const GpuProfile *gpu, const KernelDesc *kernel)
   key.n = kernel->n;
   key.k = kernel->k;
   key.batch = kernel->batch;
+  key.streams = kernel->streams;
   key.flops = kernel->flops;
   key.read_bytes = kernel->read_bytes;
   key.write_bytes = kernel->write_bytes;
