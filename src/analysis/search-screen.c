@@ -359,7 +359,7 @@ pipeline_seconds (const Look *self, const Pipeline *pipeline, Work *work)
 {
   const gboolean splits = pipeline->kind == PIPELINE_ZB_H1 || pipeline->kind == PIPELINE_ZB_H2
                           || pipeline->kind == PIPELINE_ZBV;
-  const gboolean both = pipeline->kind == PIPELINE_DUALPIPE;
+  const gboolean both = pipeline_is_concurrent (pipeline);
   double         longest = 0, before = 0, micros = pipeline_chunk_micros (pipeline);
 
   for (guint s = 0; s < pipeline->stages; s++)

@@ -6,7 +6,7 @@ pipeline_of (const Workload *workload)
   const MeshOptions *mesh = workload_mesh (workload);
 
   return (Pipeline){ mesh_pipeline (mesh), (guint) MAX (mesh->pp, 1), workload_n_chunks (workload),
-                     (guint) workload_training (workload)->grad_accum };
+                     (guint) workload_training (workload)->grad_accum, mesh->moe_overlap };
 }
 
 /* ---- slots ----------------------------------------------------------------------------------- */
@@ -62,7 +62,10 @@ interleaved_slot (const Pipeline *self, guint k, gboolean backward)
                          k / (p * v) * p + k % p };
 }
 
-/* With as many micro-batches as stages Megatron-LM runs all forward passes first. */
+/*
+ * With as many micro-batches as stages Megatron-LM runs all forward passes first. A forward pass
+ * beside a backward pass comes one earlier, so that the last stage's do not wait for each other.
+ */
 static guint
 warm_up_interleaved (const Pipeline *self, guint stage)
 {
@@ -70,7 +73,8 @@ warm_up_interleaved (const Pipeline *self, guint stage)
 
   if (self->micros == self->stages)
     return all;
-  return MIN ((self->stages - stage - 1) * 2 + (self->chunks - 1) * self->stages, all);
+  return MIN ((self->stages - stage - 1) * 2 + (self->chunks - 1) * self->stages + self->beside,
+              all);
 }
 
 static void
@@ -400,12 +404,20 @@ add_slot (GArray *actions, const PipelineSlot *slot)
   g_array_append_val (actions, action);
 }
 
-/* SLOT is not the first. */
+gboolean
+pipeline_is_concurrent (const Pipeline *self)
+{
+  return self->kind == PIPELINE_DUALPIPE || self->beside;
+}
+
+/* SLOT is not the first. A backward pass needs the forward pass of its micro-batch and chunk. */
 static gboolean
 runs_concurrently (const Pipeline *self, const PipelineSlot *slot)
 {
-  return self->kind == PIPELINE_DUALPIPE && slot->pass == PASS_BACKWARD
-         && slot[-1].pass == PASS_FORWARD && slot[-1].chunk != slot->chunk;
+  if (!pipeline_is_concurrent (self) || slot->pass != PASS_BACKWARD
+      || slot[-1].pass != PASS_FORWARD)
+    return FALSE;
+  return slot[-1].chunk != slot->chunk || (self->beside && slot[-1].micro != slot->micro);
 }
 
 static void

@@ -22,6 +22,7 @@ typedef struct
   guint        stages;
   guint        chunks; /* of a stage: v of interleaved, 2 of zbv and dualpipe, else 1 */
   guint        micros; /* micro-batches of a step */
+  gboolean     beside; /* of interleaved: a forward pass runs with the backward pass behind it */
 } Pipeline;
 
 /* The pipeline that WORKLOAD is a stage of. */
@@ -43,6 +44,9 @@ typedef struct
 
 /* Slots in the order in which STAGE runs them: a new array of PipelineSlot. */
 GArray *pipeline_slots (const Pipeline *self, guint stage);
+
+/* Whether there are such slots. */
+gboolean pipeline_is_concurrent (const Pipeline *self);
 
 guint pipeline_chunk_micros (const Pipeline *self); /* micro-batches that a chunk sees in a step */
 guint pipeline_in_flight (
@@ -74,8 +78,8 @@ typedef struct
 
 /*
  * What a stage does next: a slot, or (n_messages > 0) a group call. CONCURRENT: the slot runs at
- * the same time as the one before it (dualpipe: a backward pass and the forward pass of the other
- * direction, so that either computes while the other communicates).
+ * the same time as the one before it (a backward pass and the forward pass of another micro-batch
+ * or chunk, so that either computes while the other communicates: dualpipe, and `beside`).
  */
 typedef struct
 {

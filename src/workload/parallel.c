@@ -152,6 +152,13 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .offset = FIELD (async_tp),
     .fallback = "false",
     .help = "collectives of the tensor group overlap concurrent products" },
+  { .key = "moe_overlap",
+    .type = OPTION_BOOL,
+    .offset = FIELD (moe_overlap),
+    .fallback = "false",
+    .help = "an interleaved pipeline runs a forward and a backward pass side by side: either "
+            "computes while tokens of the other travel to experts and back",
+    .source = "Megatron-LM, --overlap-moe-expert-parallel-comm" },
   { 0 },
 };
 

@@ -88,10 +88,12 @@ typedef struct
   gint     order;           /* MeshOrder */
   gint     cut;             /* MeshCut */
   char    *layers;          /* blocks of each chunk, stage-cut.h; NULL: by `cut` */
-  gboolean async_tp; /* the tensor group's collectives overlap concurrent products, in slices */
+  gboolean async_tp;    /* the tensor group's collectives overlap concurrent products, in slices */
+  gboolean moe_overlap; /* interleaved: a forward pass runs beside a backward pass, so that either
+                           computes while the other dispatches and combines */
 } MeshOptions;
 
-#define MESH_N_OPTIONS 22
+#define MESH_N_OPTIONS 23
 extern const OptionSpec mesh_options[MESH_N_OPTIONS + 1];
 
 /*
