@@ -41,7 +41,7 @@ typedef struct
 {
   const char *gpu; /* interned */
   guint       kind, dtype, launches, flash;
-  guint64     m, n, k, batch;
+  guint64     m, n, k, batch, streams;
   double      flops, read_bytes, write_bytes;
 } KernelKey;
 
@@ -189,6 +189,7 @@ key_of (const GpuProfile *gpu, const KernelDesc *kernel)
   key.n = kernel->n;
   key.k = kernel->k;
   key.batch = kernel->batch;
+  key.streams = kernel->streams;
   key.flops = kernel->flops;
   key.read_bytes = kernel->read_bytes;
   key.write_bytes = kernel->write_bytes;
@@ -358,7 +359,7 @@ pipeline_seconds (const Look *self, const Pipeline *pipeline, Work *work)
 {
   const gboolean splits = pipeline->kind == PIPELINE_ZB_H1 || pipeline->kind == PIPELINE_ZB_H2
                           || pipeline->kind == PIPELINE_ZBV;
-  const gboolean both = pipeline->kind == PIPELINE_DUALPIPE;
+  const gboolean both = pipeline_is_concurrent (pipeline);
   double         longest = 0, before = 0, micros = pipeline_chunk_micros (pipeline);
 
   for (guint s = 0; s < pipeline->stages; s++)

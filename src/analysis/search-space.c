@@ -122,12 +122,16 @@ is_open (const Maker *self, const char *section, const OptionSpec *table, const 
 
 /* ---- axes of the tables ---------------------------------------------------------------------- */
 
-/* Tensor ranks stay inside a node; with them activations may be divided along the sequence. */
+/*
+ * Tensor ranks stay inside a node; with them activations may be divided along the sequence, and
+ * then experts may be whole on a rank (etp), as frameworks have them.
+ */
 static void
 add_tensor (Maker *self)
 {
-  SearchAxis *axis;
-  gint64      most = MIN (self->room->gpus_per_node, MOST_TENSOR);
+  SearchAxis    *axis;
+  gint64         most = MIN (self->room->gpus_per_node, MOST_TENSOR);
+  const gboolean folds = self->room->n_experts > 0 && is_open (self, "mesh", mesh_options, "etp");
 
   if (!is_open (self, "mesh", mesh_options, "tp"))
     return;
@@ -141,6 +145,13 @@ add_tensor (Maker *self)
 
           set_number (choice, "mesh.tp", tp);
           set_number (choice, "mesh.sp", 1);
+          if (folds)
+            {
+              choice = add_choice (axis);
+              set_number (choice, "mesh.tp", tp);
+              set_number (choice, "mesh.sp", 1);
+              set_number (choice, "mesh.etp", 1);
+            }
         }
     }
 }

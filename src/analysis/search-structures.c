@@ -144,6 +144,7 @@ compute_work (guint i, gpointer user)
     { "mesh.pp", "1", "search" },
     { "mesh.vp", "1", "search" },
     { "mesh.pipeline", "auto", "search" },
+    { "mesh.moe_overlap", "false", "search" },
     { "training.global_batch", "", "search" },
     { "training.grad_accum", "1", "search" },
   };
@@ -191,7 +192,10 @@ static gboolean
 has_directions (const Search *self, guint64 structure)
 {
   const char *pipeline = search_text (self, structure, "mesh.pipeline");
+  const char *overlap = search_text (self, structure, "mesh.moe_overlap");
 
+  if (overlap != NULL ? g_str_equal (overlap, "true") : self->scenario->mesh.moe_overlap)
+    return TRUE;
   return pipeline != NULL ? g_str_equal (pipeline, "dualpipe")
                           : self->scenario->mesh.pipeline == PIPELINE_DUALPIPE;
 }

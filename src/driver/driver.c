@@ -69,7 +69,7 @@ walk_action (Driver *self, guint i)
     walk_concurrent (self, &action->slot);
   else
     {
-      if (self->pipeline.kind == PIPELINE_DUALPIPE)
+      if (pipeline_is_concurrent (&self->pipeline))
         self->began = schedule_record (self->b, SCHEDULE_COMPUTE);
       walk_slot (self, &action->slot);
     }

@@ -28,12 +28,20 @@ add_slot (GArray *actions, const PipelineSlot *slot)
   g_array_append_val (actions, action);
 }
 
-/* SLOT is not the first. */
+gboolean
+pipeline_is_concurrent (const Pipeline *self)
+{
+  return self->kind == PIPELINE_DUALPIPE || self->beside;
+}
+
+/* SLOT is not the first. A backward pass needs the forward pass of its micro-batch and chunk. */
 static gboolean
 runs_concurrently (const Pipeline *self, const PipelineSlot *slot)
 {
-  return self->kind == PIPELINE_DUALPIPE && slot->pass == PASS_BACKWARD
-         && slot[-1].pass == PASS_FORWARD && slot[-1].chunk != slot->chunk;
+  if (!pipeline_is_concurrent (self) || slot->pass != PASS_BACKWARD
+      || slot[-1].pass != PASS_FORWARD)
+    return FALSE;
+  return slot[-1].chunk != slot->chunk || (self->beside && slot[-1].micro != slot->micro);
 }
 
 static void

@@ -9,7 +9,8 @@ pipeline_of (const Workload *workload)
                      .stages = (guint) MAX (mesh->pp, 1),
                      .chunks = workload_n_chunks (workload),
                      .micros = (guint) workload_training (workload)->grad_accum,
-                     .group = (guint) mesh->micro_batch_group };
+                     .group = (guint) mesh->micro_batch_group,
+                     .beside = mesh->moe_overlap };
 }
 
 /* ---- slots ----------------------------------------------------------------------------------- */
@@ -105,7 +106,10 @@ pipeline_interleaved_arrives (const Pipeline *self, guint stage, guint k, gboole
   return k + waits < group.begin + group.size * self->chunks ? k + waits : PIPELINE_NO_PASS;
 }
 
-/* With as many micro-batches as stages Megatron-LM runs all forward passes first. */
+/*
+ * With as many micro-batches as stages Megatron-LM runs all forward passes first. A forward pass
+ * beside a backward pass comes one earlier, so that the last stage's do not wait for each other.
+ */
 guint
 pipeline_interleaved_warm_up (const Pipeline *self, guint stage)
 {
@@ -113,7 +117,7 @@ pipeline_interleaved_warm_up (const Pipeline *self, guint stage)
 
   if (self->micros == self->stages)
     return all;
-  return MIN ((self->stages - stage - 1) * 2 + (self->chunks - 1) * n, all);
+  return MIN ((self->stages - stage - 1) * 2 + (self->chunks - 1) * n + self->beside, all);
 }
 
 static void

@@ -24,6 +24,7 @@ typedef struct
   guint        micros; /* micro-batches of a step */
   guint        group;  /* interleaved: micro-batches that go through a chunk before the next one's
                           turn (N of arXiv:2407.21783, 3.3.2); 0: as many as stages */
+  gboolean     beside; /* of interleaved: a forward pass runs with the backward pass behind it */
 } Pipeline;
 
 /* The pipeline that WORKLOAD is a stage of. */
@@ -45,6 +46,9 @@ typedef struct
 
 /* Slots in the order in which STAGE runs them: a new array of PipelineSlot. */
 GArray *pipeline_slots (const Pipeline *self, guint stage);
+
+/* Whether there are such slots. */
+gboolean pipeline_is_concurrent (const Pipeline *self);
 
 guint pipeline_group_size (const Pipeline *self);   /* `group`, resolved */
 guint pipeline_chunk_micros (const Pipeline *self); /* micro-batches that a chunk sees in a step */
@@ -77,8 +81,8 @@ typedef struct
 
 /*
  * What a stage does next: a slot, or (n_messages > 0) a group call. CONCURRENT: the slot runs at
- * the same time as the one before it (dualpipe: a backward pass and the forward pass of the other
- * direction, so that either computes while the other communicates).
+ * the same time as the one before it (a backward pass and the forward pass of another micro-batch
+ * or chunk, so that either computes while the other communicates: dualpipe, and `beside`).
  */
 typedef struct
 {

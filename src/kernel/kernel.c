@@ -263,19 +263,51 @@ stream_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)
   cost->sm_seconds = STREAM_SM_SHARE * gpu->sms.value * cost->alone;
 }
 
+/*
+ * Products of a batch that run one after the other: each takes the tile that suits it, and whole
+ * waves. As many waves as one has, each so many times as long, come to the same on any number of
+ * SMs.
+ */
+static void
+matmul_in_turn (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)
+{
+  const double times = (double) kernel->batch;
+  KernelDesc   one = *kernel;
+  KernelCost   each = { .bytes = cost->bytes / times };
+
+  one.batch = 1;
+  matmul_cost (gpu, &one, &each);
+  cost->wave_units = each.wave_units;
+  cost->wave_seconds = each.wave_seconds * times;
+  cost->hbm_bytes = each.hbm_bytes * times;
+  cost->alone = each.alone * times;
+}
+
+/* Kernels that follow each other on a stream; those of other streams hide each other's start. */
+static double
+kernels_in_turn (const KernelDesc *kernel)
+{
+  const double launches = kernel->launches;
+
+  return kernel->streams > 1 ? ceil (launches / kernel->streams) : launches;
+}
+
 void
 kernel_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)
 {
   *cost = (KernelCost){
     .flops = kernel->flops,
     .bytes = kernel->read_bytes + kernel->write_bytes,
-    .latency = gpu->kernel_latency.value * kernel->launches,
+    .latency = gpu->kernel_latency.value * kernels_in_turn (kernel),
     .launches = kernel->launches,
   };
   switch (kernel->kind)
     {
     case KERNEL_MATMUL:
-      matmul_cost (gpu, kernel, cost);
+      if (kernel->streams == 1)
+        matmul_in_turn (gpu, kernel, cost);
+      else
+        matmul_cost (gpu, kernel, cost);
       break;
     case KERNEL_ATTENTION:
     case KERNEL_ATTENTION_BACKWARD:

@@ -41,6 +41,8 @@ typedef struct
   Dtype          dtype;   /* of the matrix units or of the data */
   guint64        m, n, k; /* of KERNEL_MATMUL: output rows, output columns, inner dimension */
   guint64        batch;   /* independent products of that shape (experts); 1 otherwise */
+  guint          streams; /* each of them is a kernel of its own: on so many streams; 1: one after
+                             the other; 0: all are one kernel */
   double         flops;   /* nominal: multiply-add = 2 */
   double         read_bytes, write_bytes; /* nominal HBM traffic */
   guint          launches; /* kernels that the host issues for it (eager chains count each) */

@@ -92,6 +92,19 @@ expert_linear (LayerBuilder *b, const char *role, TapeValue in, gint module, gin
                                     .fp8 = b->tape->fp8.kept });
 }
 
+/* One expert after the other: what was last put on the tape is done for each by itself. */
+static void
+repeat_for_experts (LayerBuilder *b)
+{
+  TapeOp     *op = &g_array_index (b->tape->ops, TapeOp, b->tape->ops->len - 1);
+  TapeKernel *kernel = &g_array_index (b->tape->forward, TapeKernel, b->tape->forward->len - 1);
+
+  if (b->training->expert_products != EXPERT_PRODUCTS_SEQUENTIAL)
+    return;
+  op->launches *= (guint) local_experts (b);
+  kernel->desc.launches *= (guint) local_experts (b);
+}
+
 /* GATE: of experts whose gate is a value of its own. */
 static TapeValue
 activate_experts (LayerBuilder *b, TapeValue gate, TapeValue hidden)
@@ -105,8 +118,22 @@ activate_experts (LayerBuilder *b, TapeValue gate, TapeValue hidden)
     hidden = tape_clamped_gate (b->tape, name, hidden);
   else
     hidden = tape_gate (b->tape, name, gate, hidden);
+  repeat_for_experts (b);
   b->tape->parts = outer;
   return hidden;
+}
+
+/* Results of one expert after the other put together; backwards, gradients of their inputs. */
+static TapeValue
+join_experts (LayerBuilder *b, TapeValue rows)
+{
+  double elements = tape_tensor (b->tape, rows)->elements;
+
+  if (b->training->expert_products == EXPERT_PRODUCTS_SEQUENTIAL && local_experts (b) > 1)
+    tape_map (b->tape, "experts.join", &rows, 1, &elements, 1,
+              (MapSpec){ .kind = KERNEL_COPY, .forward_launches = 1, .backward_launches = 1 },
+              &rows);
+  return rows;
 }
 
 static TapeValue
@@ -139,7 +166,8 @@ add_expert_mlp (LayerBuilder *b, TapeValue rows)
       hidden = activate_experts (b, gate, hidden);
     }
   add_expert_tensor (b, style->expert_down, inner, s->d_model, ROWS);
-  return expert_linear (b, "experts.down", hidden, module, inner, s->d_model);
+  hidden = expert_linear (b, "experts.down", hidden, module, inner, s->d_model);
+  return join_experts (b, hidden);
 }
 
 /*

@@ -220,6 +220,22 @@ check_length (const Check *c, gint64 seq)
     check_divides (c, "cp", m->cp, "'seq_len'", seq, "each rank holds as many tokens");
 }
 
+/* A pass and the one beside it are of different micro-batches or chunks in such a pipeline only. */
+static void
+check_overlap (const Check *c)
+{
+  const MeshOptions *m = &c->mesh;
+
+  if (!m->moe_overlap)
+    return;
+  if (mesh_pipeline (m) != PIPELINE_INTERLEAVED)
+    diag_error (c->diags, mark_of (c, "moe_overlap"), "give 'pp' and 'vp' above 1",
+                "'moe_overlap' needs an interleaved pipeline");
+  if (m->ep == 1)
+    diag_error (c->diags, mark_of (c, "moe_overlap"), "give 'ep' above 1",
+                "'moe_overlap' needs expert ranks");
+}
+
 static void
 check_sequence (const Check *c)
 {
@@ -403,6 +419,9 @@ check_pipeline (const Check *c)
                 c->shape->n_layers, chunks, m->pp);
   if (pipeline == PIPELINE_INTERLEAVED)
     check_groups (c);
+  if (m->moe_overlap && pipeline == PIPELINE_INTERLEAVED && m->p2p != MESH_P2P_DIRECT)
+    diag_error (c->diags, mark_of (c, "moe_overlap"), "take p2p: direct",
+                "'moe_overlap' goes with messages on streams of their own");
   if (pipeline == PIPELINE_DUALPIPE && m->pp % 2 != 0)
     diag_error (c->diags, mark_of (c, "pp"), "two stages share a place from both ends",
                 "pipeline 'dualpipe' needs an even 'pp', got " D, m->pp);
@@ -434,6 +453,7 @@ mesh_check (const ModelShape *shape, const TrainingOptions *training, const Mesh
   check_experts (&c);
   check_dispatch (&c);
   check_sequence (&c);
+  check_overlap (&c);
   check_pipeline (&c);
   return diag_list_n_errors (diags) == before;
 }

@@ -178,6 +178,13 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .help = "how: collectives of the library concurrent with slices of products, or Transformer "
             "Engine's userbuffers, whose gathers hold no SMs",
     .source = "NVIDIA/TransformerEngine, transformer_engine/common/comm_gemm_overlap" },
+  { .key = "moe_overlap",
+    .type = OPTION_BOOL,
+    .offset = FIELD (moe_overlap),
+    .fallback = "false",
+    .help = "an interleaved pipeline runs a forward and a backward pass side by side: either "
+            "computes while tokens of the other travel to experts and back",
+    .source = "Megatron-LM, --overlap-moe-expert-parallel-comm" },
   { 0 },
 };
 

@@ -93,9 +93,11 @@ typedef struct
   char    *layers;      /* blocks of each chunk, stage-cut.h; NULL: by `cut` */
   gboolean async_tp;    /* the tensor group's collectives overlap concurrent products, */
   gint     async_tp_by; /* MeshAsyncTp */
+  gboolean moe_overlap; /* interleaved: a forward pass runs beside a backward pass, so that either
+                           computes while the other dispatches and combines */
 } MeshOptions;
 
-#define MESH_N_OPTIONS 25
+#define MESH_N_OPTIONS 26
 extern const OptionSpec mesh_options[MESH_N_OPTIONS + 1];
 
 /*

@@ -25,6 +25,7 @@ typedef struct
   const char *name; /* "mlp.up.input" */
   gint        value, module;
   double      rows, width;
+  guint       parts;           /* each of which is cast by kernels of its own: experts */
   gboolean    weight_gradient; /* for that product alone */
   gboolean    known;           /* the largest value is */
 } Fp8Source;
@@ -74,10 +75,10 @@ static TapeKernel *
 push_pass (Tape *tape, GArray *list, const Fp8Source *from, KernelKind kind, const char *suffix,
            double passes, guint launches, gboolean fusible)
 {
-  double     bytes = elements_of (from) * tape->e;
-  KernelDesc desc =
-      tape_stream (tape, kind, tape_join (from->name, suffix),
-                   (from->value < 0 ? bytes : 0) + passes * bytes, passes * bytes, launches);
+  double      bytes = elements_of (from) * tape->e;
+  KernelDesc  desc = tape_stream (tape, kind, tape_join (from->name, suffix),
+                                  (from->value < 0 ? bytes : 0) + passes * bytes, passes * bytes,
+                                  launches * from->parts);
   TapeKernel *kernel;
 
   desc.module = from->module;
@@ -92,8 +93,8 @@ static void
 push_search (Tape *tape, GArray *list, const Fp8Source *from, gboolean fusible)
 {
   gboolean   fused = is_fused (tape);
-  KernelDesc scale =
-      tape_stream (tape, KERNEL_ELEMENTWISE, tape_join (from->name, ".scale"), 4, 4, fused ? 1 : 4);
+  KernelDesc scale = tape_stream (tape, KERNEL_ELEMENTWISE, tape_join (from->name, ".scale"),
+                                  4 * from->parts, 4 * from->parts, (fused ? 1 : 4) * from->parts);
 
   push_pass (tape, list, from, KERNEL_REDUCTION, ".amax", fused ? 0 : 1, fused ? 1 : 2, fusible);
   scale.weight_gradient = from->weight_gradient;
@@ -145,8 +146,9 @@ cast_both (Tape *tape, GArray *list, const Fp8Source *from, TapeValue *rows, Tap
 static TapeValue
 transpose (Tape *tape, const Fp8Source *from)
 {
-  TapeValue   columns = add_copy (tape, from, TRUE);
-  KernelDesc  desc = tape_stream (tape, KERNEL_COPY, tape_join (from->name, ".transpose"), 0, 0, 1);
+  TapeValue  columns = add_copy (tape, from, TRUE);
+  KernelDesc desc =
+      tape_stream (tape, KERNEL_COPY, tape_join (from->name, ".transpose"), 0, 0, from->parts);
   TapeKernel *kernel;
 
   desc.weight_gradient = from->weight_gradient;
@@ -169,7 +171,8 @@ tape_fp8_piece (Tape *tape, GArray *list, const char *name, TapeValue value, Tap
                      .value = (gint) value,
                      .module = -1,
                      .rows = 1,
-                     .width = tape_tensor (tape, value)->elements };
+                     .width = tape_tensor (tape, value)->elements,
+                     .parts = 1 };
   TapeValue rows;
 
   push_cast (tape, list, &from, &rows, columns);
@@ -191,7 +194,8 @@ input_of (const TapeOp *op)
                       .value = (gint) op->in[0],
                       .module = -1,
                       .rows = rows_of (op),
-                      .width = (double) op->shape.k };
+                      .width = (double) op->shape.k,
+                      .parts = op->shape.launches };
 }
 
 static Fp8Source
@@ -201,7 +205,8 @@ weight_of (const TapeOp *op)
                       .value = -1,
                       .module = op->module,
                       .rows = (double) op->shape.n * (double) op->shape.batch,
-                      .width = (double) op->shape.k };
+                      .width = (double) op->shape.k,
+                      .parts = op->shape.launches };
 }
 
 static Fp8Source
@@ -211,7 +216,8 @@ gradient_of (const Tape *tape, const TapeOp *op)
                       .value = (gint) tape_grad (tape, op->out[0]),
                       .module = -1,
                       .rows = rows_of (op),
-                      .width = (double) op->shape.n };
+                      .width = (double) op->shape.n,
+                      .parts = op->shape.launches };
 }
 
 /* The input's rows; another layer may have cast them, and kept their columns. */

@@ -40,6 +40,8 @@ backward_input (Tape *tape, const TapeOp *op, TapeValue *grad)
 
   if (!tape_tensor (tape, op->in[0])->needs_grad)
     return FALSE;
+  dgrad.streams = s->streams;
+  dgrad.launches = s->launches;
   tape_unpack (tape, tape->backward, op);
   dgrad.module = op->module;
   if (op->fp8)
@@ -70,6 +72,8 @@ push_weight_grads (Tape *tape, const TapeOp *op)
   KernelDesc wgrad = tape_product_desc (tape, tape_join (op->name, ".wgrad"), s->batch, s->n, s->k,
                                         s->m, s->flops);
 
+  wgrad.streams = s->streams;
+  wgrad.launches = s->launches;
   wgrad.write_bytes = op->weight_bytes;
   wgrad.weight_gradient = TRUE;
   if (op->fp8)
@@ -122,6 +126,21 @@ tape_late_bias (Tape *tape, const char *name, TapeValue value, double width)
   op->bias_bytes = tape->e * width;
 }
 
+/* Streams that cuBLAS products of Transformer Engine's GroupedLinear are dealt to. */
+#define EXPERT_STREAMS 4
+
+/* Products of experts that are kernels of their own. */
+static void
+part_experts (const Tape *tape, KernelDesc *product)
+{
+  const gint how = tape->training->expert_products;
+
+  if (how == EXPERT_PRODUCTS_GROUPED)
+    return;
+  product->streams = how == EXPERT_PRODUCTS_STREAMS ? EXPERT_STREAMS : 1;
+  product->launches = (guint) product->batch;
+}
+
 TapeValue
 tape_linear (Tape *tape, const char *name, TapeValue in, LinearSpec spec)
 {
@@ -134,6 +153,8 @@ tape_linear (Tape *tape, const char *name, TapeValue in, LinearSpec spec)
   op->module = spec.module;
   op->backward = backward_linear;
   op->shape = tape_product_desc (tape, name, spec.batch, m, spec.n, spec.k, flops);
+  if (spec.batch > 1)
+    part_experts (tape, &op->shape);
   op->weight_bytes = tape->e * (double) spec.k * (double) spec.n * (double) spec.batch;
   op->bias_bytes = spec.bias ? tape->e * (double) spec.n * (double) spec.batch : 0;
   out = tape_add_output (tape, op, spec.rows * (double) spec.n);

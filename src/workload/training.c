@@ -12,6 +12,7 @@ static const char *const attention_choices[] = { "flash2", "flash1", "fused-soft
                                                  "eager",  "flash3", "cudnn",
                                                  NULL };
 static const char *const loss_choices[] = { "auto", "fp32", "16-bit", "fused", "chunked", NULL };
+static const char *const expert_choices[] = { "grouped", "streams", "sequential", NULL };
 static const char *const precision_choices[] = { "bf16-mixed", "fp16-mixed", "fp32",
                                                  "bf16",       "fp16",       NULL };
 static const char *const reduce_choices[] = { "fp32", "bf16", "fp16", "auto", NULL }; /* as Dtype */
@@ -144,6 +145,14 @@ const OptionSpec training_options[] = {
     .max = 1 << 26,
     .help = "tokens of which a chunked loss makes the logits at once",
     .source = "NVIDIA-NeMo/Automodel, ChunkedCrossEntropy.chunk_len" },
+  { .key = "expert_products",
+    .type = OPTION_ENUM,
+    .choices = expert_choices,
+    .offset = FIELD (expert_products),
+    .fallback = "grouped",
+    .help = "products of a rank's experts: one kernel for all; a kernel each on four streams; or "
+            "one expert after the other",
+    .source = "Megatron-LM, --moe-grouped-gemm; Transformer Engine, GroupedLinear" },
   { .key = "fused_norm",
     .type = OPTION_BOOL,
     .offset = FIELD (fused_norm),

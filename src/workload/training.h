@@ -89,6 +89,14 @@ typedef enum
   SYNC_BACKWARD,
 } MicroStepSync;
 
+/* How the products of a rank's experts run. */
+typedef enum
+{
+  EXPERT_PRODUCTS_GROUPED,    /* one kernel for all of them */
+  EXPERT_PRODUCTS_STREAMS,    /* a kernel each, on several streams */
+  EXPERT_PRODUCTS_SEQUENTIAL, /* expert after expert: a kernel each, activations too */
+} ExpertProducts;
+
 /* Which parameters are trained: workload/peft.h. */
 typedef enum
 {
@@ -137,17 +145,18 @@ typedef struct
   gint64   tiled_in_splits, tiled_out_splits; /* parts of each linear of a block */
   gint     attention;                         /* AttentionKind */
   gboolean causal;
-  gint     dropout;      /* DropoutKind: after embedding, attention and both branches of a block */
-  gint     loss;         /* LossKind */
-  gint64   loss_chunk;   /* tokens a chunk, of LOSS_CHUNKED */
-  gboolean fused_norm;   /* one kernel a norm instead of the eager chain */
-  gboolean compile;      /* compiled: element-wise chains fused, cheaper issue */
-  gint     precision;    /* PrecisionKind */
-  gint     reduce_dtype; /* Dtype of the gradient reduction, or REDUCE_AUTO */
-  gint     master_dtype; /* Dtype of the weights that the optimizer updates, or ROLE_AUTO */
-  gint     moment_dtype; /* Dtype of its moments, or ROLE_AUTO */
-  gint     fp8_recipe;   /* Fp8Kind */
-  gint     optimizer;    /* OptimizerKind */
+  gint     dropout;    /* DropoutKind: after embedding, attention and both branches of a block */
+  gint     loss;       /* LossKind */
+  gint64   loss_chunk; /* tokens a chunk, of LOSS_CHUNKED */
+  gint     expert_products; /* ExpertProducts */
+  gboolean fused_norm;      /* one kernel a norm instead of the eager chain */
+  gboolean compile;         /* compiled: element-wise chains fused, cheaper issue */
+  gint     precision;       /* PrecisionKind */
+  gint     reduce_dtype;    /* Dtype of the gradient reduction, or REDUCE_AUTO */
+  gint     master_dtype;    /* Dtype of the weights that the optimizer updates, or ROLE_AUTO */
+  gint     moment_dtype;    /* Dtype of its moments, or ROLE_AUTO */
+  gint     fp8_recipe;      /* Fp8Kind */
+  gint     optimizer;       /* OptimizerKind */
   gboolean clip_gradients;
   gint     flops;               /* FlopsConvention; key flops_convention */
   char    *framework;           /* id or name of a framework's profile; NULL: none in particular */

@@ -183,9 +183,9 @@ static const char *const plain[] = { LLAMA,
                                      NULL };
 
 static SearchResult *
-run_plain (const SearchOptions *wanted, guint n_threads)
+run_keys (const char *const *keys, const SearchOptions *wanted, guint n_threads)
 {
-  g_autoptr (Scenario) scenario = load (plain);
+  g_autoptr (Scenario) scenario = load (keys);
   PredictOptions       options = shared_options ();
   SearchOptions        with = *wanted;
   g_autoptr (DiagList) diags = diag_list_new ();
@@ -197,6 +197,12 @@ run_plain (const SearchOptions *wanted, guint n_threads)
   ck_assert_msg (result != NULL, "%s", diag_list_first_message (diags));
   input_files_free (options.files);
   return result;
+}
+
+static SearchResult *
+run_plain (const SearchOptions *wanted, guint n_threads)
+{
+  return run_keys (plain, wanted, n_threads);
 }
 
 START_TEST (test_what_is_set_stays)
@@ -212,6 +218,44 @@ START_TEST (test_what_is_set_stays)
       ck_assert_int_eq (found->scenario->mesh.tp, 2);
       ck_assert_double_eq_tol (found->prediction->samples_per_s * found->prediction->step_time_s,
                                64, 1e-6);
+    }
+}
+END_TEST
+
+/*
+ * Tensor ranks of a model with experts, nothing else open: 1, and of each of 2, 4 and 8 without and
+ * with sequence parallelism, and with experts that they do not divide: 10. Who sets etp has 7.
+ */
+START_TEST (test_experts_fold)
+{
+  for (guint set = 0; set < 2; set++)
+    {
+      const char *const        keys[] = { LLAMA,
+                                          "cluster.name",
+                                          "2 x dgx-a100",
+                                          "model.n_experts",
+                                          "8",
+                                          "model.n_experts_per_token",
+                                          "2",
+                                          "strategy.name",
+                                          "zero1",
+                                          "mesh.cp",
+                                          "1",
+                                          "mesh.pp",
+                                          "1",
+                                          "mesh.ep",
+                                          "8",
+                                          "training.micro_batch",
+                                          "1",
+                                          "training.activation_checkpointing",
+                                          "none",
+                                   set == 1 ? "mesh.etp" : NULL,
+                                          "1",
+                                          NULL };
+      const SearchOptions      wanted = { .refine = FALSE };
+      g_autoptr (SearchResult) result = run_keys (keys, &wanted, 2);
+
+      ck_assert_uint_eq (result->n_structures, set == 1 ? 7 : 10);
     }
 }
 END_TEST
@@ -332,6 +376,7 @@ main (void)
   tcase_set_timeout (tcase, 600);
   tcase_add_loop_test (tcase, test_nothing_better_is_cut, 0, G_N_ELEMENTS (spaces));
   tcase_add_test (tcase, test_what_is_set_stays);
+  tcase_add_test (tcase, test_experts_fold);
   tcase_add_test (tcase, test_threads_change_nothing);
   tcase_add_test (tcase, test_memory_is_kept);
   tcase_add_test (tcase, test_cost_is_gpu_hours);

@@ -197,9 +197,10 @@ START_TEST (gpipe_and_1f1b)
     for (guint m = 1; m <= 30; m++)
       FOR_TIMES (t)
       {
-        const Pipeline gpipe = { PIPELINE_GPIPE, p, 1, m, 0 }, f1b1 = { PIPELINE_1F1B, p, 1, m, 0 };
-        Outcome        a = run_lists (&gpipe, *t), b = run_lists (&f1b1, *t);
-        guint          sum = t->forward + t->input + t->weight;
+        const Pipeline gpipe = { PIPELINE_GPIPE, p, 1, m, 0, FALSE },
+                       f1b1 = { PIPELINE_1F1B, p, 1, m, 0, FALSE };
+        Outcome a = run_lists (&gpipe, *t), b = run_lists (&f1b1, *t);
+        guint   sum = t->forward + t->input + t->weight;
 
         ck_assert_uint_eq (a.bubble, (p - 1) * sum);
         ck_assert_uint_eq (b.bubble, (p - 1) * sum);
@@ -223,7 +224,7 @@ START_TEST (interleaved)
       for (guint groups = 1; groups <= 5; groups++)
         FOR_TIMES (t)
         {
-          const Pipeline pipeline = { PIPELINE_INTERLEAVED, p, v, p * groups, 0 };
+          const Pipeline pipeline = { PIPELINE_INTERLEAVED, p, v, p * groups, 0, FALSE };
           Times          times = { t->forward * v, t->input * v, t->weight * v };
           Outcome        got = run_lists (&pipeline, times);
 
@@ -258,7 +259,7 @@ slots_text (const Pipeline *p, guint stage)
  */
 START_TEST (groups_of_three)
 {
-  const Pipeline   pipeline = { PIPELINE_INTERLEAVED, 2, 2, 5, 3 };
+  const Pipeline   pipeline = { PIPELINE_INTERLEAVED, 2, 2, 5, 3, FALSE };
   g_autofree char *first = slots_text (&pipeline, 0), *last = slots_text (&pipeline, 1);
 
   ck_assert_str_eq (first, "F0a F1a F2a F0b F1b F2b B0b F3a B1b F4a B2b F3b B0a F4b B1a B2a B3b "
@@ -280,7 +281,7 @@ START_TEST (interleaved_groups)
       for (guint n = p; n <= 3 * p; n++)
         for (guint m = 2 * n; m <= 3 * n; m++)
           {
-            const Pipeline pipeline = { PIPELINE_INTERLEAVED, p, v, m, n };
+            const Pipeline pipeline = { PIPELINE_INTERLEAVED, p, v, m, n, FALSE };
             Outcome        got;
 
             if (m % n > 0 && m % n < p)
@@ -304,7 +305,7 @@ START_TEST (one_short_group)
     for (guint v = 2; v <= 4; v++)
       for (guint m = 1; m < p; m++)
         {
-          const Pipeline pipeline = { PIPELINE_INTERLEAVED, p, v, m, m };
+          const Pipeline pipeline = { PIPELINE_INTERLEAVED, p, v, m, m, FALSE };
           Outcome        got = run_lists (&pipeline, (Times){ 2 * v, 3 * v, v });
 
           ck_assert_uint_eq (got.length, (v * p + m - 1) * (2 + 3 + 1));
@@ -322,9 +323,10 @@ START_TEST (zero_bubble)
   for (guint p = 1; p <= 10; p++)
     for (guint m = 2 * p; m <= 4 * p; m += 3)
       {
-        const Pipeline h1 = { PIPELINE_ZB_H1, p, 1, m, 0 }, h2 = { PIPELINE_ZB_H2, p, 1, m, 0 };
-        const Times    even = { 1, 1, 1 }, loose = { 4, 4, 3 };
-        Outcome        one = run_lists (&h1, even), two = run_lists (&h2, even);
+        const Pipeline h1 = { PIPELINE_ZB_H1, p, 1, m, 0, FALSE },
+                       h2 = { PIPELINE_ZB_H2, p, 1, m, 0, FALSE };
+        const Times even = { 1, 1, 1 }, loose = { 4, 4, 3 };
+        Outcome     one = run_lists (&h1, even), two = run_lists (&h2, even);
 
         ck_assert_uint_eq (one.bubble, p - 1);
         ck_assert_uint_eq (two.bubble, 0);
@@ -344,7 +346,7 @@ START_TEST (zbv)
   for (guint p = 2; p <= 10; p++)
     for (guint m = 2 * p; m <= 4 * p; m += 3)
       {
-        const Pipeline pipeline = { PIPELINE_ZBV, p, 2, m, 0 };
+        const Pipeline pipeline = { PIPELINE_ZBV, p, 2, m, 0, FALSE };
         Outcome        got = run_lists (&pipeline, (Times){ 2, 2, 2 });
 
         ck_assert_uint_eq (got.bubble, 0);
@@ -363,7 +365,7 @@ START_TEST (dualpipe)
   for (guint p = 2; p <= 12; p += 2)
     for (guint m = 2 * p; m <= 4 * p; m += 2)
       {
-        const Pipeline pipeline = { PIPELINE_DUALPIPE, p, 2, m, 0 };
+        const Pipeline pipeline = { PIPELINE_DUALPIPE, p, 2, m, 0, FALSE };
         Outcome        got = run_lists (&pipeline, (Times){ 1, 1, 1 });
 
         ck_assert_uint_eq (got.bubble, (p / 2 - 1) * (3 + 2 - 3));
@@ -383,7 +385,7 @@ START_TEST (dualpipe_concurrent)
     for (guint m = 2 * p; m <= 4 * p; m += 2)
       for (guint s = 0; s < p; s++)
         {
-          const Pipeline     pipeline = { PIPELINE_DUALPIPE, p, 2, m, 0 };
+          const Pipeline     pipeline = { PIPELINE_DUALPIPE, p, 2, m, 0, FALSE };
           g_autoptr (GArray) actions = pipeline_actions (&pipeline, s, FALSE);
           guint              rank = MIN (s, p - 1 - s), n = 0;
           PipelineSlot       before = { 0 };
@@ -408,15 +410,51 @@ START_TEST (dualpipe_concurrent)
 }
 END_TEST
 
+/*
+ * Interleaved, passes side by side: one more forward pass first, so that of v m backward passes
+ * all have one beside them but those that drain the pipeline; never its own forward pass.
+ */
+START_TEST (interleaved_beside)
+{
+  for (guint p = 2; p <= 8; p++)
+    for (guint v = 2; v <= 4; v++)
+      for (guint groups = 2; groups <= 4; groups++)
+        for (guint s = 0; s < p; s++)
+          {
+            const Pipeline     pipeline = { PIPELINE_INTERLEAVED, p, v, p * groups, 0, TRUE };
+            g_autoptr (GArray) actions = pipeline_actions (&pipeline, s, FALSE);
+            guint              n = 0;
+            PipelineSlot       before = { 0 };
+
+            for (guint i = 0; i < actions->len; i++)
+              {
+                const PipelineAction *a = &g_array_index (actions, PipelineAction, i);
+
+                if (a->n_messages > 0)
+                  continue;
+                if (a->concurrent)
+                  {
+                    ck_assert_uint_eq (before.pass, PASS_FORWARD);
+                    ck_assert_uint_eq (a->slot.pass, PASS_BACKWARD);
+                    ck_assert (a->slot.chunk != before.chunk || a->slot.micro != before.micro);
+                    n++;
+                  }
+                before = a->slot;
+              }
+            ck_assert_uint_eq (n, v * p * groups - (2 * (p - 1 - s) + (v - 1) * p + 1));
+          }
+}
+END_TEST
+
 /* Few micro-batches: no closed form, but all passes run. */
 START_TEST (few_micro_batches)
 {
   for (guint p = 2; p <= 9; p++)
     for (guint m = 1; m < 2 * p; m++)
       {
-        run_lists (&(Pipeline){ PIPELINE_ZB_H1, p, 1, m, 0 }, (Times){ 1, 1, 1 });
-        run_lists (&(Pipeline){ PIPELINE_ZB_H2, p, 1, m, 0 }, (Times){ 1, 1, 1 });
-        run_lists (&(Pipeline){ PIPELINE_ZBV, p, 2, m, 0 }, (Times){ 2, 2, 2 });
+        run_lists (&(Pipeline){ PIPELINE_ZB_H1, p, 1, m, 0, FALSE }, (Times){ 1, 1, 1 });
+        run_lists (&(Pipeline){ PIPELINE_ZB_H2, p, 1, m, 0, FALSE }, (Times){ 1, 1, 1 });
+        run_lists (&(Pipeline){ PIPELINE_ZBV, p, 2, m, 0, FALSE }, (Times){ 2, 2, 2 });
       }
 }
 END_TEST
@@ -472,13 +510,13 @@ check_pairs (const Pipeline *p, gboolean batched)
 }
 
 static const Pipeline message_cases[] = {
-  { PIPELINE_GPIPE, 4, 1, 6, 0 },       { PIPELINE_1F1B, 4, 1, 2, 0 },
-  { PIPELINE_1F1B, 5, 1, 9, 0 },        { PIPELINE_INTERLEAVED, 2, 2, 4, 0 },
-  { PIPELINE_INTERLEAVED, 4, 3, 8, 0 }, { PIPELINE_INTERLEAVED, 3, 2, 3, 0 },
-  { PIPELINE_ZB_H1, 4, 1, 9, 0 },       { PIPELINE_ZB_H2, 4, 1, 9, 0 },
-  { PIPELINE_ZBV, 4, 2, 9, 0 },         { PIPELINE_DUALPIPE, 6, 2, 14, 0 },
-  { PIPELINE_INTERLEAVED, 2, 2, 5, 3 }, { PIPELINE_INTERLEAVED, 4, 3, 13, 9 },
-  { PIPELINE_INTERLEAVED, 5, 2, 3, 3 },
+  { PIPELINE_GPIPE, 4, 1, 6, 0, FALSE },       { PIPELINE_1F1B, 4, 1, 2, 0, FALSE },
+  { PIPELINE_1F1B, 5, 1, 9, 0, FALSE },        { PIPELINE_INTERLEAVED, 2, 2, 4, 0, FALSE },
+  { PIPELINE_INTERLEAVED, 4, 3, 8, 0, FALSE }, { PIPELINE_INTERLEAVED, 3, 2, 3, 0, FALSE },
+  { PIPELINE_ZB_H1, 4, 1, 9, 0, FALSE },       { PIPELINE_ZB_H2, 4, 1, 9, 0, FALSE },
+  { PIPELINE_ZBV, 4, 2, 9, 0, FALSE },         { PIPELINE_DUALPIPE, 6, 2, 14, 0, FALSE },
+  { PIPELINE_INTERLEAVED, 2, 2, 5, 3, FALSE }, { PIPELINE_INTERLEAVED, 4, 3, 13, 9, FALSE },
+  { PIPELINE_INTERLEAVED, 5, 2, 3, 3, FALSE }, { PIPELINE_INTERLEAVED, 4, 3, 8, 0, TRUE },
 };
 
 START_TEST (receives_follow_sends)
@@ -626,7 +664,9 @@ START_TEST (groups_do_not_block)
       guint    n = (guint) g_rand_int_range (rand, 1, (gint) (4 * p));
       guint    last = (guint) g_rand_int_range (rand, 0, (gint) n);
       guint    groups = n < p ? 1 : (guint) g_rand_int_range (rand, 1, 4);
-      Pipeline pipeline = { PIPELINE_INTERLEAVED, p, v, n * groups + (last < p ? 0 : last), n };
+      Pipeline pipeline = {
+        PIPELINE_INTERLEAVED, p, v, n * groups + (last < p ? 0 : last), n, FALSE
+      };
 
       for (guint batched = 0; batched < 2; batched++)
         ck_assert_msg (runs_through (&pipeline, batched == 1),
@@ -639,7 +679,7 @@ END_TEST
 /* The walk above sees a schedule that blocks: several groups of fewer than p - 1. */
 START_TEST (short_groups_block)
 {
-  ck_assert (!runs_through (&(Pipeline){ PIPELINE_INTERLEAVED, 5, 2, 9, 3 }, FALSE));
+  ck_assert (!runs_through (&(Pipeline){ PIPELINE_INTERLEAVED, 5, 2, 9, 3, FALSE }, FALSE));
 }
 END_TEST
 
@@ -649,7 +689,7 @@ END_TEST
  */
 START_TEST (calls_of_1f1b)
 {
-  const Pipeline      pipeline = { PIPELINE_1F1B, 3, 1, 3, 0 };
+  const Pipeline      pipeline = { PIPELINE_1F1B, 3, 1, 3, 0, FALSE };
   g_autoptr (GArray)  actions = pipeline_actions (&pipeline, 1, TRUE);
   g_autoptr (GString) text = g_string_new (NULL);
 
@@ -712,6 +752,7 @@ main (void)
   tcase_add_test (tcase, zbv);
   tcase_add_test (tcase, dualpipe);
   tcase_add_test (tcase, dualpipe_concurrent);
+  tcase_add_test (tcase, interleaved_beside);
   tcase_add_test (tcase, few_micro_batches);
   tcase_add_loop_test (tcase, receives_follow_sends, 0, G_N_ELEMENTS (message_cases));
   tcase_add_test (tcase, groups_do_not_block);

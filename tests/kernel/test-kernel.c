@@ -133,6 +133,33 @@ START_TEST (test_matmul_waves)
 }
 END_TEST
 
+/*
+ * Four experts of 109 tiles: together 436, five waves of 108; each for itself two, eight in all,
+ * and four starts, which four streams hide but for one. With 54 SMs left of the 108 it is 9 and 12.
+ */
+START_TEST (test_matmul_of_experts)
+{
+  static const guint  streams[] = { 0, 4, 3, 1 };
+  static const double waves[] = { 5, 5, 5, 8 }, half[] = { 9, 9, 9, 12 }, starts[] = { 1, 1, 2, 4 };
+  GpuProfile          gpu = test_gpu ();
+  double              tile = 268435456.0 / (312e12 * 0.75 / 108);
+
+  for (guint i = 0; i < G_N_ELEMENTS (streams); i++)
+    {
+      KernelDesc experts = matmul (UINT64_C (128) * 109, 256, 4096, 4);
+      KernelCost cost;
+
+      experts.streams = streams[i];
+      experts.launches = streams[i] > 0 ? 4 : 1;
+      kernel_cost (&gpu, &experts, &cost);
+      assert_near (cost.alone, waves[i] * tile + starts[i] * 4e-6);
+      assert_near (ceil (cost.wave_units / 54) * cost.wave_seconds, half[i] * tile);
+      ck_assert_uint_eq (cost.launches, experts.launches);
+      assert_near (cost.hbm_bytes, (experts.read_bytes + experts.write_bytes) / 0.8);
+    }
+}
+END_TEST
+
 START_TEST (test_matmul_small_tile)
 {
   GpuProfile gpu = test_gpu ();
@@ -609,6 +636,7 @@ kernel_suite (void)
   tcase_add_test (hand, host_work_by_hand);
   tcase_add_test (hand, test_matmul_by_hand);
   tcase_add_test (hand, test_matmul_waves);
+  tcase_add_test (hand, test_matmul_of_experts);
   tcase_add_test (hand, test_matmul_small_tile);
   tcase_add_test (hand, test_matmul_split);
   tcase_add_test (hand, test_matmul_lying);

@@ -147,6 +147,8 @@ draw_axes (RandomPlan *self, GRand *rand, Axes axes, guint case_)
           g_rand_int_range (rand, 0, 3) == 0 ? pick (rand, degrees, G_N_ELEMENTS (degrees)) : 0;
     }
   draw_pipeline (self, rand, case_);
+  m->moe_overlap = m->ep > 1 && m->p2p == MESH_P2P_DIRECT
+                   && mesh_pipeline (m) == PIPELINE_INTERLEAVED && g_rand_boolean (rand);
 }
 
 static void

@@ -277,6 +277,37 @@ START_TEST (test_tensor_group)
 }
 END_TEST
 
+/*
+ * Mixtral's 8 experts under Transformer Engine's delayed scales: an input, a weight and a gradient
+ * are cast by one kernel; where each expert has products of its own, by one each.
+ */
+START_TEST (test_experts)
+{
+  static const char *const forward[] = { "experts.gate.input.cast", "experts.up.weight.cast" };
+  ModelShape               shape = shipped ("mixtral-8x7b");
+  TrainingOptions          options = recipe (FP8_DELAYED);
+
+  for (guint how = 0; how < 3; how++)
+    {
+      g_autoptr (Workload) workload = NULL;
+      const LayerDesc     *block;
+      const guint          each = how == EXPERT_PRODUCTS_GROUPED ? 1 : 8;
+
+      options.expert_products = (gint) how;
+      workload = workload_new (&shape, &options);
+      block = workload_layer (workload, 1);
+      for (guint i = 0; i < G_N_ELEMENTS (forward); i++)
+        ck_assert_uint_eq (find_kernel (block->forward, block->n_forward, forward[i])->launches,
+                           each);
+      ck_assert_uint_eq (
+          find_kernel (block->backward, block->n_backward, "experts.up.grad.cast")->launches, each);
+      ck_assert_uint_eq (
+          find_kernel (block->forward, block->n_forward, "attn.q.weight.cast")->launches, 1);
+    }
+  model_shape_clear (&shape);
+}
+END_TEST
+
 /* Of dimensions that 16 does not divide torchtitan makes no fp8 layer; Transformer Engine does. */
 START_TEST (test_unaligned)
 {
@@ -320,6 +351,7 @@ main (void)
   tcase_add_test (tcase, test_product_bytes);
   tcase_add_test (tcase, test_kept);
   tcase_add_test (tcase, test_tensor_group);
+  tcase_add_test (tcase, test_experts);
   tcase_add_test (tcase, test_unaligned);
   tcase_add_test (tcase, test_compiled);
   return run_case ("fp8", tcase);

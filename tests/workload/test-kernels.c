@@ -499,6 +499,50 @@ START_TEST (test_chunked_loss)
 }
 END_TEST
 
+/*
+ * Eight experts: a product each is eight kernels, forwards and both ways back; expert after expert
+ * the gate's activation (2 kernels, 3 backwards) is, too, and 2048 rows of 4096 are put together.
+ */
+START_TEST (test_expert_products)
+{
+  static const guint products[] = { 1, 8, 8 }, streams[] = { 0, 4, 1 }, gates[] = { 1, 1, 8 };
+  ModelShape         shape = shipped ("mixtral-8x7b");
+  TrainingOptions    options = training (1024, 1);
+
+  for (guint how = 0; how < 3; how++)
+    {
+      g_autoptr (Workload) workload = NULL;
+      const KernelDesc    *up, *wgrad, *gate;
+      const LayerDesc     *block;
+      guint                joins = 0;
+
+      options.expert_products = (gint) how;
+      workload = workload_new (&shape, &options);
+      block = workload_layer (workload, 1);
+      up = forward_kernel (workload, 1, "experts.up");
+      wgrad = find_kernel (block->backward, block->n_backward, "experts.up.wgrad");
+      gate = find_kernel (block->backward, block->n_backward, "experts.activation.backward");
+      ck_assert_uint_eq (up->launches, products[how]);
+      ck_assert_uint_eq (up->streams, streams[how]);
+      ck_assert_uint_eq (up->batch, 8);
+      ck_assert_uint_eq (wgrad->launches, products[how]);
+      ck_assert_uint_eq (wgrad->streams, streams[how]);
+      ck_assert_uint_eq (forward_kernel (workload, 1, "experts.activation")->launches,
+                         2 * gates[how]);
+      ck_assert_uint_eq (gate->launches, 3 * gates[how]);
+      ck_assert_uint_eq (forward_kernel (workload, 1, "attn.q")->streams, 0);
+      for (guint i = 0; i < block->n_forward; i++)
+        if (strcmp (block->forward[i].name, "experts.join") == 0)
+          {
+            joins++;
+            assert_traffic (&block->forward[i], 1, 2. * 2048 * 4096, 2. * 2048 * 4096);
+          }
+      ck_assert_uint_eq (joins, how == EXPERT_PRODUCTS_SEQUENTIAL);
+    }
+  model_shape_clear (&shape);
+}
+END_TEST
+
 /* Mixtral, 1024 tokens, 2 of 8 experts: 256 rows an expert. */
 START_TEST (test_experts)
 {
@@ -678,6 +722,7 @@ main (void)
   tcase_add_test (tcase, test_softmax_that_does_not_fuse);
   tcase_add_test (tcase, test_chunked_loss);
   tcase_add_test (tcase, test_experts);
+  tcase_add_test (tcase, test_expert_products);
   tcase_add_test (tcase, test_attention_kinds);
   tcase_add_loop_test (tcase, test_compile, 0, G_N_ELEMENTS (models));
   tcase_add_test (tcase, test_optimizers);

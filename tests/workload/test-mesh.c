@@ -325,6 +325,25 @@ START_TEST (test_refused_experts)
 }
 END_TEST
 
+START_TEST (test_refused_overlap)
+{
+  ModelShape      shape = shipped ("mixtral-8x7b");
+  TrainingOptions options = training (4096, 1);
+  MeshOptions     mesh = { .pp = 2, .vp = 2, .ep = 2, .routing_skew = 1, .moe_overlap = TRUE };
+
+  options.grad_accum = 4;
+  assert_refused (&shape, options, mesh, 4, "goes with messages on streams of their own");
+  mesh.p2p = MESH_P2P_DIRECT;
+  assert_accepted (&shape, options, mesh, 4);
+  mesh.vp = 1;
+  assert_refused (&shape, options, mesh, 4, "'moe_overlap' needs an interleaved pipeline");
+  mesh.vp = 2;
+  mesh.ep = 1;
+  assert_refused (&shape, options, mesh, 4, "'moe_overlap' needs expert ranks");
+  model_shape_clear (&shape);
+}
+END_TEST
+
 /*
  * 16 ranks of a stage, two of which share attention: dp = 8. Experts that four ranks divide and two
  * groups share have a mesh of 16 = 4 x 2 x 2 of their own: rank = et + 4 (e + 2 d).
@@ -844,6 +863,7 @@ main (void)
   tcase_add_test (tcase, test_stages_make_the_model);
   tcase_add_test (tcase, test_refused_degrees);
   tcase_add_test (tcase, test_refused_experts);
+  tcase_add_test (tcase, test_refused_overlap);
   tcase_add_test (tcase, test_folded_groups);
   tcase_add_test (tcase, test_folded_layers);
   tcase_add_test (tcase, test_folded_backward);
