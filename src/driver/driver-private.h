@@ -100,15 +100,17 @@ struct _Driver
   DriverMail  *handed;     /* [ring][chunk]: activations that were sent on and stay */
   BufferRef    leaving[2]; /* the activation and the gradient that wait to be sent */
   BufferRef held[2]; /* outputs of the last layer that the framework holds on to, by micro-batch */
-  guint    *backward_done;         /* [chunk]: micro-batches of the step */
-  GArray   *owner;                 /* guint: unit that each kernel of the current list goes with */
-  EventRef  pending[MESH_N_AXES];  /* asynchronous collectives that nothing has joined */
-  BufferRef moved[2][MESH_N_AXES]; /* [concurrent]: what they move, a part each */
-  guint     n_moved[MESH_N_AXES];
-  BufferRef result; /* what the host reads at the end of a step */
-  BufferRef turn;   /* of two passes that run at the same time: the next one begins after both */
-  EventRef  began;  /* what compute held before the current pass */
-  gboolean  concurrent; /* with the one before it */
+  guint    *backward_done;          /* [chunk]: micro-batches of the step */
+  GHashTable *accumulating;         /* products of gradients that add to what is kept, by those that
+                                      write: KernelDesc, the schedule's */
+  GArray     *owner;                /* guint: unit that each kernel of the current list goes with */
+  EventRef    pending[MESH_N_AXES]; /* asynchronous collectives that nothing has joined */
+  BufferRef   moved[2][MESH_N_AXES]; /* [concurrent]: what they move, a part each */
+  guint       n_moved[MESH_N_AXES];
+  BufferRef   result; /* what the host reads at the end of a step */
+  BufferRef   turn;   /* of two passes that run at the same time: the next one begins after both */
+  EventRef    began;  /* what compute held before the current pass */
+  gboolean    concurrent; /* with the one before it */
 };
 
 static inline StrategyRun *

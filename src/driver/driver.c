@@ -486,6 +486,7 @@ plan_stages (Driver *self)
         run->n_uses = self->stages[s].uses->len;
       }
   self->owner = g_array_new (FALSE, FALSE, sizeof (guint));
+  self->accumulating = g_hash_table_new (NULL, NULL);
 }
 
 /* ---- entry points ---------------------------------------------------------------------------- */
@@ -496,6 +497,7 @@ driver_clear (Driver *self)
   g_free (self->undeclared);
   g_clear_pointer (&self->units, g_array_unref);
   g_clear_pointer (&self->owner, g_array_unref);
+  g_clear_pointer (&self->accumulating, g_hash_table_unref);
   g_clear_pointer (&self->variants, g_array_unref);
   for (guint s = 0; s < self->pipeline.stages && self->stages != NULL; s++)
     {

@@ -165,7 +165,9 @@ typedef struct
                            trains on; else the next step waits for it */
   double   on_gpu; /* part of the optimizer, with its gradients, that stays in GPU memory where the
                       rest of it has another home */
-  gconstpointer issue; /* the issue's own options */
+  guint    accumulates; /* bytes of an element of the gradients to which the products that make
+                           them add, at their end; 0: they write what they made */
+  gconstpointer issue;  /* the issue's own options */
 } Policy;
 
 /* What workers, groups of ranks that train on their own, exchange now and then. */

@@ -94,14 +94,40 @@ walk_collective (Driver *self, const KernelDesc *kernel)
   return SCHEDULE_NONE;
 }
 
+/*
+ * KERNEL as it runs: where the policy says that products add to the gradients that are kept, one
+ * that makes a gradient reads and writes these at its end instead of writing what it made.
+ */
+static const KernelDesc *
+as_run (Driver *self, const KernelDesc *kernel)
+{
+  const Policy     *policy = self->at->policy;
+  const KernelDesc *known;
+  KernelDesc        adds = *kernel;
+
+  if (policy == NULL || policy->accumulates == 0 || kernel->kind != KERNEL_MATMUL
+      || !kernel->weight_gradient)
+    return kernel;
+  known = g_hash_table_lookup (self->accumulating, kernel);
+  if (known != NULL)
+    return known;
+  adds.write_bytes =
+      (double) policy->accumulates * (double) kernel->m * (double) kernel->n * kernel->batch;
+  adds.read_bytes += adds.write_bytes;
+  known = schedule_keep_kernel (self->b, &adds);
+  g_hash_table_insert (self->accumulating, (gpointer) kernel, (gpointer) known);
+  return known;
+}
+
 /* Returns the op if it is on the compute stream. */
 static OpRef
 walk_kernel (Driver *self, const KernelDesc *kernel)
 {
   if (kernel->joins)
     join_collectives (self);
-  return kernel->kind == KERNEL_COMMUNICATION ? walk_collective (self, kernel)
-                                              : schedule_layer_kernel (self->b, kernel);
+  return kernel->kind == KERNEL_COMMUNICATION
+             ? walk_collective (self, kernel)
+             : schedule_layer_kernel (self->b, as_run (self, kernel));
 }
 
 /* Of one unit, or (SCHEDULE_NONE) all of them. */

@@ -56,6 +56,12 @@ own_kernel (ScheduleBuilder *b, const KernelDesc *kernel)
   return copy;
 }
 
+const KernelDesc *
+schedule_keep_kernel (ScheduleBuilder *b, const KernelDesc *kernel)
+{
+  return own_kernel (b, kernel);
+}
+
 OpRef
 schedule_layer_kernel (ScheduleBuilder *b, const KernelDesc *kernel)
 {

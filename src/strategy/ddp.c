@@ -25,14 +25,22 @@ static const OptionSpec ddp_options[] = {
         "pass",
     .source = "torch.nn.parallel.DistributedDataParallel" },
   REPLICATED_GRADIENT_DTYPE (BucketsIssue, gradient_dtype),
+  REPLICATED_FUSED_GRADIENTS (BucketsIssue, fused_gradients),
   { 0 },
 };
+
+static gboolean
+ddp_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
+{
+  (void) in;
+  return replicated_check (opt, diags);
+}
 
 static void
 ddp_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
 {
   replicated_policy (in, replicated_kept (in, opt), COLLECTIVE_ALL_REDUCE, FALSE, policy);
-  policy->issue = opt;
+  replicated_set_issue (opt, policy);
 }
 
 const Strategy strategy_ddp = {
@@ -42,6 +50,7 @@ const Strategy strategy_ddp = {
   .source = "Li et al., arXiv:2006.15704",
   .options_size = sizeof (BucketsIssue),
   .options = ddp_options,
+  .check = ddp_check,
   .policy = ddp_policy,
   .issue = &issue_buckets,
   .states = "parameters: whole, compute precision and fp32 master, HBM\n"

@@ -68,16 +68,21 @@ buckets_clear (StrategyRun *run)
     g_clear_pointer (&s->waiting[kind], g_array_unref);
 }
 
-/* Main gradients are set to zero; others are overwritten by the first micro-step. */
+/*
+ * Gradients to which every micro-step adds are set to zero; others are overwritten by the first
+ * one.
+ */
 static void
 buckets_step_begin (StrategyRun *run)
 {
   const BucketsState *s = run->state;
+  guint               kept = element_bytes (run, STATE_GRADIENTS);
 
-  if (!keeps_fp32 (run))
+  if (!keeps_fp32 (run) && !options_of (run)->fused_gradients)
     return;
-  emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "gradient_zero", DTYPE_FP32, 0,
-                      4.0 * (double) gradients_of (run));
+  emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "gradient_zero",
+                      keeps_fp32 (run) ? DTYPE_FP32 : DTYPE_BF16, 0,
+                      (double) kept * (double) gradients_of (run));
   schedule_uses (run->b, s->gradients, SCHEDULE_WHOLE, ACCESS_WRITE);
 }
 
@@ -146,16 +151,35 @@ reduce_bucket (StrategyRun *run, guint kind)
   s->bucket[kind] = 0;
 }
 
+/* Whether a product makes TENSOR's gradient: that of a matrix which is no table. */
+static gboolean
+product_makes (const PlanUnit *unit, const TensorDesc *tensor)
+{
+  return unit->desc->kind != LAYER_EMBEDDING && tensor->n_dims >= (tensor->expert ? 3 : 2);
+}
+
+/* Elements of UNIT's gradients that a kernel of its own adds to what is kept. */
+static guint64
+added_elements (const StrategyRun *run, const PlanUnit *unit)
+{
+  guint64 sum = unit->trainable_elements;
+
+  if (options_of (run)->fused_gradients)
+    for (guint t = 0; t < unit->n_trainable; t++)
+      if (product_makes (unit, &unit->trainable[t]))
+        sum -= unit->trainable[t].elements;
+  return sum;
+}
+
 static void
 buckets_gradient_begin (StrategyRun *run, const UnitSlot *slot)
 {
   BucketsState *s = run->state;
-  guint         compute = compute_bytes (run->policy);
+  guint64       bytes = added_elements (run, slot->plan) * compute_bytes (run->policy);
 
-  if (!keeps_fp32 (run) || s->all_computed != SCHEDULE_NONE)
+  if (!keeps_fp32 (run) || s->all_computed != SCHEDULE_NONE || bytes == 0)
     return;
-  s->computed = schedule_alloc (run->b, PLACE_HBM, POOL_GRADIENT,
-                                slot->plan->trainable_elements * compute, "computed gradient");
+  s->computed = schedule_alloc (run->b, PLACE_HBM, POOL_GRADIENT, bytes, "computed gradient");
   strategy_data (run, slot->unit, UNIT_GRADIENT, s->computed, SCHEDULE_NONE);
 }
 
@@ -164,8 +188,10 @@ add_gradient (StrategyRun *run, const UnitSlot *slot)
 {
   BucketsState *s = run->state;
   guint         compute = compute_bytes (run->policy);
-  double        elements = (double) slot->plan->trainable_elements;
+  double        elements = (double) added_elements (run, slot->plan);
 
+  if (elements == 0)
+    return;
   if (keeps_fp32 (run))
     {
       emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_ELEMENTWISE, "gradient_add", DTYPE_FP32,
@@ -175,7 +201,7 @@ add_gradient (StrategyRun *run, const UnitSlot *slot)
       schedule_free (run->b, s->computed);
       s->computed = SCHEDULE_NONE;
     }
-  else if (!slot->first)
+  else if (!slot->first || options_of (run)->fused_gradients)
     {
       emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_ELEMENTWISE, "gradient_add", DTYPE_BF16,
                           2 * elements * compute, elements * compute);

@@ -24,7 +24,8 @@ typedef struct
 {
   double   bucket_bytes; /* of gradients as they are kept */
   gboolean overlap_comm;
-  gint     gradient_dtype; /* GradientDtype */
+  gint     gradient_dtype;  /* GradientDtype */
+  gboolean fused_gradients; /* products add the gradients of their weights where these are kept */
 } BucketsIssue;
 
 /*

@@ -56,3 +56,23 @@ replicated_policy (const PlanInput *in, Dtype kept, CollectiveKind kind, gboolea
   for (guint k = 0; k < policy->n_kinds; k++)
     policy->kinds[k] = policy_of (in, kept, kind, group_of (in, k), sharded);
 }
+
+gboolean
+replicated_check (const BucketsIssue *issue, DiagList *diags)
+{
+  if (!issue->fused_gradients || issue->gradient_dtype != GRADIENT_FP32_BESIDE)
+    return TRUE;
+  diag_list_set_key (diags, "gradient_accumulation_fusion");
+  diag_error (diags, NULL, "take 'gradient_dtype: fp32'",
+              "where products add to the kept gradients no computed ones stay beside them");
+  diag_list_set_key (diags, NULL);
+  return FALSE;
+}
+
+void
+replicated_set_issue (const BucketsIssue *issue, Policy *policy)
+{
+  policy->issue = issue;
+  if (issue->fused_gradients)
+    policy->accumulates = policy_state_bytes (&policy->kinds[0].states[STATE_GRADIENTS]);
+}

@@ -14,7 +14,19 @@
         "Megatron-LM, --accumulate-allreduce-grads-in-fp32; deepspeed/runtime/bf16_optimizer.py" \
   }
 
+#define REPLICATED_FUSED_GRADIENTS(struct_, member_)                                          \
+  {                                                                                           \
+    .key = "gradient_accumulation_fusion", .type = OPTION_BOOL,                               \
+    .offset = G_STRUCT_OFFSET (struct_, member_), .fallback = "false",                        \
+    .help = "products add the gradients of their weights where gradients are kept; false: a " \
+            "kernel does",                                                                    \
+    .source = "Megatron-LM, core/tensor_parallel/layers.py, wgrad_gemm_accum_fp32"            \
+  }
+
 extern const char *const replicated_gradient_choices[];
+
+/* Nothing that is computed stays beside the gradients to which products add. */
+gboolean replicated_check (const BucketsIssue *issue, DiagList *diags);
 
 /*
  * Parameters and gradients (kept as KEPT) whole on every rank, reduced by KIND over all
@@ -22,6 +34,9 @@ extern const char *const replicated_gradient_choices[];
  */
 void replicated_policy (const PlanInput *in, Dtype kept, CollectiveKind kind, gboolean sharded,
                         Policy *policy);
+
+/* Sets ISSUE as POLICY's: what its products do with the gradients that they make. */
+void replicated_set_issue (const BucketsIssue *issue, Policy *policy);
 
 /* Of gradients as ISSUE keeps them. */
 Dtype replicated_kept (const PlanInput *in, const BucketsIssue *issue);

@@ -37,6 +37,7 @@ static const OptionSpec zero1_options[] = {
         "pass",
     .source = "deepspeed/runtime/zero/config.py" },
   REPLICATED_GRADIENT_DTYPE (Zero1Options, issue.gradient_dtype),
+  REPLICATED_FUSED_GRADIENTS (Zero1Options, issue.fused_gradients),
   { .key = "reduce",
     .type = OPTION_ENUM,
     .choices = reduce_choices,
@@ -77,7 +78,7 @@ zero1_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
       diag_list_set_key (diags, NULL);
       return FALSE;
     }
-  return check_unit_groups (&in->mesh, o->shard, diags);
+  return replicated_check (&o->issue, diags) && check_unit_groups (&in->mesh, o->shard, diags);
 }
 
 /* No tensor is cut; each owner broadcasts its own. */
@@ -119,7 +120,7 @@ zero1_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
   replicated_policy (in, replicated_kept (in, &o->issue),
                      o->reduce == 0 ? COLLECTIVE_ALL_REDUCE : COLLECTIVE_REDUCE_SCATTER, TRUE,
                      policy);
-  policy->issue = &o->issue;
+  replicated_set_issue (&o->issue, policy);
   unit_groups (&in->mesh, o->shard, groups, NULL);
   for (guint k = 0; k < policy->n_kinds; k++)
     {
