@@ -260,6 +260,8 @@ add_table (Turn *self, const LayerDesc *head, double forward, double recomputed)
       add_gathers (self, &alike, 3);
       return;
     }
+  if (workload_training (self->in->workload)->traits.keeps_table)
+    return;
   add_uses (self, &alike, others, 0, live, 0);
   add_uses (self, &alike, again.elements, 0, 0, 0);
   add_uses (self, &alike, others + recomputed - again.elements, 0, live, 0);
@@ -349,8 +351,10 @@ gathered_at_once (const PlanInput *in, const Policy *policy, double all, double 
 
   double kept = o->reuse == REUSE_PAPER ? expect_largest (in, policy, UNIT_LAYER)
                                         : (double) o->max_reuse_distance;
+  /* beside them a table that stays */
+  guint modules = workload_training (in->workload)->traits.keeps_table ? 4 : 3;
 
-  return MIN (all, padding * (kept + (double) o->max_live_parameters + 3 * module));
+  return MIN (all, padding * (kept + (double) o->max_live_parameters + modules * module));
 }
 
 static gboolean
@@ -385,7 +389,9 @@ most_bytes (const PlanInput *in, const Policy *policy, double once, IssueForm *f
   double                at_once = MAX ((double) o->reduce_bucket_size, module);
   double                padding = worst_padding (in, kind->format, m, 0);
   double                bucket = MIN (all, padding * at_once);
-  double                backward = (gathered + 2 * module) * dtype_bytes (policy->compute)
+  guint                 layers = workload_n_layers (in->workload);
+  guint  tied = workload_layer (in->workload, layers - 1)->tied_head ? 1 : 0; /* its gradient */
+  double backward = (gathered + (2 + tied) * module) * dtype_bytes (policy->compute)
                     + bucket * dtype_bytes (kind->routes[ROUTE_REDUCE].hops[0].dtype);
   double passing[PLACE_N] = { 0 };
   double buffered[PLACE_N] = { 0 }; /* by buffers that stand: what is in pinned memory is there */

@@ -24,6 +24,7 @@ typedef struct
   BufferRef      shards, persistent, gradients; /* of all units */
   BufferRef      cache, kept; /* second copies at their home, and those that stay on the GPU */
   GradientBucket bucket;
+  BufferRef      of_table;        /* a tied head's gradient, until the table's is complete */
   DeepspeedUnit *units;           /* by unit; a tied second use refers to its owner's */
   gboolean      *reused;          /* [run->n_uses]: used again within max_reuse_distance */
   guint          position, queue; /* where the walk and the prefetcher stand among the uses */
@@ -57,6 +58,13 @@ deepspeed_has_copy (const StrategyRun *run)
   return deepspeed_unit_policy (run)->copy.group.size > 0;
 }
 
+/* Which uses leave what they used gathered for the next one: `reused`. */
+void deepspeed_mark_reuse (StrategyRun *run);
+/* The gradient of a tied head that SLOT's use makes; it is added to that of the table's UNIT. */
+void deepspeed_hold_tied_gradient (StrategyRun *run, const UnitSlot *slot);
+void deepspeed_join_tied_gradient (StrategyRun *run, guint unit);
+/* Whether nothing keeps the unit of USE, which is there now, until that use. */
+gboolean deepspeed_goes_before (const StrategyRun *run, guint use);
 /* Says where the kernels of UNIT read its parameters at present. */
 void deepspeed_place_parameters (StrategyRun *run, guint unit);
 /* Gathers UNITS (owners) as one collective a source, named after the first of them. */

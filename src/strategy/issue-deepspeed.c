@@ -22,33 +22,6 @@ options_of (const StrategyRun *run)
   return run->policy->issue;
 }
 
-/*
- * A use is followed by another one within the distance when fewer than that many elements are
- * traversed in between.
- */
-static void
-mark_reuse (StrategyRun *run)
-{
-  DeepspeedState    *s = run->state;
-  gint64             distance = options_of (run)->max_reuse_distance, from_end = 0;
-  g_autofree gint64 *next = g_new (gint64, run->n_units); /* where, from the end */
-
-  for (guint i = 0; i < run->n_units; i++)
-    next[i] = -1;
-  s->reused = g_new (gboolean, run->n_uses);
-  for (guint v = run->n_uses; v-- > 0;)
-    {
-      guint  owner = run->uses[v].owner;
-      gint64 numel = (gint64) run->units[owner].elements;
-
-      s->reused[v] = options_of (run)->reuse == REUSE_PAPER
-                         ? run->uses[v].use == USE_RECOMPUTATION
-                         : next[owner] >= 0 && from_end - next[owner] < distance;
-      from_end += numel;
-      next[owner] = from_end;
-    }
-}
-
 /* Elements of parameters of all units that are whole on every rank; with their padding. */
 static guint64
 persistent_elements (const StrategyRun *run, gboolean padded)
@@ -60,19 +33,6 @@ persistent_elements (const StrategyRun *run, gboolean padded)
       sum += padded ? run->shares[i].padded - run->shares[i].cut_padded
                     : run->units[i].elements - run->shares[i].cut;
   return sum;
-}
-
-/* Whether nothing keeps the unit of USE, which is there now, until that use. */
-static gboolean
-goes_before (const StrategyRun *run, guint use)
-{
-  const PlanUse        *next = &run->uses[use];
-  const DeepspeedIssue *o = options_of (run);
-
-  if (o->reuse == REUSE_PAPER)
-    return next->use != USE_BACKWARD
-           || !plan_unit_recomputes (run->in->workload, &run->units[next->owner]);
-  return o->max_reuse_distance == 0;
 }
 
 /* This rank's slices of the second copy, at its home or KEPT on the GPU, in PLACE. */
@@ -151,7 +111,8 @@ deepspeed_init (StrategyRun *run)
       u->full = u->grads = u->stashed = u->filled = SCHEDULE_NONE;
       u->passed = -1;
     }
-  mark_reuse (run);
+  s->of_table = SCHEDULE_NONE;
+  deepspeed_mark_reuse (run);
   allocate_states (run);
 }
 
@@ -210,7 +171,7 @@ prefetch (StrategyRun *run)
           g_array_append_val (units, owner);
           ahead += (gint64) run->shares[owner].cut;
         }
-      else if (goes_before (run, s->queue))
+      else if (deepspeed_goes_before (run, s->queue))
         break; /* it will be freed before that use: nothing can be gathered past it yet */
       u->passed = (gint) s->queue;
     }
@@ -225,6 +186,7 @@ deepspeed_use_begin (StrategyRun *run, const UnitSlot *slot)
   guint           owner = slot->plan->shares;
   DeepspeedUnit  *u = &s->units[owner];
 
+  deepspeed_hold_tied_gradient (run, slot);
   g_assert (run->uses[s->position].owner == owner);
   schedule_host_hooks (run->b, 1);
   if (run->shares[owner].cut > 0 && !u->available)
@@ -471,6 +433,7 @@ deepspeed_gradient_ready (StrategyRun *run, const UnitSlot *slot)
 {
   DeepspeedState *s = run->state;
 
+  deepspeed_join_tied_gradient (run, slot->unit);
   gradient_bucket_add (&s->bucket, run, slot, s->units[slot->unit].grads);
   release (run, slot);
 }

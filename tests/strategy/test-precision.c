@@ -5,6 +5,7 @@
  */
 #include <check.h>
 
+#include "driver/expect.h"
 #include "strategy/registry.h"
 
 typedef struct
@@ -43,6 +44,14 @@ choice_of (const char *key, const char *value)
 }
 
 static void
+set_option (const Strategy *strategy, gpointer options, const char *key, const char *value)
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+
+  ck_assert (option_set (option_table_find (strategy->options, key), options, value, NULL, diags));
+}
+
+static void
 set_training (TrainingOptions *training, const char *precision, const char *master,
               const char *moments)
 {
@@ -55,9 +64,9 @@ set_training (TrainingOptions *training, const char *precision, const char *mast
 }
 
 static void
-set_shape (ModelShape *shape, DiagList *diags)
+set_shape (ModelShape *shape, const char *arch, DiagList *diags)
 {
-  ModelOptions model = { .arch = (char *) "llama" };
+  ModelOptions model = { .arch = (char *) arch };
 
   model.n_layers = 2;
   model.d_model = 64;
@@ -133,7 +142,7 @@ START_TEST (test_updates)
   training.traits = (FrameworkTraits){ .adam_lists = c->lists,
                                        .fused_adam = c->fused,
                                        .loss_scaling = c->scaling };
-  set_shape (&shape, diags);
+  set_shape (&shape, "llama", diags);
   in.workload = workload = workload_new (&shape, &training);
   option_table_defaults (strategy->options, options);
   schedule = schedule_build (&in, &choice, diags);
@@ -144,6 +153,56 @@ START_TEST (test_updates)
   option_table_clear (strategy->options, options);
   option_table_clear (training_options, &training);
   model_shape_clear (&shape);
+}
+END_TEST
+
+/*
+ * ZeRO-3 on two ranks, a GPT whose head reads the table of 100 x 64 again. Nothing stays gathered
+ * for a later use: the table is gathered four times a step, or once where it is the whole model's
+ * as well. The head's gradient of it is held until the embedding's is there.
+ */
+START_TEST (test_tied_table)
+{
+  const Strategy      *strategy = strategy_find ("zero3");
+  g_autofree gpointer  options = g_malloc0 (strategy->options_size);
+  const StrategyChoice choice = { strategy, options, NULL };
+  PlanInput            in = { .mesh = { .n_ranks = 2, .ranks_per_node = 2, .world = 2 } };
+  double               gathered[2];
+
+  option_table_defaults (strategy->options, options);
+  for (guint i = 0; i < 2; i++)
+    {
+      TrainingOptions      training;
+      ModelShape           shape;
+      g_autoptr (DiagList) diags = diag_list_new ();
+      g_autoptr (Workload) workload = NULL;
+      g_autoptr (Schedule) schedule = NULL;
+      g_autofree char     *why = NULL;
+      PlanTotals           totals = { 0 }, expected = { 0 };
+      guint64              bytes = 0;
+      guint                blocks = 0;
+
+      set_training (&training, "bf16-mixed", "auto", "auto");
+      training.traits.keeps_table = i == 1;
+      set_shape (&shape, "gpt", diags);
+      in.workload = workload = workload_new (&shape, &training);
+      set_option (strategy, options, "max_reuse_distance", "0");
+      set_option (strategy, options, "param_persistence_threshold", "0");
+      schedule = schedule_build (&in, &choice, diags);
+      ck_assert_ptr_nonnull (schedule);
+      schedule_totals (schedule, 0, &totals);
+      ck_assert (strategy_expect (&in, &choice, &expected));
+      ck_assert_msg (plan_totals_match (&totals, &expected, &why), "%s", why);
+      gathered[i] = plan_totals_traffic (&totals, COLLECTIVE_ALL_GATHER,
+                                         (MeshGroup){ .size = 2, .stride = 1 });
+      find_allocated (schedule, "gradient of the tied table", &bytes, &blocks);
+      ck_assert_uint_eq (bytes, 100 * 64 * 2);
+      ck_assert_uint_eq (blocks, 1);
+      option_table_clear (training_options, &training);
+      model_shape_clear (&shape);
+    }
+  ck_assert_double_eq (gathered[0] - gathered[1], 3 * 100 * 64 * 2);
+  option_table_clear (strategy->options, options);
 }
 END_TEST
 
@@ -163,7 +222,7 @@ START_TEST (test_states)
   double               bucket = 0;
 
   set_training (&training, c->precision, c->master, c->moments);
-  set_shape (&shape, diags);
+  set_shape (&shape, "llama", diags);
   in.workload = workload = workload_new (&shape, &training);
   option_table_defaults (strategy->options, options);
   schedule = schedule_build (&in, &choice, diags);
@@ -189,6 +248,7 @@ main (void)
   int      failed;
 
   tcase_add_loop_test (tcase, test_states, 0, G_N_ELEMENTS (cases));
+  tcase_add_test (tcase, test_tied_table);
   tcase_add_loop_test (tcase, test_updates, 0, G_N_ELEMENTS (updates));
   suite_add_tcase (suite, tcase);
   srunner_run_all (runner, CK_ENV);

@@ -22,7 +22,7 @@ typedef struct
 static const Bound bounds[] = {
   { "zeropp", "18B on 64 GPUs, ZeRO-3", "step_time_s", 0.10 },
   { "zeropp", "18B on 64 GPUs, ZeRO++", "step_time_s", 0.16 },
-  { "zeropp", "18B on 64 GPUs", "peak_allocated_gib", 0.08 },
+  { "zeropp", "18B on 64 GPUs", "peak_allocated_gib", 0.05 },
   { "zeropp", "18B on 64 GPUs", "peak_reserved_gib", 0.35 },
   { "zeropp", "18B, ", "hardware_tflops_per_gpu", 0.05 },
   { "zeropp", "49B, 1K tokens a GPU, ZeRO-3", "hardware_tflops_per_gpu", 0.16 },
