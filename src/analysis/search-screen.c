@@ -41,7 +41,7 @@ typedef struct
 {
   const char *gpu; /* interned */
   guint       kind, dtype, launches, flash;
-  guint64     m, n, k, batch, streams;
+  guint64     m, n, k, batch, streams, turns;
   double      flops, read_bytes, write_bytes;
 } KernelKey;
 
@@ -190,6 +190,7 @@ key_of (const GpuProfile *gpu, const KernelDesc *kernel)
   key.k = kernel->k;
   key.batch = kernel->batch;
   key.streams = kernel->streams;
+  key.turns = kernel->turns;
   key.flops = kernel->flops;
   key.read_bytes = kernel->read_bytes;
   key.write_bytes = kernel->write_bytes;

@@ -33,6 +33,7 @@ static const FactSpec facts[] = {
   TRAIT (newest_flash, .type = OPTION_INT, .max = 3),
   SWITCH (fused_loss),
   SWITCH (fused_adam),
+  SWITCH (adam_lists),
   SWITCH (loss_scaling),
   TRAIT (softmax_keys, .type = OPTION_INT, .max = 1 << 20),
   SWITCH (casts_scores),

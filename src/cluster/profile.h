@@ -300,8 +300,8 @@ typedef struct
   /* what the file says of each trait, for printing */
   struct
   {
-    Fact newest_flash, fused_loss, fused_adam, loss_scaling, softmax_keys, casts_scores, loss,
-        held_outputs, gpt_dropout, recomputes_all, keeps_rotary, keeps_gathered, keeps_fp8,
+    Fact newest_flash, fused_loss, fused_adam, adam_lists, loss_scaling, softmax_keys, casts_scores,
+        loss, held_outputs, gpt_dropout, recomputes_all, keeps_rotary, keeps_gathered, keeps_fp8,
         fused_gate, fused_rotary, loss_copies, holds_scattered, logs_memory, copies_qkv,
         attention_prologue;
   } said;

@@ -305,6 +305,18 @@ add_held (const PlanInput *in, const Policy *policy, PlanTotals *totals)
     totals->mastered = totals->updated;
 }
 
+/* What the update on the GPU holds beside the states, at most. */
+static double
+temporary_bytes (const PlanInput *in, const Policy *policy)
+{
+  OptimizerTemporaries bytes = workload_optimizer_temporaries (workload_training (in->workload), 0);
+  double               share = trainable_of (in, policy, STATE_OPTIMIZER), away = 0;
+
+  if (policy->kinds[0].states[STATE_OPTIMIZER].home != PLACE_HBM)
+    away = expect_off_gpu (policy, share);
+  return (share - away) * (bytes.gradients + bytes.denominators);
+}
+
 static void
 add_memory (const PlanInput *in, const Policy *policy, const Issue *issue, const IssueForm *form,
             PlanTotals *totals)
@@ -341,7 +353,7 @@ add_memory (const PlanInput *in, const Policy *policy, const Issue *issue, const
   totals->states += hbm;
   totals->low[PLACE_HBM] += hbm + MAX (activations.kept + activations.low, form->low);
   totals->high[PLACE_HBM] += hbm + (issue->keeps_gradients ? 0 : gradients) + activations.kept
-                             + activations.high + form->high;
+                             + activations.high + form->high + temporary_bytes (in, policy);
   totals->low[PLACE_PINNED] += host;
   totals->high[PLACE_PINNED] += host;
 }

@@ -37,6 +37,7 @@ static void
 log_sizes (const KernelDesc *kernel, double size[N_SIZES])
 {
   size[0] = kernel->streams == 1 ? 0 : log2 ((double) kernel->batch); /* in turn: each alone */
+  size[0] += log2 (MAX (kernel->turns, 1));
   size[1] = log2 ((double) kernel->m);
   size[2] = log2 ((double) kernel->n);
   size[3] = log2 ((double) kernel->k);

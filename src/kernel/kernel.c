@@ -283,12 +283,34 @@ matmul_in_turn (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cos
   cost->alone = each.alone * times;
 }
 
+/*
+ * One of several products that streams run in turn: its last wave is filled up by the next one, so
+ * that all together take the waves of a batch, and each its share of them.
+ */
+static void
+matmul_by_turns (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)
+{
+  const double turns = kernel->turns;
+  KernelDesc   all = *kernel;
+  KernelCost   sum = { .bytes = cost->bytes * turns };
+
+  all.batch *= kernel->turns;
+  all.flops *= turns;
+  matmul_cost (gpu, &all, &sum);
+  cost->wave_units = sum.wave_units;
+  cost->wave_seconds = sum.wave_seconds / turns;
+  cost->hbm_bytes = sum.hbm_bytes / turns;
+  cost->alone = sum.alone / turns;
+}
+
 /* Kernels that follow each other on a stream; those of other streams hide each other's start. */
 static double
 kernels_in_turn (const KernelDesc *kernel)
 {
   const double launches = kernel->launches;
 
+  if (kernel->turns > 0)
+    return launches / kernel->streams;
   return kernel->streams > 1 ? ceil (launches / kernel->streams) : launches;
 }
 
@@ -304,7 +326,9 @@ kernel_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)
   switch (kernel->kind)
     {
     case KERNEL_MATMUL:
-      if (kernel->streams == 1)
+      if (kernel->turns > 0)
+        matmul_by_turns (gpu, kernel, cost);
+      else if (kernel->streams == 1)
         matmul_in_turn (gpu, kernel, cost);
       else
         matmul_cost (gpu, kernel, cost);

@@ -28,6 +28,8 @@ typedef struct
   gint64 newest_flash; /* version of FlashAttention that it comes with; 0: whatever is asked for */
   gboolean fused_loss; /* one kernel from the logits to the loss, and one back */
   gboolean fused_adam; /* its AdamW is one kernel over all tensors */
+  gboolean adam_lists; /* else torch.optim's over lists, which makes all denominators before it
+                          uses any */
   gboolean loss_scaling; /* fp16: before the update gradients go to fp32, unscaled and checked */
   gint64   softmax_keys; /* most keys that its fused softmax takes, four of them and four score
                             matrices at a time; 0: any number */

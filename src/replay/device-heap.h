@@ -7,9 +7,11 @@
 #include "cluster/profile.h"
 #include "replay/heap.h"
 #include "scenario/memory-config.h"
+#include "workload/parallel.h"
 
 /* NULL: no allocator, bytes count as themselves. */
-Heap *device_heap_new (const MemoryConfig *config, const GpuProfile *gpu);
+Heap *device_heap_new (const MemoryConfig *config, const GpuProfile *gpu, const MeshOptions *mesh);
 
 /* Bytes of workspaces, which are allocated as well. */
-guint64 device_heap_workspaces (const MemoryConfig *config, const GpuProfile *gpu);
+guint64 device_heap_workspaces (const MemoryConfig *config, const GpuProfile *gpu,
+                                const MeshOptions *mesh);

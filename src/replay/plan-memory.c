@@ -88,6 +88,7 @@ static PlanMemory
 plan_memory (const ReplayPlan *self, guint role, const RuntimeMemory *runtime)
 {
   const MemoryConfig *memory = &self->resolved->scenario->memory;
+  const MeshOptions  *mesh = &self->resolved->scenario->mesh;
   Walk                walk = { .schedule = self->schedule,
                                .role = role,
                                .requests = buffer_requests_new (self->schedule, role) };
@@ -97,11 +98,11 @@ plan_memory (const ReplayPlan *self, guint role, const RuntimeMemory *runtime)
   walk.result.stage = schedule_role_stage (self->schedule, role);
   gpu = cluster_gpu_profile (self->resolved->cluster, walk.result.rank);
   walk.result.hbm.capacity = (guint64) gpu->hbm_bytes.value;
-  walk.heap = device_heap_new (memory, gpu);
+  walk.heap = device_heap_new (memory, gpu, mesh);
   walk.result.hbm.caching = walk.heap != NULL;
   pool_take (&walk.result.hbm, POOL_RUNTIME, runtime_memory_bytes (runtime, walk.result.rank), 0,
              0);
-  pool_take (&walk.result.hbm, POOL_WORKSPACE, device_heap_workspaces (memory, gpu), 0, 0);
+  pool_take (&walk.result.hbm, POOL_WORKSPACE, device_heap_workspaces (memory, gpu, mesh), 0, 0);
   for (guint s = 0; s < SECTION_N; s++)
     {
       ScheduleItems items = schedule_items (self->schedule, role, s);

@@ -495,12 +495,12 @@ add_host (Run *self, guint i)
 static void
 add_rank (Run *self, guint i, const RuntimeMemory *runtime)
 {
-  const BoundRank    *bound = binding_rank (self->bound->binding, i);
-  const GpuProfile   *gpu = cluster_gpu_profile (self->bound->cluster, bound->rank);
-  g_autofree char    *name = g_strdup_printf ("rank%u.hbm", bound->rank);
-  ReplayRank         *rank = &self->ranks[i];
-  const MemoryConfig *memory = &self->bound->plan->resolved->scenario->memory;
-  Heap               *heap = device_heap_new (memory, gpu);
+  const BoundRank  *bound = binding_rank (self->bound->binding, i);
+  const GpuProfile *gpu = cluster_gpu_profile (self->bound->cluster, bound->rank);
+  g_autofree char  *name = g_strdup_printf ("rank%u.hbm", bound->rank);
+  ReplayRank       *rank = &self->ranks[i];
+  const Scenario   *scenario = self->bound->plan->resolved->scenario;
+  Heap             *heap = device_heap_new (&scenario->memory, gpu, &scenario->mesh);
 
   rank->rank = bound->rank;
   rank->size = bound->size;
@@ -512,8 +512,8 @@ add_rank (Run *self, guint i, const RuntimeMemory *runtime)
     engine_pool_set_allocator (self->engine, rank->hbm, &heap_pool_allocator, heap);
   engine_pool_take (self->engine, rank->hbm, POOL_RUNTIME,
                     runtime_memory_bytes (runtime, bound->rank), 0);
-  engine_pool_take (self->engine, rank->hbm, POOL_WORKSPACE, device_heap_workspaces (memory, gpu),
-                    0);
+  engine_pool_take (self->engine, rank->hbm, POOL_WORKSPACE,
+                    device_heap_workspaces (&scenario->memory, gpu, &scenario->mesh), 0);
   add_host (self, i);
 }
 

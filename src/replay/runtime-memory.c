@@ -1,6 +1,7 @@
 #include "replay/runtime-memory.h"
 #include "collective/communicator.h"
 #include "replay/replay-private.h"
+#include "workload/userbuffers.h"
 
 struct _RuntimeMemory
 {
@@ -79,8 +80,8 @@ runtime_memory_bytes (const RuntimeMemory *self, guint32 rank)
   const ReplayPlan *plan = self->plan;
   guint             role = schedule_role_of_rank (plan->schedule, rank);
   CollectiveOptions library = collective_config_options (&plan->resolved->scenario->collective);
-  guint64           bytes =
-      (guint64) cluster_gpu_profile (plan->resolved->cluster, rank)->runtime_bytes.value;
+  guint64 bytes = (guint64) cluster_gpu_profile (plan->resolved->cluster, rank)->runtime_bytes.value
+                  + userbuffers_bytes (schedule_role_workload (plan->schedule, role));
 
   for (CommRef comm = 0; comm < self->n_comms; comm++)
     {

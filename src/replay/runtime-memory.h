@@ -1,7 +1,8 @@
 /*
  * What a process takes of its GPU's memory outside of the framework's allocator: the context
- * (`runtime_bytes` of the GPU's profile) and the buffers of each communicator that the rank's
- * schedule uses (collective/communicator.h). Process groups make theirs at the first use.
+ * (`runtime_bytes` of the GPU's profile), the buffers of each communicator that the rank's schedule
+ * uses (collective/communicator.h), which process groups make at their first use, and userbuffers
+ * (workload/userbuffers.h).
  */
 #pragma once
 

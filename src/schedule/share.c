@@ -27,7 +27,7 @@ same_kernel (const KernelDesc *a, const KernelDesc *b)
   return a == b
          || (a->kind == b->kind && a->name == b->name && a->dtype == b->dtype && a->m == b->m
              && a->n == b->n && a->k == b->k && a->batch == b->batch && a->streams == b->streams
-             && a->flops == b->flops && a->read_bytes == b->read_bytes
+             && a->turns == b->turns && a->flops == b->flops && a->read_bytes == b->read_bytes
              && a->write_bytes == b->write_bytes && a->launches == b->launches
              && a->flash == b->flash && a->packed == b->packed && a->module == b->module
              && a->weight_gradient == b->weight_gradient);

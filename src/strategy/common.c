@@ -144,13 +144,60 @@ use_reduced (StrategyRun *run, ScheduleAccess access)
       strategy_uses (run, u, UNIT_REDUCED, access);
 }
 
+/*
+ * BYTES for each of ELEMENTS, tensor by tensor: as many blocks as a framework's lists have. Adds
+ * the buffers to TAKEN.
+ */
+static void
+take_lists (StrategyRun *run, guint64 elements, guint bytes, PoolCategory category,
+            const char *label, GArray *taken)
+{
+  double  all = 0, at = 0;
+  guint64 had = 0;
+
+  for (guint u = 0; u < run->n_units; u++)
+    all += (double) run->shares[u].updated;
+  for (guint u = 0; u < run->n_units; u++)
+    for (guint t = 0; t < run->units[u].n_trainable; t++)
+      {
+        double  of = (double) run->units[u].trainable[t].elements;
+        guint64 end;
+
+        at += (double) run->shares[u].updated * of / (double) run->units[u].trainable_elements;
+        end = (guint64) (at / all * (double) elements + 0.5);
+        if (end > had)
+          {
+            BufferRef buffer =
+                schedule_alloc (run->b, PLACE_HBM, category, (end - had) * bytes, label);
+
+            g_array_append_val (taken, buffer);
+            had = end;
+          }
+      }
+}
+
+/* What the update of ELEMENTS holds beside the states. */
+static void
+take_temporaries (StrategyRun *run, guint64 elements, guint gradient_bytes, GArray *taken)
+{
+  OptimizerTemporaries bytes =
+      workload_optimizer_temporaries (workload_training (run->in->workload), gradient_bytes);
+
+  if (bytes.gradients > 0)
+    take_lists (run, elements, bytes.gradients, POOL_GRADIENT, "gradients for the update", taken);
+  if (bytes.denominators > 0)
+    take_lists (run, elements, bytes.denominators, POOL_WORKSPACE, "denominators of AdamW", taken);
+}
+
 void
 emit_optimizer (StrategyRun *run, MeshGroup norm, guint64 elements, guint gradient_bytes,
                 guint parameter_bytes)
 {
   const TrainingOptions *training = workload_training (run->in->workload);
   g_autoptr (GArray)     kernels = g_array_new (FALSE, FALSE, sizeof (KernelDesc));
+  g_autoptr (GArray)     taken = g_array_new (FALSE, FALSE, sizeof (BufferRef));
 
+  take_temporaries (run, elements, gradient_bytes, taken);
   workload_optimizer_kernels (training, elements, dtype_bytes (training_master_dtype (training)),
                               gradient_bytes, parameter_bytes, kernels);
   if (kernels->len == 0) /* who trains without an optimizer has the gradients: a copy of nothing */
@@ -171,6 +218,8 @@ emit_optimizer (StrategyRun *run, MeshGroup norm, guint64 elements, guint gradie
       if (i == 0 && training->clip_gradients && norm.size > 0)
         emit_norm (run, norm, SCHEDULE_COMPUTE, TRANSPORT_GPU);
     }
+  for (guint i = 0; i < taken->len; i++)
+    schedule_free (run->b, g_array_index (taken, BufferRef, i));
 }
 
 /* Each owner of whole tensors sends what it has updated to all others, one after another. */

@@ -3,8 +3,9 @@
 #include <math.h>
 
 /*
- * Multiples: torch._scaled_mm and Transformer Engine want dimensions that 16 divides, those whose
- * scales go by blocks whole blocks.
+ * Multiples: torch._scaled_mm and Transformer Engine want dimensions that 16 divides; mxfp8's units
+ * take whole blocks. The last block of 128 may be a part: DeepSeek-V3's weights of 576 rows have
+ * scales for five (`weight_scale_inv` in the published files).
  */
 static const Fp8Recipe recipes[] = {
   [FP8_TENSORWISE] = { .name = "tensorwise",
@@ -25,7 +26,7 @@ static const Fp8Recipe recipes[] = {
                     .kept = TRUE,
                     .gathered = TRUE },
   [FP8_BLOCKWISE] = { .name = "blockwise",
-                      .multiple = 128,
+                      .multiple = 16,
                       .granule = 128,
                       .scale_bytes = 4,
                       .weight_rows = 128,

@@ -43,6 +43,7 @@ typedef struct
   guint64        batch;   /* independent products of that shape (experts); 1 otherwise */
   guint          streams; /* each of them is a kernel of its own: on so many streams; 1: one after
                              the other; 0: all are one kernel */
+  guint          turns;   /* it is one of so many like it that `streams` run in turn; 0: alone */
   double         flops;   /* nominal: multiply-add = 2 */
   double         read_bytes, write_bytes; /* nominal HBM traffic */
   guint          launches; /* kernels that the host issues for it (eager chains count each) */

@@ -9,6 +9,11 @@
     .key = #name, .type = OPTION_INT, .offset = FIELD (name), .optional = TRUE, .min = 1, \
     .max = 1 << 24, .help = text                                                          \
   }
+#define COUNT_OR_NONE(name, most, text)                                                   \
+  {                                                                                       \
+    .key = #name, .type = OPTION_INT, .offset = FIELD (name), .optional = TRUE, .min = 0, \
+    .max = most, .help = text                                                             \
+  }
 
 static const char *const tied_choices[] = { "auto", "yes", "no", NULL };
 static const char *const activation_choices[] = { "auto",   "gelu",  "relu", "squared-relu",
@@ -48,6 +53,9 @@ const OptionSpec model_options[] = {
   COUNT (n_experts, "routed experts a layer; dense when not given"),
   COUNT (n_experts_per_token, "experts that a token visits"),
   COUNT (d_expert, "width of an expert; d_ff when not given"),
+  COUNT_OR_NONE (n_shared_experts, 1024, "experts that every token visits, as wide as routed ones"),
+  COUNT_OR_NONE (first_dense_layers, 100000,
+                 "leading layers with an MLP of d_ff in the place of experts"),
   { .key = "tied_embeddings",
     .type = OPTION_ENUM,
     .choices = tied_choices,
@@ -148,6 +156,29 @@ require_option (gint64 value, const char *key, const OptionMarks *marks, DiagLis
 }
 
 static void
+check_experts (const ModelOptions *options, const OptionMarks *marks, DiagList *diags)
+{
+  static const char *const of_experts[] = { "n_experts_per_token", "d_expert", "n_shared_experts",
+                                            "first_dense_layers" };
+  const gint64             values[] = { options->n_experts_per_token, options->d_expert,
+                                        options->n_shared_experts, options->first_dense_layers };
+
+  if (options->n_experts > 0)
+    require_option (options->n_experts_per_token, "n_experts_per_token", marks, diags);
+  for (gsize i = 0; options->n_experts == 0 && i < G_N_ELEMENTS (values); i++)
+    if (values[i] > 0)
+      diag_error (diags, option_mark (marks, of_experts[i], NULL), "a dense model leaves it out",
+                  "'%s' is given, but not 'n_experts'", of_experts[i]);
+  if (options->n_experts > 0 && options->n_layers > 0
+      && options->first_dense_layers >= options->n_layers)
+    diag_error (diags, option_mark (marks, "first_dense_layers", NULL),
+                "a model without experts leaves 'n_experts' out",
+                "%" G_GINT64_FORMAT " leading dense layers of %" G_GINT64_FORMAT
+                " leave none with experts",
+                options->first_dense_layers, options->n_layers);
+}
+
+static void
 fill_arch (const ModelOptions *options, const ArchSpec *arch, ModelShape *shape)
 {
   gboolean learned =
@@ -175,6 +206,8 @@ fill_arch (const ModelOptions *options, const ArchSpec *arch, ModelShape *shape)
     .embedding_norm = arch->embedding_norm,
     .n_experts = options->n_experts,
     .n_experts_per_token = options->n_experts_per_token,
+    .n_shared_experts = options->n_shared_experts,
+    .first_dense_layers = options->first_dense_layers,
     .moe_period = 1,
   };
   if (options->n_experts > 0)
@@ -202,11 +235,7 @@ resolve_arch (const ModelOptions *options, ModelShape *shape, const OptionMarks 
   require_option (options->vocab, "vocab", marks, diags);
   if (arch != NULL && arch->gated)
     require_option (options->d_ff, "d_ff", marks, diags);
-  if (options->n_experts > 0)
-    require_option (options->n_experts_per_token, "n_experts_per_token", marks, diags);
-  else if (options->n_experts_per_token > 0 || options->d_expert > 0)
-    diag_error (diags, option_mark (marks, "n_experts_per_token", "d_expert", NULL), NULL,
-                "a model with experts needs 'n_experts'");
+  check_experts (options, marks, diags);
   if (options->head_dim == 0 && options->n_heads > 0 && options->d_model % options->n_heads != 0)
     diag_error (diags, option_mark (marks, "n_heads", NULL),
                 "give 'head_dim' when heads are not a share of the width",

@@ -98,7 +98,7 @@ typedef struct
 {
   char  *config, *arch, *name;
   gint64 n_layers, d_model, n_heads, n_kv_heads, head_dim, d_ff, vocab, max_positions;
-  gint64 n_experts, n_experts_per_token, d_expert;
+  gint64 n_experts, n_experts_per_token, d_expert, n_shared_experts, first_dense_layers;
   gint   tied_embeddings; /* ModelTied */
   gint   activation;      /* ModelActivation */
   gint   block;           /* ModelBlock */

@@ -11,6 +11,10 @@
  * Loss scaling copies the gradients to the master's type, multiplies them by the inverse scale and
  * looks for overflows, before all that; what follows reads the copy. Without an optimizer there is
  * nothing at all.
+ *
+ * Beside the states it holds the denominators, v an element, where AdamW goes by lists as
+ * torch.optim does (torch/optim/adamw.py, _multi_tensor_adamw: exp_avg_sq_sqrt of all tensors, then
+ * their uses), and that copy of the gradients, m an element (Megatron-LM's 20 bytes a parameter).
  */
 #include "workload/workload.h"
 
@@ -22,25 +26,52 @@ append_stream (GArray *kernels, KernelKind kind, const char *name, double read_b
   g_array_append_val (kernels, desc);
 }
 
+static OptimizerKind
+kind_of (const TrainingOptions *training)
+{
+  if (training->traits.fused_adam && training->optimizer == OPTIMIZER_ADAMW)
+    return OPTIMIZER_ADAMW_FUSED;
+  return (OptimizerKind) training->optimizer;
+}
+
+static gboolean
+scales_loss (const TrainingOptions *training)
+{
+  return training->traits.loss_scaling && training->precision == PRECISION_FP16_MIXED;
+}
+
+OptimizerTemporaries
+workload_optimizer_temporaries (const TrainingOptions *training, guint gradient_bytes)
+{
+  OptimizerTemporaries temporaries = { 0 };
+  OptimizerKind        kind = kind_of (training);
+  guint                master = dtype_bytes (training_master_dtype (training));
+
+  if (kind == OPTIMIZER_NONE)
+    return temporaries;
+  if (scales_loss (training) && gradient_bytes < master)
+    temporaries.gradients = master;
+  if (kind == OPTIMIZER_ADAMW && training->traits.adam_lists)
+    temporaries.denominators = dtype_bytes (training_moment_dtype (training));
+  return temporaries;
+}
+
 void
 workload_optimizer_kernels (const TrainingOptions *training, guint64 elements, guint master_bytes,
                             guint gradient_bytes, guint parameter_bytes, GArray *kernels)
 {
   double n = (double) elements, m = master_bytes * n, g = gradient_bytes * n,
          p = parameter_bytes * n, v = dtype_bytes (training_moment_dtype (training)) * n;
-  OptimizerKind kind = (OptimizerKind) training->optimizer;
+  OptimizerKind kind = kind_of (training);
 
   if (kind == OPTIMIZER_NONE)
     return;
-  if (training->traits.loss_scaling && training->precision == PRECISION_FP16_MIXED)
+  if (scales_loss (training))
     {
       append_stream (kernels, KERNEL_COPY, "optimizer.copy_gradients", g, m, 1);
       append_stream (kernels, KERNEL_OPTIMIZER, "optimizer.unscale", m, m, 1);
       g = m;
     }
-  if (training->traits.fused_adam && kind == OPTIMIZER_ADAMW)
-    kind = OPTIMIZER_ADAMW_FUSED;
-
   if (training->clip_gradients)
     {
       append_stream (kernels, KERNEL_REDUCTION, "optimizer.grad_norm", g, 0,

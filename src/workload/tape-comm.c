@@ -46,6 +46,13 @@ tape_comm_op (Tape *tape, const char *name, TapeValue in, CommGroup group,
  */
 #define UB_SPLITS 4
 
+/*
+ * On which slices take turns: PyTorch's current and backend streams (_symmetric_memory,
+ * _pipelined_multi_all_gather_and_consume). Userbuffers have three (num_max_streams), which hide
+ * more of a start.
+ */
+#define SLICE_STREAMS 2
+
 typedef enum
 {
   UB_EXCHANGE = 1, /* KernelDesc.own_sms */
@@ -109,7 +116,10 @@ push_concurrent (Tape *tape, const TapeOp *op, KernelDesc desc, TapeValue grad)
   return tape_insert (tape, list, place, desc);
 }
 
-/* Cuts the product that is last in LIST into N along its rows; *FIRST: place of the first one. */
+/*
+ * Cuts the product that is last in LIST into N along its rows, which streams run in turn; *FIRST:
+ * place of the first one.
+ */
 static void
 slice_last (GArray *list, guint n, guint *first)
 {
@@ -119,6 +129,8 @@ slice_last (GArray *list, guint n, guint *first)
   slice.desc.m = (slice.desc.m + n - 1) / n;
   slice.desc.flops /= n;
   slice.share /= n;
+  slice.desc.streams = SLICE_STREAMS;
+  slice.desc.turns = n;
   g_array_index (list, TapeKernel, *first) = slice;
   slice.desc.joins = FALSE;
   for (guint i = 1; i < n; i++)

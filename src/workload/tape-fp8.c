@@ -17,6 +17,8 @@
  */
 #include "workload/tape-fp8-private.h"
 
+#include <math.h>
+
 #include "workload/tape-comm-private.h"
 
 /* What is cast: a value, or (`value` is -1) parameters of MODULE. */
@@ -42,7 +44,7 @@ copy_bytes (const Tape *tape, const Fp8Source *from, gboolean columns)
   double rows = columns ? from->width : from->rows, width = columns ? from->rows : from->width;
 
   if (from->module >= 0)
-    rows /= tape->fp8.weight_rows;
+    rows = ceil (rows / tape->fp8.weight_rows);
   return elements_of (from) + fp8_scale_bytes (&tape->fp8, rows, width);
 }
 

@@ -195,6 +195,17 @@ double workload_executed_flops (const Workload *self);
  */
 double workload_matrix_flops (const Workload *self);
 
+/* Bytes an element that an update holds for as long as it runs. */
+typedef struct
+{
+  guint gradients;    /* in the master's type, beside narrower ones */
+  guint denominators; /* AdamW's */
+} OptimizerTemporaries;
+
+/* Of gradients of GRADIENT_BYTES an element. */
+OptimizerTemporaries workload_optimizer_temporaries (const TrainingOptions *training,
+                                                     guint                  gradient_bytes);
+
 /*
  * Optimizer kernels over ELEMENTS parameters on one device: [gradient norm, clip,] update. State
  * and gradient bytes an element are the strategy's: MASTER_BYTES, GRADIENT_BYTES; PARAMETER_BYTES

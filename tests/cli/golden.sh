@@ -391,6 +391,7 @@ check training-csv 0 validate training --hwprofiles hwprofiles training.csv --fo
 check training-json 0 validate training --hwprofiles hwprofiles training.csv --format json -j 4 \
   --max-error 10000000
 check training-words 0 validate training --hwprofiles hwprofiles training-words.csv --rows
+check training-experts 0 validate training --hwprofiles hwprofiles training-experts.csv --format csv
 check training-unknown 1 validate training --hwprofiles hwprofiles training-unknown.csv --format csv
 check training-network 1 validate training --hwprofiles hwprofiles training-network.csv
 check training-measured 0 validate training --hwprofiles hwprofiles training-measured.csv \

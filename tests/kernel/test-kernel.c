@@ -160,6 +160,28 @@ START_TEST (test_matmul_of_experts)
 }
 END_TEST
 
+/*
+ * One of four products of 109 tiles that two streams run in turn: a fourth of the five waves that
+ * all take (alone it would take two), and half of a start. With 54 SMs left a fourth of nine.
+ */
+START_TEST (test_matmul_by_turns)
+{
+  GpuProfile gpu = test_gpu ();
+  KernelDesc slice = matmul (UINT64_C (128) * 109, 256, 4096, 1);
+  KernelCost cost;
+  double     tile = 268435456.0 / (312e12 * 0.75 / 108);
+
+  slice.streams = 2;
+  slice.turns = 4;
+  kernel_cost (&gpu, &slice, &cost);
+  assert_near (cost.alone, 5 * tile / 4 + 2e-6);
+  assert_near (ceil (cost.wave_units / 54) * cost.wave_seconds, 9 * tile / 4);
+  assert_near (cost.hbm_bytes, (slice.read_bytes + slice.write_bytes) / 0.8);
+  ck_assert_double_eq (cost.flops, slice.flops);
+  ck_assert_uint_eq (cost.launches, 1);
+}
+END_TEST
+
 START_TEST (test_matmul_small_tile)
 {
   GpuProfile gpu = test_gpu ();
@@ -637,6 +659,7 @@ kernel_suite (void)
   tcase_add_test (hand, test_matmul_by_hand);
   tcase_add_test (hand, test_matmul_waves);
   tcase_add_test (hand, test_matmul_of_experts);
+  tcase_add_test (hand, test_matmul_by_turns);
   tcase_add_test (hand, test_matmul_small_tile);
   tcase_add_test (hand, test_matmul_split);
   tcase_add_test (hand, test_matmul_lying);

@@ -500,13 +500,14 @@ START_TEST (products_keep_their_workspaces)
       const GpuProfile   gpu = { .architecture = architecture };
       const MemoryConfig config = { .workspaces = (gint) cases[i].kind };
       const MemoryConfig ideal = { .allocator = ALLOCATOR_IDEAL };
-      g_autoptr (Heap)   heap = device_heap_new (&config, &gpu);
+      const MeshOptions  mesh = { .tp = 1 };
+      g_autoptr (Heap)   heap = device_heap_new (&config, &gpu, &mesh);
 
-      ck_assert_double_eq ((double) device_heap_workspaces (&config, &gpu) / MIB (1),
+      ck_assert_double_eq ((double) device_heap_workspaces (&config, &gpu, &mesh) / MIB (1),
                            cases[i].bytes);
       ck_assert_double_eq ((double) heap_reserved (heap) / MIB (1), cases[i].reserved);
       ck_assert_uint_eq (heap_trim (heap), 0);
-      ck_assert_ptr_null (device_heap_new (&ideal, &gpu));
+      ck_assert_ptr_null (device_heap_new (&ideal, &gpu, &mesh));
     }
 }
 END_TEST

@@ -44,7 +44,8 @@ check_rank (const Replay *replay, guint i, const PlanTotals *expected, guint see
   guint64                   runtime = runtime_memory_bytes (memory, rank->rank);
   const ResolvedScenario   *resolved = replay_resolved (replay);
   const GpuProfile         *gpu = cluster_gpu_profile (resolved->cluster, rank->rank);
-  guint64                   kept = device_heap_workspaces (&resolved->scenario->memory, gpu);
+  const Scenario           *scenario = resolved->scenario;
+  guint64                   kept = device_heap_workspaces (&scenario->memory, gpu, &scenario->mesh);
   guint64                   allocated = hbm->allocated.bytes - kept, sum = 0;
   PlanTotals                measured = { 0 };
 
@@ -139,6 +140,56 @@ START_TEST (test_held_logits)
 }
 END_TEST
 
+/* Memory beside the allocator of a rank whose tensor parallelism overlaps BY; WORKSPACE of both. */
+static guint64
+planned_runtime (const char *by, const char *cp, const char *fp8, guint64 *workspace)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (DiagList)   diags = diag_list_new ();
+
+  g_autoptr (Scenario) scenario = fixture_scenario (
+      "cluster.node", "dgx-h100", "cluster.nodes", "1", "model.arch", "llama", "model.n_layers",
+      "2", "model.d_model", "64", "model.n_heads", "4", "model.d_ff", "128", "model.vocab", "4096",
+      "training.seq_len", "128", "training.micro_batch", "1", "training.fp8_recipe", fp8, "mesh.tp",
+      "2", "mesh.sp", "1", "mesh.cp", cp, "mesh.async_tp", "true", "mesh.async_tp_by", by,
+      "memory.workspaces", "transformer-engine", "strategy.name", "ddp", NULL);
+
+  g_autoptr (ReplayPlan) plan = replay_plan_scenario (scenario, profiles, diags);
+  PlanMemory             memory;
+
+  ck_assert_msg (plan != NULL, "%s", diag_list_first_message (diags));
+  memory = replay_plan_memory (plan, 0);
+  *workspace = device_heap_workspaces (
+      &scenario->memory, cluster_gpu_profile (replay_plan_resolved (plan)->cluster, 0),
+      &scenario->mesh);
+  return memory.hbm.peak_by_category[POOL_RUNTIME];
+}
+
+/*
+ * Transformer Engine's userbuffers beside the same run without: 10 buffers of 128 tokens x 64 x 2 B
+ * = 16 KiB, of which 6 are half as large in fp8; half the tokens on each of two context ranks. And
+ * two more of the library's workspaces of 32 MiB.
+ */
+START_TEST (test_userbuffers)
+{
+  static const struct
+  {
+    const char *cp, *fp8;
+    guint64     kib;
+  } cases[] = { { "1", "none", 160 }, { "2", "none", 80 }, { "1", "delayed", 4 * 16 + 6 * 8 } };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      guint64 more, less;
+      guint64 with = planned_runtime ("userbuffers", cases[i].cp, cases[i].fp8, &more);
+      guint64 without = planned_runtime ("slices", cases[i].cp, cases[i].fp8, &less);
+
+      ck_assert_uint_eq (with - without, cases[i].kib << 10);
+      ck_assert_uint_eq (more - less, 2 * (guint64) 32 << 20);
+    }
+}
+END_TEST
+
 /*
  * 2 x 4096 x 64 + 2 x (4 x 64 x 64 + 3 x 64 x 128 + 2 x 64) + 64 = 606528 parameters. At the head's
  * backward pass fp32 gradients have the 4096 x 64 that it computes beside them; with all that was
@@ -163,6 +214,7 @@ main (void)
   tcase_add_test (tcase, test_allocated_is_the_schedule_s);
   tcase_add_test (tcase, test_held_logits);
   tcase_add_test (tcase, test_computed_gradients);
+  tcase_add_test (tcase, test_userbuffers);
   suite_add_tcase (suite, tcase);
   return fixture_main (suite);
 }

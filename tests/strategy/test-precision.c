@@ -1,7 +1,7 @@
 /*
  * What a rank holds for each parameter under each precision and type of a role, by hand: weights,
  * gradients that live for ever, what the optimizer keeps. One rank, so that nothing is divided or
- * padded. Not asserted: times.
+ * padded. What an update holds for as long as it runs. Not asserted: times.
  */
 #include <check.h>
 
@@ -42,13 +42,117 @@ choice_of (const char *key, const char *value)
   return G_STRUCT_MEMBER (gint, &training, spec->offset);
 }
 
+static void
+set_training (TrainingOptions *training, const char *precision, const char *master,
+              const char *moments)
+{
+  memset (training, 0, sizeof *training);
+  option_table_defaults (training_options, training);
+  training->seq_len = 32;
+  training->precision = choice_of ("precision", precision);
+  training->master_dtype = choice_of ("master_dtype", master);
+  training->moment_dtype = choice_of ("moment_dtype", moments);
+}
+
+static void
+set_shape (ModelShape *shape, DiagList *diags)
+{
+  ModelOptions model = { .arch = (char *) "llama" };
+
+  model.n_layers = 2;
+  model.d_model = 64;
+  model.n_heads = 4;
+  model.d_ff = 128;
+  model.vocab = 100;
+  ck_assert (model_resolve (&model, NULL, NULL, shape, NULL, diags));
+}
+
+/* Bytes a parameter that an update allocates, in so many blocks. */
+typedef struct
+{
+  const char *strategy, *precision, *moments, *optimizer, *label;
+  gboolean    lists, fused, scaling;
+  guint       bytes, blocks;
+} Update;
+
+#define DENOMINATORS "denominators of AdamW"
+#define GRADIENTS    "gradients for the update"
+/* a block's q k v o gate up down and two norms; table, norm, head */
+#define TENSORS (2 * 9 + 3)
+
+static const Update updates[] = {
+  { "ddp", "bf16-mixed", "auto", "adamw", DENOMINATORS, TRUE, FALSE, FALSE, 4, TENSORS },
+  { "ddp", "bf16-mixed", "bf16", "adamw", DENOMINATORS, TRUE, FALSE, FALSE, 2, TENSORS },
+  { "fsdp2", "bf16-mixed", "auto", "adamw", DENOMINATORS, TRUE, FALSE, FALSE, 4, TENSORS },
+  { "ddp", "bf16-mixed", "auto", "adamw", DENOMINATORS, FALSE, FALSE, FALSE, 0, 0 },
+  { "ddp", "bf16-mixed", "auto", "adamw", DENOMINATORS, TRUE, TRUE, FALSE, 0, 0 },
+  { "ddp", "bf16-mixed", "auto", "adamw-fused", DENOMINATORS, TRUE, FALSE, FALSE, 0, 0 },
+  { "ddp", "bf16-mixed", "auto", "sgd", DENOMINATORS, TRUE, FALSE, FALSE, 0, 0 },
+  { "ddp", "fp16-mixed", "auto", "adamw", GRADIENTS, FALSE, FALSE, TRUE, 4, TENSORS },
+  { "ddp", "fp16-mixed", "auto", "adamw", GRADIENTS, FALSE, FALSE, FALSE, 0, 0 },
+  { "ddp", "bf16-mixed", "auto", "adamw", GRADIENTS, FALSE, FALSE, TRUE, 0, 0 },
+  { "fsdp2", "fp16-mixed", "auto", "adamw", GRADIENTS, FALSE, FALSE, TRUE, 0, 0 }, /* fp32 */
+};
+
+static void
+find_allocated (const Schedule *schedule, const char *label, guint64 *bytes, guint *blocks)
+{
+  ScheduleItems items = schedule_items (schedule, 0, SECTION_STEADY);
+
+  for (guint i = 0; i < items.n; i++)
+    {
+      const ScheduleBuffer *buffer;
+
+      if (items.items[i].kind != ITEM_ALLOC)
+        continue;
+      buffer = schedule_buffer_info (schedule, 0, items.items[i].ref);
+      if (!g_str_equal (buffer->label, label))
+        continue;
+      *bytes += buffer->bytes;
+      ++*blocks;
+    }
+}
+
+START_TEST (test_updates)
+{
+  const Update        *c = &updates[_i];
+  const Strategy      *strategy = strategy_find (c->strategy);
+  g_autofree gpointer  options = g_malloc0 (strategy->options_size);
+  const StrategyChoice choice = { strategy, options, NULL };
+  TrainingOptions      training;
+  ModelShape           shape;
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (Workload) workload = NULL;
+  g_autoptr (Schedule) schedule = NULL;
+  PlanInput            in = { .mesh = { .n_ranks = 1, .ranks_per_node = 1, .world = 1 } };
+  guint64              bytes = 0;
+  guint                blocks = 0;
+
+  set_training (&training, c->precision, "auto", c->moments);
+  training.optimizer = choice_of ("optimizer", c->optimizer);
+  training.traits = (FrameworkTraits){ .adam_lists = c->lists,
+                                       .fused_adam = c->fused,
+                                       .loss_scaling = c->scaling };
+  set_shape (&shape, diags);
+  in.workload = workload = workload_new (&shape, &training);
+  option_table_defaults (strategy->options, options);
+  schedule = schedule_build (&in, &choice, diags);
+  ck_assert_ptr_nonnull (schedule);
+  find_allocated (schedule, c->label, &bytes, &blocks);
+  ck_assert_uint_eq (bytes, c->bytes * workload_n_parameters (workload));
+  ck_assert_uint_eq (blocks, c->blocks);
+  option_table_clear (strategy->options, options);
+  option_table_clear (training_options, &training);
+  model_shape_clear (&shape);
+}
+END_TEST
+
 START_TEST (test_states)
 {
   const Case          *c = &cases[_i];
   const Strategy      *strategy = strategy_find (c->strategy);
   g_autofree gpointer  options = g_malloc0 (strategy->options_size);
   const StrategyChoice choice = { strategy, options, NULL };
-  ModelOptions         model = { .arch = (char *) "llama" };
   TrainingOptions      training;
   ModelShape           shape;
   g_autoptr (DiagList) diags = diag_list_new ();
@@ -58,18 +162,8 @@ START_TEST (test_states)
   PlanTotals           totals = { 0 };
   double               bucket = 0;
 
-  model.n_layers = 2;
-  model.d_model = 64;
-  model.n_heads = 4;
-  model.d_ff = 128;
-  model.vocab = 100;
-  memset (&training, 0, sizeof training);
-  option_table_defaults (training_options, &training);
-  training.seq_len = 32;
-  training.precision = choice_of ("precision", c->precision);
-  training.master_dtype = choice_of ("master_dtype", c->master);
-  training.moment_dtype = choice_of ("moment_dtype", c->moments);
-  ck_assert (model_resolve (&model, NULL, NULL, &shape, NULL, diags));
+  set_training (&training, c->precision, c->master, c->moments);
+  set_shape (&shape, diags);
   in.workload = workload = workload_new (&shape, &training);
   option_table_defaults (strategy->options, options);
   schedule = schedule_build (&in, &choice, diags);
@@ -95,6 +189,7 @@ main (void)
   int      failed;
 
   tcase_add_loop_test (tcase, test_states, 0, G_N_ELEMENTS (cases));
+  tcase_add_loop_test (tcase, test_updates, 0, G_N_ELEMENTS (updates));
   suite_add_tcase (suite, tcase);
   srunner_run_all (runner, CK_ENV);
   failed = srunner_ntests_failed (runner);

@@ -14,9 +14,9 @@
 #define VOCAB 1024
 
 static ModelShape
-small_gpt (void)
+gpt_of (double ff)
 {
-  return arch ("gpt", 2, (gint64) H, 4, (gint64) FF, VOCAB);
+  return arch ("gpt", 2, (gint64) H, 4, (gint64) ff, VOCAB);
 }
 
 static TrainingOptions
@@ -29,9 +29,9 @@ recipe (Fp8Kind kind)
 }
 
 static Workload *
-make (const TrainingOptions *options, gint64 tp)
+make_wide (const TrainingOptions *options, gint64 tp, double ff)
 {
-  ModelShape  shape = small_gpt ();
+  ModelShape  shape = gpt_of (ff);
   MeshOptions mesh = { .tp = tp, .sp = tp > 1, .pp = 1, .cp = 1, .vp = 1, .ep = 1 };
   Workload   *workload;
 
@@ -39,6 +39,12 @@ make (const TrainingOptions *options, gint64 tp)
   workload = workload_new_stage (&shape, options, &mesh, 0);
   model_shape_clear (&shape);
   return workload;
+}
+
+static Workload *
+make (const TrainingOptions *options, gint64 tp)
+{
+  return make_wide (options, tp, FF);
 }
 
 static guint
@@ -165,6 +171,21 @@ START_TEST (test_casts)
                  want->backward_read, want->backward_write);
   ck_assert_uint_eq (launches[0], want->forward_launches);
   ck_assert_uint_eq (launches[1], want->backward_launches);
+}
+END_TEST
+
+/* 576 rows are four and a half blocks of 128: five scales along each direction of the weight. */
+START_TEST (test_part_of_a_block)
+{
+  TrainingOptions      options = recipe (FP8_BLOCKWISE);
+  g_autoptr (Workload) workload = make_wide (&options, 1, 576);
+  const LayerDesc     *block = workload_layer (workload, 1);
+  double               read = 0, write = 0;
+  guint                launches = 0;
+
+  add_casts (block->forward, block->n_forward, "mlp.up.weight", &read, &write, &launches);
+  ck_assert_double_eq (read, 2 * H * 576);
+  ck_assert_double_eq (write, 2 * (H * 576 + 5 * 4));
 }
 END_TEST
 
@@ -348,6 +369,7 @@ main (void)
 
   tcase_add_loop_test (tcase, test_products, FP8_TENSORWISE, FP8_MXFP8 + 1);
   tcase_add_loop_test (tcase, test_casts, 0, G_N_ELEMENTS (casts));
+  tcase_add_test (tcase, test_part_of_a_block);
   tcase_add_test (tcase, test_product_bytes);
   tcase_add_test (tcase, test_kept);
   tcase_add_test (tcase, test_tensor_group);

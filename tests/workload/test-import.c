@@ -340,7 +340,7 @@ START_TEST (test_bad_options)
                                       .n_heads = 4,
                                       .vocab = 9,
                                       .d_expert = 3 },
-                     "a model with experts needs 'n_experts'");
+                     "'d_expert' is given, but not 'n_experts'");
   assert_unresolved (&(ModelOptions){ .arch = (char *) "bloom",
                                       .n_layers = 1,
                                       .d_model = 8,
@@ -408,6 +408,41 @@ START_TEST (test_arch_options)
   ck_assert (model_resolve (&options, NULL, NULL, &shape, NULL, diags));
   ck_assert_int_eq (shape.d_expert, 20);
   model_shape_clear (&shape);
+}
+END_TEST
+
+/*
+ * Of 4 layers of width 64 the first has an MLP of 128, the others 8 experts of 32 and a shared one.
+ * Embedding and head 128 000, last norm 64; a layer's attention and norms 16 384 + 128; MLP 24 576;
+ * router 512, experts 49 152, shared 6 144: 386 112 parameters.
+ */
+START_TEST (test_shared_and_dense)
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+  ModelShape           shape;
+  ModelOptions         options = { .arch = (char *) "llama",
+                                   .n_layers = 4,
+                                   .d_model = 64,
+                                   .n_heads = 4,
+                                   .d_ff = 128,
+                                   .vocab = 1000,
+                                   .n_experts = 8,
+                                   .n_experts_per_token = 2,
+                                   .d_expert = 32,
+                                   .n_shared_experts = 1,
+                                   .first_dense_layers = 1 };
+  TrainingOptions      training_ = training (128, 1);
+
+  ck_assert (model_resolve (&options, NULL, NULL, &shape, NULL, diags));
+  g_autoptr (Workload) workload = workload_new (&shape, &training_);
+  ck_assert_uint_eq (workload_n_parameters (workload), 386112);
+  model_shape_clear (&shape);
+  options.first_dense_layers = 4;
+  assert_unresolved (&options, "4 leading dense layers of 4 leave none with experts");
+  options.n_experts = options.n_experts_per_token = options.d_expert = 0;
+  assert_unresolved (&options, "'n_shared_experts' is given, but not 'n_experts'");
+  options.n_shared_experts = 0;
+  assert_unresolved (&options, "'first_dense_layers' is given, but not 'n_experts'");
 }
 END_TEST
 
@@ -535,6 +570,7 @@ main (void)
   tcase_add_test (tcase, test_bad_options);
   tcase_add_test (tcase, test_where_configs_are_found);
   tcase_add_test (tcase, test_arch_options);
+  tcase_add_test (tcase, test_shared_and_dense);
   tcase_add_test (tcase, test_sequence_beyond_positions);
   tcase_add_test (tcase, test_activations_beyond_counting);
   tcase_add_test (tcase, test_training_options);

@@ -308,7 +308,8 @@ END_TEST
 
 /*
  * Of userbuffers: gathers that products wait for are copies, which hold no SMs; what is reduced, or
- * runs beside a product, holds 16. The parts make up the whole.
+ * runs beside a product, holds 16. The parts make up the whole, and streams run them in turn: as
+ * many as ranks, or four behind which something is reduced.
  */
 START_TEST (test_userbuffers)
 {
@@ -333,6 +334,12 @@ START_TEST (test_userbuffers)
                              || g_str_has_suffix (kernel->name, ".reduce.backward");
 
           flops[with] += kernel->flops;
+          if (g_str_equal (kernel->name, "mlp.up") || g_str_equal (kernel->name, "mlp.down.dgrad"))
+            ck_assert_uint_eq (kernel->turns, 2);
+          else if (g_str_equal (kernel->name, "mlp.down"))
+            ck_assert_uint_eq (kernel->turns, with ? 4 : 2);
+          else if (g_str_has_suffix (kernel->name, ".wgrad") || kernel->kind != KERNEL_MATMUL)
+            ck_assert_uint_eq (kernel->turns, 0);
           if (kernel->kind != KERNEL_COMMUNICATION)
             continue;
           bytes[with] += kernel->read_bytes;
