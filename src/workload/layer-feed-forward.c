@@ -19,26 +19,90 @@ activate (const LayerBuilder *b, TapeValue hidden)
   return tape_gelu (b->tape, "mlp.activation", hidden);
 }
 
-/* NAMES of the projections: gate, up, down. */
+/* Names of the projections: gate, up, down. */
+typedef struct
+{
+  const char *names[3];
+  gint64      width;
+} Mlp;
+
+/* Either half of an MLP. */
+typedef TapeValue MlpHalf (LayerBuilder *b, TapeValue x, const Mlp *mlp);
+
 static TapeValue
-add_mlp (LayerBuilder *b, TapeValue x, const char *const names[3], gint64 width)
+widen (LayerBuilder *b, TapeValue x, const Mlp *mlp)
 {
   const ModelShape *s = b->shape;
   TapeValue         hidden, gate;
 
   x = layer_enter (b, "mlp.gather", x);
-  if (s->gated_mlp)
-    {
-      gate = layer_add_linear (b, names[0], "mlp.gate", x, s->d_model, width, s->mlp_bias, COLUMNS);
-      hidden = layer_add_linear (b, names[1], "mlp.up", x, s->d_model, width, s->mlp_bias, COLUMNS);
-      hidden = tape_gate (b->tape, "mlp.activation", gate, hidden);
-    }
-  else
-    {
-      hidden = layer_add_linear (b, names[1], "mlp.up", x, s->d_model, width, s->mlp_bias, COLUMNS);
-      hidden = activate (b, hidden);
-    }
-  return layer_add_linear (b, names[2], "mlp.down", hidden, width, s->d_model, s->mlp_bias, ROWS);
+  if (!s->gated_mlp)
+    return activate (b, layer_add_linear (b, mlp->names[1], "mlp.up", x, s->d_model, mlp->width,
+                                          s->mlp_bias, COLUMNS));
+  gate = layer_add_linear (b, mlp->names[0], "mlp.gate", x, s->d_model, mlp->width, s->mlp_bias,
+                           COLUMNS);
+  hidden = layer_add_linear (b, mlp->names[1], "mlp.up", x, s->d_model, mlp->width, s->mlp_bias,
+                             COLUMNS);
+  return tape_gate (b->tape, "mlp.activation", gate, hidden);
+}
+
+static TapeValue
+narrow (LayerBuilder *b, TapeValue hidden, const Mlp *mlp)
+{
+  return layer_add_linear (b, mlp->names[2], "mlp.down", hidden, mlp->width, b->shape->d_model,
+                           b->shape->mlp_bias, ROWS);
+}
+
+static TapeValue
+add_mlp (LayerBuilder *b, TapeValue x, const Mlp *mlp)
+{
+  return narrow (b, widen (b, x, mlp), mlp);
+}
+
+/* ---- shared experts ---- */
+
+static Mlp
+shared_mlp (const LayerBuilder *b)
+{
+  return (Mlp){ .names = { tape_join (b->style->shared, ".gate_proj"),
+                           tape_join (b->style->shared, ".up_proj"),
+                           tape_join (b->style->shared, ".down_proj") },
+                .width = b->shape->n_shared_experts * b->shape->d_expert };
+}
+
+static TapeValue
+add_shared_experts (LayerBuilder *b, TapeValue x)
+{
+  const Mlp mlp = shared_mlp (b);
+  guint     outer = tape_enter (b->tape, PART_SHARED_EXPERTS);
+
+  x = add_mlp (b, x, &mlp);
+  b->tape->parts = outer;
+  return x;
+}
+
+/*
+ * HALF of the shared experts runs concurrently with the exchange that was recorded last: the first
+ * one with the dispatch, the other with the return (Megatron-Core, core/transformer/moe: stream of
+ * shared_experts.py, called by token_dispatcher.py). *SHARED is what it is applied to, and then
+ * what it makes; without SHARED nothing runs then. Order stands for the stream of their own: what
+ * lasts longer than the exchange delays what comes next, with which it would share the GPU.
+ */
+static void
+cover_exchange (LayerBuilder *b, TapeValue *shared, MlpHalf *half)
+{
+  const guint exchange = b->tape->ops->len - 1;
+  const Mlp   mlp = shared_mlp (b);
+  guint       outer;
+
+  if (shared == NULL)
+    return;
+  outer = tape_enter (b->tape, PART_SHARED_EXPERTS);
+  b->covering = TRUE;
+  *shared = half (b, *shared, &mlp);
+  b->covering = FALSE;
+  b->tape->parts = outer;
+  tape_comm_cover (b->tape, exchange);
 }
 
 /* ---- experts ---- */
@@ -274,9 +338,10 @@ counted_rows (const LayerBuilder *b, TapeValue rows)
  * Rows travel to the ranks that have their experts and back (all-to-all). Each tensor rank sends
  * those of its own tokens, and the ranks that divide an expert gather what they received
  * (Megatron-LM's all-to-all dispatcher). The host's wait for the numbers of rows is left out.
+ * SHARED as in cover_exchange.
  */
 static TapeValue
-dispatch_rows (LayerBuilder *b, TapeValue x)
+dispatch_rows (LayerBuilder *b, TapeValue x, TapeValue *shared)
 {
   double routed = b->stream_tokens * (double) b->shape->n_experts_per_token, fill = expert_fill (b);
   double sent = whole_rows (routed * MIN (fill, 1)), received = whole_rows (routed * fill);
@@ -285,6 +350,7 @@ dispatch_rows (LayerBuilder *b, TapeValue x)
   TapeValue rows = permute (b, x, sent);
 
   rows = tape_comm_exchange (b->tape, "experts.dispatch", rows, received * b->width, experts);
+  cover_exchange (b, shared, widen);
   if (gathers_rows (b))
     rows = tape_comm_gather (b->tape, "experts.gather", rows, tensor);
   rows = sort_rows (b, "experts.sort", rows);
@@ -294,7 +360,9 @@ dispatch_rows (LayerBuilder *b, TapeValue x)
   rows = sort_rows (b, "experts.unsort", rows);
   if (gathers_rows (b))
     rows = tape_comm_scatter (b->tape, "experts.scatter", rows, tensor);
-  return tape_comm_exchange (b->tape, "experts.return", rows, sent * b->width, experts);
+  rows = tape_comm_exchange (b->tape, "experts.return", rows, sent * b->width, experts);
+  cover_exchange (b, shared, narrow);
+  return rows;
 }
 
 /*
@@ -322,21 +390,6 @@ dispatch_tokens (LayerBuilder *b, TapeValue x, TapeValue weights)
                            experts);
 }
 
-static TapeValue
-add_shared_experts (LayerBuilder *b, TapeValue x, TapeValue out)
-{
-  const ModelShape *s = b->shape;
-  g_autofree char  *gate = g_strconcat (b->style->shared, ".gate_proj", NULL);
-  g_autofree char  *up = g_strconcat (b->style->shared, ".up_proj", NULL);
-  g_autofree char  *down = g_strconcat (b->style->shared, ".down_proj", NULL);
-  guint             outer = tape_enter (b->tape, PART_SHARED_EXPERTS);
-  TapeValue         shared =
-      add_mlp (b, x, (const char *const[]){ gate, up, down }, s->n_shared_experts * s->d_expert);
-
-  b->tape->parts = outer;
-  return tape_add (b->tape, "experts.add_shared", out, shared);
-}
-
 /*
  * Routed experts as grouped products over tokens sorted by expert; the experts of a rank get even
  * shares. Auxiliary losses are left out. Without sequence parallelism every tensor rank has all
@@ -348,7 +401,8 @@ add_moe (LayerBuilder *b, TapeValue x)
   const ModelShape *s = b->shape;
   RouteSpec         route = routes[b->style->routing];
   gint              module = layer_add_module (b, b->style->router);
-  TapeValue         logits, weights, out;
+  gboolean          covers = b->mesh->shared_expert_overlap;
+  TapeValue         logits, weights, out, shared = x;
 
   layer_add_replicated (b, "weight", s->n_experts, s->d_model);
   if (s->router_bias)
@@ -375,12 +429,14 @@ add_moe (LayerBuilder *b, TapeValue x)
     out = dispatch_tokens (b, x, weights);
   else
     {
-      out = dispatch_rows (b, x);
+      out = dispatch_rows (b, x, covers ? &shared : NULL);
       out = tape_combine (b->tape, "experts.combine", out, weights, b->stream_tokens * b->width);
     }
   if (b->mesh->sp == 0)
     tape_comm_reduce (b->tape, "experts.reduce", out, layer_tensor_group (b));
-  return s->n_shared_experts > 0 ? add_shared_experts (b, x, out) : out;
+  if (s->n_shared_experts > 0 && !covers)
+    shared = add_shared_experts (b, x);
+  return s->n_shared_experts > 0 ? tape_add (b->tape, "experts.add_shared", out, shared) : out;
 }
 
 TapeValue
@@ -391,8 +447,9 @@ layer_add_feed_forward (LayerBuilder *b, TapeValue x)
   if (b->layer.moe)
     x = add_moe (b, x);
   else
-    x = add_mlp (b, x, (const char *const[]){ b->style->gate, b->style->up, b->style->down },
-                 b->shape->d_ff);
+    x = add_mlp (b, x,
+                 &(Mlp){ .names = { b->style->gate, b->style->up, b->style->down },
+                         .width = b->shape->d_ff });
   b->tape->parts = outer;
   return x;
 }

@@ -22,6 +22,7 @@ typedef struct
   gint64   tp;
   gboolean dropout;
   gboolean parallel; /* within a parallel block: its two halves enter and leave together */
+  gboolean covering; /* within what runs concurrently with an exchange of tokens */
 } LayerBuilder;
 
 /* How a weight is divided over the tensor group. */

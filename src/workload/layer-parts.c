@@ -5,12 +5,17 @@
 /*
  * With sequence parallelism Megatron-LM's products have always overlapped the collectives of the
  * backward pass; without it the all-reduce of an input's gradient overlaps only when asked for.
+ * Shared experts that cover a dispatch have plain collectives around their products, which keep
+ * what was gathered (core/transformer/moe/shared_experts.py: pre_forward_comm, parallel_mode).
  */
 CommGroup
 layer_tensor_group (const LayerBuilder *b)
 {
   gboolean kept = b->training->traits.keeps_gathered;
   gboolean fp8 = b->layer.kind == LAYER_BLOCK && b->tape->fp8.name != NULL;
+
+  if (b->covering)
+    return (CommGroup){ .axis = MESH_TENSOR, .members = (guint) b->tp, .kept = TRUE };
 
   return (CommGroup){ .axis = MESH_TENSOR,
                       .members = (guint) b->tp,

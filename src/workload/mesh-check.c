@@ -1,4 +1,5 @@
 /* Which meshes a model can be divided over. Everything that is wrong is named in one pass. */
+#include "workload/block-parts.h"
 #include "workload/mesh-order.h"
 #include "workload/stage-cut.h"
 #include "workload/workload.h"
@@ -236,6 +237,33 @@ check_overlap (const Check *c)
                 "'moe_overlap' needs expert ranks");
 }
 
+/* As Megatron-Core has it (core/transformer/transformer_config.py). */
+static void
+check_shared_overlap (const Check *c)
+{
+  const MeshOptions *m = &c->mesh;
+  const guint        parts = block_parts_recomputed (c->training);
+  const struct
+  {
+    gboolean    fails;
+    const char *what, *hint;
+  } rules[] = {
+    { c->shape->n_experts == 0 || c->shape->n_shared_experts == 0, "needs shared experts",
+      "give 'n_shared_experts', or a model that has some" },
+    { m->ep == 1, "needs expert ranks", "give 'ep' above 1" },
+    { m->dispatch == DISPATCH_TWO_LEVEL, "goes with all-to-alls of NCCL", "take dispatch: nccl" },
+    { m->moe_overlap, "does not go with 'moe_overlap'", "take one of the two" },
+    { (parts & PART_SHARED_EXPERTS) != 0 && (parts & PART_MOE) == 0,
+      "does not go with shared experts that are recomputed by themselves",
+      "leave them out of 'recompute_modules'" },
+  };
+
+  for (gsize i = 0; m->shared_expert_overlap && i < G_N_ELEMENTS (rules); i++)
+    if (rules[i].fails)
+      diag_error (c->diags, mark_of (c, "shared_expert_overlap"), rules[i].hint,
+                  "'shared_expert_overlap' %s", rules[i].what);
+}
+
 static void
 check_sequence (const Check *c)
 {
@@ -454,6 +482,7 @@ mesh_check (const ModelShape *shape, const TrainingOptions *training, const Mesh
   check_dispatch (&c);
   check_sequence (&c);
   check_overlap (&c);
+  check_shared_overlap (&c);
   check_pipeline (&c);
   return diag_list_n_errors (diags) == before;
 }

@@ -185,6 +185,12 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .help = "an interleaved pipeline runs a forward and a backward pass side by side: either "
             "computes while tokens of the other travel to experts and back",
     .source = "Megatron-LM, --overlap-moe-expert-parallel-comm" },
+  { .key = "shared_expert_overlap",
+    .type = OPTION_BOOL,
+    .offset = FIELD (shared_expert_overlap),
+    .fallback = "false",
+    .help = "shared experts run while tokens travel to routed experts and back",
+    .source = "Megatron-LM, --moe-shared-expert-overlap" },
   { 0 },
 };
 

@@ -95,9 +95,10 @@ typedef struct
   gint     async_tp_by; /* MeshAsyncTp */
   gboolean moe_overlap; /* interleaved: a forward pass runs beside a backward pass, so that either
                            computes while the other dispatches and combines */
+  gboolean shared_expert_overlap; /* shared experts run while tokens travel to routed ones */
 } MeshOptions;
 
-#define MESH_N_OPTIONS 26
+#define MESH_N_OPTIONS 27
 extern const OptionSpec mesh_options[MESH_N_OPTIONS + 1];
 
 /*

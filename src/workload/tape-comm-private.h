@@ -71,6 +71,13 @@ TapeValue tape_comm_return (Tape *tape, const char *name, TapeValue in, double o
                             double wire, CommGroup group);
 
 /*
+ * The exchange that operation EXCHANGE is runs concurrently with all that was recorded behind it,
+ * which does not read what it brings; the next operation waits for it. Backwards the gradient is
+ * sent off before theirs are made.
+ */
+void tape_comm_cover (Tape *tape, guint exchange);
+
+/*
  * For linears: backwards gathers VALUE unless it is no gathered one or is there; cuts the product
  * that was listed last.
  */

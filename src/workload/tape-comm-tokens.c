@@ -5,6 +5,32 @@
 
 /* ---- all-to-all ---- */
 
+/*
+ * The kernel that was listed last, an exchange of OP, before those of the operations that cover
+ * it. What they would have joined is joined before it, as in tape-comm.c.
+ */
+static void
+issue_before_cover (Tape *tape, const TapeOp *op)
+{
+  GArray     *list = tape->backward;
+  const guint place = op[op->n_covering].first_backward, last = list->len - 1;
+  TapeKernel  exchange = g_array_index (list, TapeKernel, last);
+
+  if (place == last)
+    return;
+  exchange.desc.async = TRUE;
+  for (guint i = place; i < last; i++)
+    {
+      KernelDesc *desc = &g_array_index (list, TapeKernel, i).desc;
+
+      exchange.desc.joins |= desc->joins;
+      desc->joins = FALSE;
+    }
+  g_array_set_size (list, last);
+  g_array_insert_val (list, place, exchange);
+  tape->join_next = TRUE;
+}
+
 static void
 backward_exchange (Tape *tape, const TapeOp *op)
 {
@@ -14,6 +40,8 @@ backward_exchange (Tape *tape, const TapeOp *op)
   TapeValue grad;
 
   tape_push_backward (tape, op, desc, FALSE, 1, &grad);
+  if (op->n_covering > 0)
+    issue_before_cover (tape, op);
   tape_give_grads (tape, op, 1, &grad);
 }
 
@@ -33,6 +61,18 @@ tape_comm_exchange (Tape *tape, const char *name, TapeValue in, double out_eleme
                                      MAX (tape_comm_bytes (tape, in), tape_comm_bytes (tape, out))),
                      FALSE);
   return out;
+}
+
+void
+tape_comm_cover (Tape *tape, guint exchange)
+{
+  guint place = tape->forward->len;
+
+  tape_op (tape, exchange)->n_covering = tape->ops->len - 1 - exchange;
+  while (g_array_index (tape->forward, TapeKernel, place - 1).op != (gint) exchange)
+    place--;
+  g_array_index (tape->forward, TapeKernel, place - 1).desc.async = TRUE;
+  tape->join_forward = TRUE;
 }
 
 /* ---- tokens, once to each rank ---- */

@@ -136,8 +136,9 @@ run_backward (Tape *self, CheckpointMode mode, const TapeRerun *rerun)
   self->peak = self->alive;
   for (gint i = (gint) self->ops->len - 1; i >= 0; i--)
     {
-      const TapeOp *op = tape_op (self, (guint) i);
+      TapeOp *op = tape_op (self, (guint) i);
 
+      op->first_backward = self->backward->len;
       restore_values (self, rerun, i, n_values);
       self->peak = MAX (self->peak, self->alive);
       if (op->backward != NULL)
@@ -286,6 +287,22 @@ list_kernels (const Tape *self, GArray *kernels, const TapeRerun *rerun, const g
   return list;
 }
 
+/* What would have waited for a collective may not be among what runs again. */
+static void
+settle_rerun (GArray *list)
+{
+  gboolean joined = FALSE;
+
+  for (guint i = list->len; i > 0; i--)
+    {
+      KernelDesc *desc = &g_array_index (list, KernelDesc, i - 1);
+
+      if (desc->kind == KERNEL_COMMUNICATION && !joined)
+        desc->async = FALSE;
+      joined |= desc->joins;
+    }
+}
+
 static gboolean *
 kept_values (const Tape *self, CheckpointMode mode)
 {
@@ -329,6 +346,7 @@ tape_finish (Tape *self, TapeValue output, CheckpointMode mode)
   result.forward = list_kernels (self, self->forward, NULL, kept);
   rerun = tape_find_rerun (self, mode);
   result.recompute = list_kernels (self, self->forward, &rerun, all_kept);
+  settle_rerun (result.recompute);
   result.backward_bytes = mode == CHECKPOINT_FULL || mode == CHECKPOINT_SELECTIVE_OP
                               ? forward_peak (self, mode, TRUE)
                               : 0;

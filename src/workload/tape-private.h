@@ -108,6 +108,8 @@ struct _TapeOp
   gboolean    fp8;             /* of a linear: its products are */
   TapeValue   weight_columns;  /* of those, where the backward pass finds them */
   gboolean    grouped;         /* of attention: several query heads a key head */
+  guint       n_covering;      /* of an exchange: operations behind it that run concurrently */
+  guint       first_backward;  /* kernels of the backward pass before its own */
   void (*backward) (Tape *tape, const TapeOp *op);
 };
 

@@ -336,12 +336,17 @@ random_experts (Overrides *o, GRand *rand, guint tp)
   overrides_add_int (o, "model.n_experts", 4);
   overrides_add_int (o, "model.n_experts_per_token", g_rand_int_range (rand, 1, 3));
   overrides_add_int (o, "mesh.ep", ep);
+  overrides_add (o, "model.n_shared_experts", ep > 1 ? "2" : "0");
   overrides_add (o, "mesh.capacity_factor", PICK (rand, capacities));
   overrides_add (o, "mesh.routing_skew", ep > 1 && g_rand_boolean (rand) ? "1.5" : "1");
   if (tp > 1)
     overrides_add_int (o, "mesh.sp", 1);
   else if (ep > 1 && g_rand_boolean (rand))
-    overrides_add (o, "mesh.dispatch", "two-level");
+    {
+      overrides_add (o, "mesh.dispatch", "two-level");
+      return;
+    }
+  overrides_add (o, "mesh.shared_expert_overlap", ep > 1 ? "true" : "false");
 }
 
 /* The micro-steps and blocks that it needs. */

@@ -287,6 +287,57 @@ START_TEST (test_dualpipe_hides_dispatch)
 }
 END_TEST
 
+/* ---- shared experts ------------------------------------------------------------------------- */
+
+/* Seconds of the last operation NAME on rank 0. */
+static double
+time_of (const Replay *replay, const char *name)
+{
+  const Engine *engine = replay_engine (replay);
+
+  for (OpId op = engine_n_ops (engine); op-- > 0;)
+    {
+      const OpRecord *record = engine_op_record (engine, op);
+
+      if (g_strcmp0 (replay_op (replay, op).item->label, name) == 0 && has_member (replay, op, 0))
+        return (double) (record->end - record->begin) * 1e-12;
+    }
+  ck_abort_msg ("no operation '%s'", name);
+}
+
+/*
+ * A step of one block on two GPUs, each half of whose shared experts takes longer than an exchange
+ * of tokens, so that those that run with one save all its time. The return of the forward pass has
+ * one product with it, of all SMs, and becomes ready as that one does: it starts behind it. The
+ * other three begin with the second of several kernels. Two of those are products of all SMs that
+ * lose the few that an exchange holds, and up to a wave: together less than 0.7 of an exchange,
+ * since a wave takes 34 us (128 x 128 x 1024 x 2 FLOP on an SM of 1 TFLOP/s) in the one and 268 us
+ * (8 times as deep) in the other, an exchange 571 us.
+ */
+START_TEST (test_shared_experts_hide_dispatch)
+{
+  g_autoptr (ProfileSet) profiles = fixture_toy_profiles ();
+  double                 step[2], exchange = 0, saved;
+
+  for (guint with = 0; with < 2; with++)
+    {
+      g_autoptr (Scenario) scenario = fixture_scenario (
+          "cluster.node", "toy-pair", "cluster.nodes", "1", "model.arch", "llama", "model.n_layers",
+          "1", "model.d_model", "1024", "model.n_heads", "8", "model.d_ff", "1024", "model.vocab",
+          "128", "model.n_experts", "4", "model.n_experts_per_token", "2", "model.n_shared_experts",
+          "8", "training.seq_len", "12800", "mesh.ep", "2", "mesh.shared_expert_overlap",
+          with ? "true" : "false", "strategy.name", "ddp", NULL);
+      g_autoptr (Replay) replay = fixture_replay (scenario, profiles, FALSE, 0);
+
+      step[with] = replay_step_time (replay);
+      if (!with)
+        exchange = time_of (replay, "experts.dispatch");
+    }
+  saved = (step[0] - step[1]) / exchange;
+  ck_assert_msg (saved < 3 && saved > 2.3, "%g exchanges are hidden", saved);
+}
+END_TEST
+
 /* Seconds of a step on four nodes over rails with narrow leaves. */
 static double
 step_on_rails (ProfileSet *profiles, const char *pxn, const char *ep, const char *pp)
@@ -362,6 +413,7 @@ messages_suite (void)
   tcase_add_loop_test (tcase, test_traffic, 0, 2);
   tcase_add_loop_test (tcase, test_dualpipe_hides_dispatch, 0, 5);
   tcase_add_test (tcase, test_dispatch_keeps_to_rails);
+  tcase_add_test (tcase, test_shared_experts_hide_dispatch);
   tcase_add_test (tcase, test_two_level_dispatch);
   suite_add_tcase (suite, tcase);
   return suite;

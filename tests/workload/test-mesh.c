@@ -344,6 +344,33 @@ START_TEST (test_refused_overlap)
 }
 END_TEST
 
+START_TEST (test_refused_shared_overlap)
+{
+  ModelShape      shape = shipped ("mixtral-8x7b");
+  TrainingOptions options = training (4096, 1);
+  MeshOptions     mesh = { .ep = 2, .routing_skew = 1, .shared_expert_overlap = TRUE };
+
+  assert_refused (&shape, options, mesh, 4, "'shared_expert_overlap' needs shared experts");
+  shape.n_shared_experts = 1;
+  assert_accepted (&shape, options, mesh, 4);
+  options.checkpointing = CHECKPOINT_SELECTIVE;
+  options.recompute_modules = (char *) "shared_experts";
+  assert_refused (&shape, options, mesh, 4, "that are recomputed by themselves");
+  options.recompute_modules = (char *) "moe";
+  assert_accepted (&shape, options, mesh, 4);
+  options.recompute_modules = NULL;
+  mesh.ep = 1;
+  assert_refused (&shape, options, mesh, 4, "'shared_expert_overlap' needs expert ranks");
+  mesh.ep = 2;
+  mesh.dispatch = DISPATCH_TWO_LEVEL;
+  assert_refused (&shape, options, mesh, 4, "goes with all-to-alls of NCCL");
+  mesh.dispatch = DISPATCH_NCCL;
+  mesh.moe_overlap = TRUE;
+  assert_refused (&shape, options, mesh, 4, "does not go with 'moe_overlap'");
+  model_shape_clear (&shape);
+}
+END_TEST
+
 /*
  * 16 ranks of a stage, two of which share attention: dp = 8. Experts that four ranks divide and two
  * groups share have a mesh of 16 = 4 x 2 x 2 of their own: rank = et + 4 (e + 2 d).
@@ -864,6 +891,7 @@ main (void)
   tcase_add_test (tcase, test_refused_degrees);
   tcase_add_test (tcase, test_refused_experts);
   tcase_add_test (tcase, test_refused_overlap);
+  tcase_add_test (tcase, test_refused_shared_overlap);
   tcase_add_test (tcase, test_folded_groups);
   tcase_add_test (tcase, test_folded_layers);
   tcase_add_test (tcase, test_folded_backward);

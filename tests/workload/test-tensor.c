@@ -307,6 +307,63 @@ START_TEST (test_order)
 END_TEST
 
 /*
+ * A block's experts, of which one is shared: 1 KiB of 8 tokens go to another rank. Overlapped, the
+ * shared one's products stand behind the exchanges that cover them, and no work is added or lost.
+ */
+START_TEST (test_order_of_shared_experts)
+{
+  ModelShape      shape = arch ("llama", 1, 32, 2, 64, 256);
+  TrainingOptions options = training (8, 1);
+  MeshOptions     mesh = { .ep = 2, .routing_skew = 1 }, overlap = mesh;
+  double          flops[2] = { 0 }, bytes[2] = { 0 };
+
+  shape.n_experts = 2;
+  shape.n_experts_per_token = shape.n_shared_experts = 1;
+  shape.d_expert = 16;
+  overlap.shared_expert_overlap = TRUE;
+  for (guint with = 0; with < 2; with++)
+    {
+      g_autoptr (Workload) workload =
+          workload_new_stage (&shape, &options, with ? &overlap : &mesh, 0);
+      const LayerDesc *block = workload_layer (workload, 1);
+      g_autofree char *ahead = order_of (block->forward, block->n_forward),
+                      *back = order_of (block->backward, block->n_backward);
+
+      for (guint i = 0; i < block->n_forward; i++)
+        {
+          flops[with] += block->forward[i].flops;
+          bytes[with] += block->forward[i].read_bytes + block->forward[i].write_bytes;
+        }
+      for (guint i = 0; i < block->n_backward; i++)
+        {
+          flops[with] += block->backward[i].flops;
+          bytes[with] += block->backward[i].read_bytes + block->backward[i].write_bytes;
+        }
+      if (!with)
+        continue;
+      ck_assert_msg (g_str_has_suffix (ahead,
+                                       " experts.permute experts.dispatch* mlp.gate mlp.up "
+                                       "mlp.activation experts.gate& experts.up experts.activation "
+                                       "experts.down experts.return* mlp.down experts.combine& "
+                                       "experts.add_shared mlp.residual"),
+                     "%s", ahead);
+      ck_assert_msg (strstr (back, "experts.combine.backward experts.return.backward* "
+                                   "mlp.down.dgrad mlp.down.wgrad experts.down.dgrad& ")
+                         != NULL,
+                     "%s", back);
+      ck_assert_msg (strstr (back, " experts.dispatch.backward* mlp.activation.backward "
+                                   "mlp.up.dgrad mlp.up.wgrad mlp.gate.dgrad mlp.gate.wgrad "
+                                   "grad_add experts.permute.backward& ")
+                         != NULL,
+                     "%s", back);
+    }
+  ck_assert_double_eq (flops[0], flops[1]);
+  ck_assert_double_eq (bytes[0], bytes[1]);
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/*
  * Of userbuffers: gathers that products wait for are copies, which hold no SMs; what is reduced, or
  * runs beside a product, holds 16. The parts make up the whole, and streams run them in turn: as
  * many as ranks, or four behind which something is reduced.
@@ -498,6 +555,7 @@ main (void)
   tcase_add_test (tcase, test_all_reduces);
   tcase_add_test (tcase, test_sequence_parallel);
   tcase_add_test (tcase, test_order);
+  tcase_add_test (tcase, test_order_of_shared_experts);
   tcase_add_test (tcase, test_userbuffers);
   tcase_add_test (tcase, test_weight_gradients);
   tcase_add_loop_test (tcase, test_parts_make_the_whole, 0, G_N_ELEMENTS (models));
