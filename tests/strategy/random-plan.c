@@ -36,7 +36,6 @@ draw_model (RandomPlan *self, GRand *rand, gboolean experts)
       options.n_experts = 4;
       options.n_experts_per_token = g_rand_int_range (rand, 1, 3);
       options.d_expert = options.d_ff / 2;
-      options.n_shared_experts = options.n_layers % 3;
     }
   if (!model_resolve (&options, NULL, NULL, &self->shape, NULL, diags))
     g_error ("model: %s", diag_list_first_message (diags));
@@ -150,8 +149,6 @@ draw_axes (RandomPlan *self, GRand *rand, Axes axes, guint case_)
   draw_pipeline (self, rand, case_);
   m->moe_overlap = m->ep > 1 && m->p2p == MESH_P2P_DIRECT
                    && mesh_pipeline (m) == PIPELINE_INTERLEAVED && g_rand_boolean (rand);
-  m->shared_expert_overlap =
-      m->ep > 1 && self->shape.n_shared_experts > 0 && !m->moe_overlap && case_ % 2 == 0;
 }
 
 static void
