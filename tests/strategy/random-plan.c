@@ -319,10 +319,13 @@ draw_strategy (RandomPlan *self, const Strategy *strategy, GRand *rand, guint ca
 {
   gsize begin = self->description->len;
 
-  for (guint tries = 0; tries < 10; tries++)
+  for (guint tries = 0; tries < 20; tries++)
     {
+      /* after some near ones far enough for the options that turn slowly */
+      guint turn = case_ + (tries < 10 ? tries : 11 * (tries - 9));
+
       g_string_truncate (self->description, begin);
-      self->choice = draw_choice (self, strategy, rand, case_ + tries, self->description);
+      self->choice = draw_choice (self, strategy, rand, turn, self->description);
       if (is_taken (self))
         return TRUE;
     }
