@@ -290,12 +290,17 @@ kernel_dispatch (const ResolvedScenario *resolved, MeshAxis axis)
   return axis == MESH_EXPERT ? scenario_dispatch (resolved) : (Dispatch){ 0 };
 }
 
-/* What kernels run concurrently with is not waited for. */
+/*
+ * What kernels run concurrently with is not waited for; what only the first micro-step runs is left
+ * out: this is what every one takes at least.
+ */
 static void
 add_kernels (const Look *self, const KernelDesc *kernels, guint n, Work *sum)
 {
   for (guint i = 0; i < n; i++)
-    if (kernels[i].kind != KERNEL_COMMUNICATION)
+    if (kernels[i].first_micro_only)
+      continue;
+    else if (kernels[i].kind != KERNEL_COMMUNICATION)
       work_add (sum, kernel_work (self, &kernels[i]), 1);
     else if (!kernels[i].async)
       sum->serial += collective_seconds (self->screen, self->resolved, kernels[i].comm,

@@ -49,6 +49,7 @@ static const FactSpec facts[] = {
   SWITCH (keeps_gathered),
   SWITCH (holds_scattered),
   SWITCH (keeps_fp8),
+  SWITCH (caches_fp8_weights),
   SWITCH (fused_gate),
   SWITCH (fused_rotary),
   TRAIT (logs_memory, .type = OPTION_ENUM, .choices = logged),

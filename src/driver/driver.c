@@ -264,14 +264,20 @@ close_role (Driver *self)
   g_clear_pointer (&self->backward_done, g_free);
 }
 
-/* Scales of weights in 4 bits are no parameters: no strategy divides them. */
+/*
+ * Scales of weights in 4 bits and copies of weights in fp8 are no parameters: no strategy divides
+ * them.
+ */
 static void
-keep_scales (Driver *self)
+keep_beside_parameters (Driver *self)
 {
   guint64 bytes = workload_scale_bytes (self->at->workload);
+  guint64 copies = workload_cached_bytes (self->at->workload);
 
   if (bytes > 0)
     schedule_alloc (self->b, PLACE_HBM, POOL_PARAMETER, bytes, "scales of 4-bit weights");
+  if (copies > 0)
+    schedule_alloc (self->b, PLACE_HBM, POOL_PARAMETER, copies, "fp8 copies of weights");
 }
 
 static gboolean
@@ -287,7 +293,7 @@ walk_role (Driver *self, guint role, DiagList *diags)
   select_section (self, role, SECTION_INIT);
   data_open (self);
   policy_open (self);
-  keep_scales (self);
+  keep_beside_parameters (self);
   driver_hook (self, PHASE_NONE, HOOK_ENDS, HOOK (init));
   n_init = schedule_n_buffers (schedule_builder_peek (self->b), role);
   ok = walk_first (self, role, diags);

@@ -132,6 +132,17 @@ expect_scales (const PlanInput *in, PlanTotals *totals)
   totals->high[PLACE_HBM] += bytes;
 }
 
+/* Copies of weights in fp8 that stay lie there once, however many micro-batches are in flight. */
+static void
+expect_cached (const PlanInput *in, PlanTotals *totals)
+{
+  double bytes = (double) workload_cached_bytes (in->workload);
+
+  totals->states += bytes;
+  totals->low[PLACE_HBM] += bytes;
+  totals->high[PLACE_HBM] += bytes;
+}
+
 static gboolean
 expect_innermost (const PlanInput *in, const StrategyChoice *choice, PlanTotals *totals)
 {
@@ -153,6 +164,7 @@ expect_innermost (const PlanInput *in, const StrategyChoice *choice, PlanTotals 
       in, has_policy ? expect_state_bytes (in, &policy, STATE_GRADIENTS, PLACE_PAGEABLE) : 0,
       totals);
   expect_scales (in, totals);
+  expect_cached (in, totals);
   if (strategy->issue != NULL) /* its form is of a step; who states all of it states a period */
     repeat (totals, strategy_own_period (strategy, in, choice->options));
   return TRUE;

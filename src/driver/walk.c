@@ -125,6 +125,8 @@ walk_kernel (Driver *self, const KernelDesc *kernel)
 {
   if (kernel->joins)
     join_collectives (self);
+  if (kernel->first_micro_only && driver_run (self)->micro > 0)
+    return SCHEDULE_NONE;
   return kernel->kind == KERNEL_COMMUNICATION
              ? walk_collective (self, kernel)
              : schedule_layer_kernel (self->b, as_run (self, kernel));

@@ -56,10 +56,12 @@ typedef struct
                               after it keep whole and wait for */
   gboolean holds_scattered; /* sequence parallelism: memory that a reduce-scatter read is not used
                                again before the layer's backward pass */
-  gboolean keeps_fp8;  /* fp8: a linear layer keeps its input as fp8 for the backward pass, whatever
+  gboolean keeps_fp8; /* fp8: a linear layer keeps its input as fp8 for the backward pass, whatever
                          the recipe (Transformer Engine); else a recipe of torchao's keeps it as it
                          came and casts it again */
-  gboolean fused_gate; /* a gate's activation and product are one kernel, compiled or not */
-  gboolean fused_rotary; /* so is the rotary embedding of queries and keys */
-  gint     logs_memory;  /* FrameworkLogs: of peaks that a table has */
+  gboolean caches_fp8_weights; /* ... and casts weights in the first micro-step of a step only, and
+                                  keeps the copies in both directions for ever */
+  gboolean fused_gate;         /* a gate's activation and product are one kernel, compiled or not */
+  gboolean fused_rotary;       /* so is the rotary embedding of queries and keys */
+  gint     logs_memory;        /* FrameworkLogs: of peaks that a table has */
 } FrameworkTraits;

@@ -30,7 +30,8 @@ same_kernel (const KernelDesc *a, const KernelDesc *b)
              && a->turns == b->turns && a->flops == b->flops && a->read_bytes == b->read_bytes
              && a->write_bytes == b->write_bytes && a->launches == b->launches
              && a->flash == b->flash && a->packed == b->packed && a->module == b->module
-             && a->weight_gradient == b->weight_gradient);
+             && a->weight_gradient == b->weight_gradient
+             && a->first_micro_only == b->first_micro_only);
 }
 
 static gboolean

@@ -50,6 +50,7 @@ fp8_recipe (const TrainingOptions *training)
     return recipe;
   recipe = recipes[training->fp8_recipe];
   recipe.kept |= training->traits.keeps_fp8;
+  recipe.cached = recipe.kept && training->traits.caches_fp8_weights;
   return recipe;
 }
 

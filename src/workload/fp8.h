@@ -26,8 +26,9 @@ typedef struct
   guint       scale_bytes;
   guint       weight_rows; /* rows of a weight that share it too */
   gboolean
-      searched;  /* the largest value of a tensor is found in a pass of its own before the cast */
-  gboolean kept; /* a cast makes both directions, and they are kept for the backward pass */
+      searched;    /* the largest value of a tensor is found in a pass of its own before the cast */
+  gboolean kept;   /* a cast makes both directions, and they are kept for the backward pass */
+  gboolean cached; /* weights are cast once a step, and their copies stay */
   gboolean gathered; /* sequence parallelism gathers fp8 */
 } Fp8Recipe;
 

@@ -50,9 +50,10 @@ typedef struct
   guint          flash;    /* of KERNEL_ATTENTION*: FlashKernel */
   gboolean       packed;   /* ... whose mask ends at the ends of documents, too */
   gint           module;   /* module of the layer whose parameters it reads, or -1 */
-  gboolean       weight_gradient; /* of the backward pass: makes gradients of parameters only, so a
+  gboolean       weight_gradient;  /* of the backward pass: makes gradients of parameters only, so a
                                   pipeline may put it off */
-  MeshAxis       axis;            /* of KERNEL_COMMUNICATION; its S stands in read_bytes */
+  gboolean       first_micro_only; /* runs in the first micro-step of a step only */
+  MeshAxis       axis;             /* of KERNEL_COMMUNICATION; its S stands in read_bytes */
   CollectiveKind comm;
   gboolean       async; /* of KERNEL_COMMUNICATION: kernels run with it until one that `joins` */
   guint    own_sms;     /* of KERNEL_COMMUNICATION: 1 + the SMs that it holds; 0: a channel each */

@@ -233,6 +233,7 @@ merge_kernels (const Tape *self, const GArray *kernels, guint first, guint end,
           merged.joins |= kernel->desc.joins;
           merged.name = tape_join (tape_join (merged.name, "+"), kernel->desc.name);
         }
+      merged.read_bytes += kernel->share * kernel->weight_read;
       for (guint j = 0; j < kernel->n_reads; j++)
         if (end == first + 1
             || (!is_read (kernels, first, i, kernel->reads[j])
@@ -250,12 +251,18 @@ merge_kernels (const Tape *self, const GArray *kernels, guint first, guint end,
   return merged;
 }
 
-/* RERUN: of recomputation, else NULL. A cast runs again for its copy, too, without the product. */
+/*
+ * RERUN: of recomputation, else NULL. A cast runs again for its copy, too, without the product; one
+ * whose copy stays does not.
+ */
 static gboolean
 is_listed (const TapeKernel *kernel, const TapeRerun *rerun)
 {
-  return rerun == NULL || rerun->ops[kernel->op] >= 0
-         || (kernel->copy >= 0 && rerun->values[kernel->copy] >= 0);
+  if (rerun == NULL)
+    return TRUE;
+  return !kernel->desc.first_micro_only
+         && (rerun->ops[kernel->op] >= 0
+             || (kernel->copy >= 0 && rerun->values[kernel->copy] >= 0));
 }
 
 /*
@@ -355,6 +362,7 @@ tape_finish (Tape *self, TapeValue output, CheckpointMode mode)
   result.backward_bytes = MAX (result.backward_bytes, self->peak) - result.saved;
   result.backward_memory = tape_take_memory (self, &result.backward_to_peak);
   result.n_tensors = self->values->len;
+  result.cached = self->cached;
 
   tape_comm_settle (self);
   grads_kept = g_new0 (gboolean, self->values->len);

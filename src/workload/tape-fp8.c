@@ -13,7 +13,8 @@
  * read is cast once, and what a search found in the forward pass is known in the backward pass.
  *
  * Kept for the backward pass: Transformer Engine's recipes keep the columns of the input, torchao's
- * the input as it came, and cast it again. So with the weight.
+ * the input as it came, and cast it again. So with the weight; where its copies are cached they are
+ * no values of the pass: kernels of the first micro-step make them, and they stay.
  */
 #include "workload/tape-fp8-private.h"
 
@@ -56,6 +57,12 @@ is_fused (const Tape *tape)
 }
 
 static gboolean
+is_cached (const Tape *tape, const Fp8Source *from)
+{
+  return tape->fp8.cached && from->module >= 0;
+}
+
+static gboolean
 fuses_with_producer (const Tape *tape, const Fp8Source *from)
 {
   return tape->training->compile && !tape->fp8.kept && from->value >= 0;
@@ -85,6 +92,7 @@ push_pass (Tape *tape, GArray *list, const Fp8Source *from, KernelKind kind, con
 
   desc.module = from->module;
   desc.weight_gradient = from->weight_gradient;
+  desc.first_micro_only = is_cached (tape, from);
   kernel = tape_push (tape, list, desc, fusible);
   if (from->value >= 0)
     tape_kernel_reads (kernel, (TapeValue) from->value);
@@ -100,6 +108,7 @@ push_search (Tape *tape, GArray *list, const Fp8Source *from, gboolean fusible)
 
   push_pass (tape, list, from, KERNEL_REDUCTION, ".amax", fused ? 0 : 1, fused ? 1 : 2, fusible);
   scale.weight_gradient = from->weight_gradient;
+  scale.first_micro_only = is_cached (tape, from);
   tape_push (tape, list, scale, FALSE);
 }
 
@@ -249,6 +258,52 @@ forward_input (Tape *tape, TapeOp *op)
   return rows;
 }
 
+/* Both copies of the weight of OP, made once a step by one kernel. */
+static void
+cache_weight (Tape *tape, const Fp8Source *weight)
+{
+  double      bytes = copy_bytes (tape, weight, FALSE) + copy_bytes (tape, weight, TRUE);
+  TapeKernel *kernel;
+
+  if (tape->fp8.searched)
+    push_search (tape, tape->forward, weight, FALSE);
+  kernel = push_pass (tape, tape->forward, weight, KERNEL_ELEMENTWISE, ".cast", 0, 1, FALSE);
+  kernel->desc.write_bytes += bytes;
+  tape->cached += bytes;
+}
+
+/* Makes the weight's rows: *ROWS; or, cached, no value: returns what the product reads. */
+static double
+read_forward_weight (Tape *tape, TapeOp *op, TapeValue *rows)
+{
+  Fp8Source weight = weight_of (op);
+
+  if (tape->fp8.cached)
+    {
+      cache_weight (tape, &weight);
+      return copy_bytes (tape, &weight, FALSE);
+    }
+  cast_both (tape, tape->forward, &weight, rows, tape->fp8.kept ? &op->weight_columns : NULL);
+  if (tape->fp8.kept)
+    tape_save (tape, op->weight_columns);
+  return 0;
+}
+
+/* The same backwards with its columns. */
+static double
+read_backward_weight (Tape *tape, const TapeOp *op, TapeValue *columns)
+{
+  Fp8Source weight = weight_of (op);
+
+  *columns = op->weight_columns;
+  weight.known = tape->training->compile;
+  if (tape->fp8.cached)
+    return copy_bytes (tape, &weight, TRUE);
+  if (!tape->fp8.kept)
+    cast_both (tape, tape->backward, &weight, NULL, columns);
+  return 0;
+}
+
 /* What the backward pass makes for itself, all of it at most at once. */
 static double
 backward_copies (const Tape *tape, const TapeOp *op)
@@ -268,21 +323,21 @@ tape_fp8_forward (Tape *tape, TapeOp *op, KernelDesc product)
 {
   const TapeValue in = op->in[0];
   gboolean        gathered = tape_is_fp8 (tape, in);
-  Fp8Source       weight = weight_of (op);
-  TapeValue       input = gathered ? in : forward_input (tape, op), rows;
+  TapeValue       input = gathered ? in : forward_input (tape, op), rows = 0;
+  double          cached;
   TapeKernel     *kernel;
 
   op->fp8 = TRUE;
   if (!op->frozen && (gathered || !tape->fp8.kept))
     tape_save_piece (tape, in);
-  cast_both (tape, tape->forward, &weight, &rows, tape->fp8.kept ? &op->weight_columns : NULL);
-  if (tape->fp8.kept)
-    tape_save (tape, op->weight_columns);
+  cached = read_forward_weight (tape, op, &rows);
   op->backward_extra = backward_copies (tape, op);
   product.dtype = DTYPE_FP8;
   kernel = tape_push (tape, tape->forward, product, FALSE);
   tape_kernel_reads (kernel, input);
-  tape_kernel_reads (kernel, rows);
+  kernel->weight_read = cached;
+  if (cached == 0)
+    tape_kernel_reads (kernel, rows);
   tape_kernel_writes (kernel, op->out[0]);
 }
 
@@ -290,8 +345,9 @@ tape_fp8_forward (Tape *tape, TapeOp *op, KernelDesc product)
 TapeValue
 tape_fp8_backward_input (Tape *tape, const TapeOp *op, KernelDesc product)
 {
-  Fp8Source   gradient = gradient_of (tape, op), weight = weight_of (op);
-  TapeValue   rows = (TapeValue) gradient.value, columns, weights = op->weight_columns, grad;
+  Fp8Source   gradient = gradient_of (tape, op);
+  TapeValue   rows = (TapeValue) gradient.value, columns, weights, grad;
+  double      cached;
   TapeKernel *kernel;
 
   if (!tape_is_fp8 (tape, rows))
@@ -300,14 +356,14 @@ tape_fp8_backward_input (Tape *tape, const TapeOp *op, KernelDesc product)
       if (!op->frozen)
         tape_tensor (tape, (TapeValue) gradient.value)->fp8_columns = (gint) columns;
     }
-  weight.known = tape->training->compile;
-  if (!tape->fp8.kept)
-    cast_both (tape, tape->backward, &weight, NULL, &weights);
+  cached = read_backward_weight (tape, op, &weights);
   grad = tape_new_grad (tape, op->in[0]);
   product.dtype = DTYPE_FP8;
   kernel = tape_push (tape, tape->backward, product, FALSE);
   tape_kernel_reads (kernel, rows);
-  tape_kernel_reads (kernel, weights);
+  kernel->weight_read = cached;
+  if (cached == 0)
+    tape_kernel_reads (kernel, weights);
   tape_kernel_writes (kernel, grad);
   return grad;
 }

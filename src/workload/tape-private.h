@@ -125,7 +125,8 @@ typedef struct
   gint       op;
   gint       copy; /* of a cast to fp8: the copy that is kept, else -1 */
   gboolean   fusible;
-  double     share; /* of the values' bytes that it moves: 1, less for a slice */
+  double     weight_read; /* bytes of a weight's copy that is no value */
+  double     share;       /* of the values' bytes that it moves: 1, less for a slice */
 } TapeKernel;
 
 struct _Tape
@@ -148,6 +149,7 @@ struct _Tape
   GArray                *ops;                /* TapeOp */
   GArray                *forward, *backward; /* TapeKernel */
   GArray                *grads;              /* gint per value: its gradient, -1 while none */
+  double                 cached;             /* bytes of weights' copies that stay for ever */
   GArray                *memory;             /* MemoryStep: tensors that come and go */
   double                 alive;              /* backward pass: bytes at this moment */
   double                 peak;
@@ -162,7 +164,7 @@ typedef struct
   GArray *forward, *recompute, *backward;
   GArray *forward_memory, *backward_memory; /* in the order of the passes */
   guint   forward_to_peak, backward_to_peak, n_tensors;
-  double  saved, working, backward_bytes;
+  double  saved, working, backward_bytes, cached;
 } TapeResult;
 
 /*

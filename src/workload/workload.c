@@ -1,5 +1,7 @@
 #include "workload/workload.h"
 
+#include <math.h>
+
 #include "workload/layer-build-private.h"
 #include "workload/stage-cut.h"
 
@@ -188,6 +190,7 @@ fill_kernels (Workload *self, const LayerBuild *build, const TapeResult *result,
     .n_recompute = result->recompute->len,
     .backward = (const KernelDesc *) result->backward->data,
     .n_backward = result->backward->len,
+    .cached_bytes = (guint64) ceil (result->cached),
   };
   fill_tied (self, build, desc);
   record->arrays[0] = build->tensors;
@@ -464,6 +467,16 @@ workload_scale_bytes (const Workload *self)
       for (guint t = 0; t < layer->n_tensors; t++)
         sum += layer->tensors[t].scale_bytes;
     }
+  return sum;
+}
+
+guint64
+workload_cached_bytes (const Workload *self)
+{
+  guint64 sum = 0;
+
+  for (guint l = 0; l < self->n_layers; l++)
+    sum += workload_layer (self, l)->cached_bytes;
   return sum;
 }
 

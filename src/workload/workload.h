@@ -98,6 +98,7 @@ typedef struct
    * (up to the rounding of fractions).
    */
   MemoryProgram forward_memory, backward_memory;
+  guint64       cached_bytes; /* copies of its weights in fp8 that stay for ever */
   guint64       held_bytes;   /* head: of its output, held beyond its forward pass for
                                  training_held_outputs micro-steps; else 0 */
   guint64       logits_bytes; /* head: vocabulary-wide tensors of its backward (inside saved_bytes
@@ -177,6 +178,9 @@ void  workload_chunk (const Workload *self, guint chunk, guint *first, guint *en
 guint64 workload_n_parameters (const Workload *self);
 guint64 workload_n_trainable_parameters (const Workload *self); /* of them, on one rank */
 guint64 workload_n_active_parameters (const Workload *self);    /* used by one token */
+
+/* Bytes of copies in fp8 of its weights that stay for ever. */
+guint64 workload_cached_bytes (const Workload *self);
 
 /* Of the whole model, whatever part of it tensor ranks and stages hold, in whatever bits. */
 guint64 workload_n_parameters_of_model (const Workload *self);

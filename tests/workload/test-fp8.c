@@ -234,6 +234,63 @@ START_TEST (test_kept)
 }
 END_TEST
 
+static guint
+count_once (const KernelDesc *kernels, guint n, double *write)
+{
+  guint found = 0;
+
+  for (guint i = 0; i < n; i++)
+    if (kernels[i].first_micro_only)
+      {
+        ck_assert_ptr_nonnull (strstr (kernels[i].name, ".weight."));
+        *write += kernels[i].write_bytes;
+        found++;
+      }
+  return found;
+}
+
+/*
+ * Cached, the casts of the four weights are of the first micro-step, and never of recomputation;
+ * two copies of a byte stay, of which the block saves none; products read what they read before.
+ */
+START_TEST (test_cached_weights)
+{
+  static const CheckpointMode modes[] = { CHECKPOINT_NONE, CHECKPOINT_FULL };
+  const double                weights = 4 * H * H + 2 * H * FF;
+
+  for (guint i = 0; i < G_N_ELEMENTS (modes); i++)
+    {
+      TrainingOptions      plain = recipe (FP8_DELAYED), caching = plain;
+      g_autoptr (Workload) a = NULL, b = NULL;
+      const LayerDesc     *each, *once;
+      double               write = 0;
+
+      plain.checkpointing = caching.checkpointing = modes[i];
+      caching.traits.caches_fp8_weights = TRUE;
+      a = make (&plain, 1);
+      b = make (&caching, 1);
+      each = workload_layer (a, 1);
+      once = workload_layer (b, 1);
+      ck_assert_uint_eq (count_once (each->forward, each->n_forward, &write), 0);
+      ck_assert_uint_eq (count_once (once->forward, once->n_forward, &write), 4);
+      ck_assert_double_eq (write, 2 * weights);
+      ck_assert_uint_eq (count_once (once->recompute, once->n_recompute, &write), 0);
+      ck_assert_uint_eq (each->n_recompute - once->n_recompute,
+                         modes[i] == CHECKPOINT_FULL ? 4 : 0);
+      ck_assert_double_eq ((double) once->cached_bytes, 2 * weights);
+      ck_assert_double_eq ((double) workload_cached_bytes (b), 2 * 2 * weights);
+      ck_assert_uint_eq (workload_cached_bytes (a), 0);
+      ck_assert_double_eq ((double) each->saved_bytes - (double) once->saved_bytes,
+                           modes[i] == CHECKPOINT_FULL ? 0 : weights);
+      ck_assert_double_eq (find_kernel (once->forward, once->n_forward, "mlp.up")->read_bytes,
+                           MK + KN + 2 * FF);
+      ck_assert_double_eq (
+          find_kernel (once->backward, once->n_backward, "mlp.up.dgrad")->read_bytes, MN + KN);
+      ck_assert_double_eq (workload_matrix_flops (a), workload_matrix_flops (b));
+    }
+}
+END_TEST
+
 /* Bytes of the collectives of KIND, and how many there are. */
 static double
 sum_collectives (const KernelDesc *kernels, guint n, CollectiveKind kind, guint *count)
@@ -372,6 +429,7 @@ main (void)
   tcase_add_test (tcase, test_part_of_a_block);
   tcase_add_test (tcase, test_product_bytes);
   tcase_add_test (tcase, test_kept);
+  tcase_add_test (tcase, test_cached_weights);
   tcase_add_test (tcase, test_tensor_group);
   tcase_add_test (tcase, test_experts);
   tcase_add_test (tcase, test_unaligned);
