@@ -410,6 +410,61 @@ START_TEST (hooks_do_not_see_split_passes)
 }
 END_TEST
 
+/* Kernels of NAME in the steps of all roles. */
+static guint
+count_named (const Schedule *schedule, const char *name)
+{
+  guint n = 0;
+
+  for (guint role = 0; role < schedule_n_roles (schedule); role++)
+    {
+      ScheduleItems items = schedule_items (schedule, role, SECTION_STEADY);
+
+      for (guint i = 0; i < items.n; i++)
+        n += items.items[i].kind == ITEM_KERNEL && g_str_equal (items.items[i].kernel->name, name);
+    }
+  return n;
+}
+
+/*
+ * Four blocks on two stages, four micro-steps: each block's weight is cast once a step (DualPipe:
+ * on both stages that have the block), its input in each micro-step.
+ */
+START_TEST (casts_cached_weights_once)
+{
+  const PipelineKind   kind = (PipelineKind) (PIPELINE_GPIPE + _i);
+  ModelShape           shape = toy_shape;
+  TrainingOptions      training = toy_training;
+  MeshOptions          mesh = { 0 };
+  const StrategyChoice choice = { &toy_layer, &sound, NULL };
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (Workload) first = NULL, second = NULL;
+  g_autoptr (Schedule) schedule = NULL;
+  const Workload      *stages[2];
+  PlanInput in = { .mesh = { .n_ranks = 1, .world = 2, .ranks_per_node = 2, .stages = 2 } };
+
+  option_table_defaults (mesh_options, &mesh);
+  mesh.pp = 2;
+  mesh.pipeline = (gint) kind;
+  mesh.vp = kind == PIPELINE_INTERLEAVED ? 2 : 1;
+  mesh_normalise (&mesh);
+  shape.n_layers = 4;
+  training.grad_accum = 4;
+  training.fp8_recipe = FP8_DELAYED;
+  training.traits.caches_fp8_weights = TRUE;
+  stages[0] = first = workload_new_stage (&shape, &training, &mesh, 0);
+  stages[1] = second = workload_new_stage (&shape, &training, &mesh, 1);
+  in.workload = stages[0];
+  in.stages = stages;
+  schedule = schedule_build (&in, &choice, diags);
+  ck_assert_msg (schedule != NULL, "%s", diag_list_first_message (diags));
+  ck_assert_uint_eq (count_named (schedule, "mlp.down.weight.cast"),
+                     kind == PIPELINE_DUALPIPE ? 8 : 4);
+  ck_assert_uint_eq (count_named (schedule, "mlp.down.input.cast"), 4 * 4);
+  option_table_clear (mesh_options, &mesh);
+}
+END_TEST
+
 /* ---- every kernel once, in order, in its unit ------------------------------------------------ */
 
 typedef struct
@@ -946,6 +1001,7 @@ main (void)
   tcase_add_test (tcase, hooks_see_where_the_walk_stands);
   tcase_add_loop_test (tcase, hooks_do_not_see_split_passes, 0,
                        PIPELINE_DUALPIPE - PIPELINE_GPIPE + 1);
+  tcase_add_loop_test (tcase, casts_cached_weights_once, 0, PIPELINE_DUALPIPE - PIPELINE_GPIPE + 1);
   tcase_add_test (tcase, emits_every_kernel_once);
   tcase_add_test (tcase, units_own_every_parameter_once);
   tcase_add_test (tcase, tied_heads_share_the_embedding);
