@@ -225,7 +225,7 @@ static void
 open_role (Driver *self, guint role, const DriverVariant *variant)
 {
   self->data_rank = variant->data_rank;
-  self->actors = g_new (DriverActor, 3 * self->n_levels);
+  self->actors = g_new (DriverActor, (gsize) 3 * self->n_levels);
   self->n_actors = 0;
   for (guint i = 0; i < self->n_levels; i++)
     {
