@@ -564,13 +564,16 @@ static gboolean
 move_one (Runners *self, guint stage, gboolean gradient)
 {
   GArray                *sends = self->stages[stage].open[MESSAGE_SEND][gradient], *receives;
-  const PipelineMessage *send = &g_array_index (sends, PipelineMessage, 0), *receive;
+  const PipelineMessage *send, *receive;
 
   if (sends->len == 0)
     return FALSE;
+  send = &g_array_index (sends, PipelineMessage, 0);
   receives = self->stages[send->peer].open[MESSAGE_RECEIVE][gradient];
+  if (receives->len == 0)
+    return FALSE;
   receive = &g_array_index (receives, PipelineMessage, 0);
-  if (receives->len == 0 || receive->peer != stage)
+  if (receive->peer != stage)
     return FALSE;
   ck_assert_uint_eq (made_at (self->p, stage, send), made_at (self->p, send->peer, receive));
   g_array_remove_index (receives, 0);

@@ -87,11 +87,14 @@ llama_sliced (guint blocks, guint micros, gboolean on_host)
 {
   const Extras extras = { .checkpoints = TRUE, .on_host = on_host, .sliced = TRUE };
   MeshOptions  mesh = { 0 };
+  Workload    *workload;
 
   option_table_defaults (mesh_options, &mesh);
   mesh.tp = 2;
   mesh_normalise (&mesh);
-  return build (blocks, micros, extras, &mesh, NULL);
+  workload = build (blocks, micros, extras, &mesh, NULL);
+  option_table_clear (mesh_options, &mesh);
+  return workload;
 }
 
 Workload *
