@@ -61,10 +61,18 @@ print (const Common *common, const GPtrArray *predictions)
 /* What is said about a scenario beyond its prediction. */
 typedef struct
 {
-  gboolean    no_remedies, advise, stages;
-  const char *rank; /* NULL: none */
-  guint64     rank_number;
+  gboolean no_remedies, advise, stages;
+  char    *rank; /* NULL: none */
+  guint64  rank_number;
 } Wanted;
+
+static void
+wanted_clear (Wanted *self)
+{
+  g_free (self->rank);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Wanted, wanted_clear)
 
 static ExitStatus
 simulate (Common *common, const GPtrArray *scenarios, const Wanted *wanted, EmitArguments *emit)
@@ -242,8 +250,8 @@ cmd_simulate (int argc, char **argv)
 {
   g_auto (Common)           common = { 0 };
   gboolean                  done = FALSE;
-  Wanted                    wanted = { 0 };
-  g_autofree char          *word = NULL, *rank = NULL;
+  g_auto (Wanted)           wanted = { 0 };
+  g_autofree char          *word = NULL;
   const Lever              *key = NULL;
   g_auto (GStrv)            emitted = NULL;
   g_autoptr (EmitArguments) emit = NULL;
@@ -256,8 +264,8 @@ cmd_simulate (int argc, char **argv)
              "also look for the options and the hardware that would be faster", NULL },
            { "stages", 0, 0, G_OPTION_ARG_NONE, &wanted.stages,
              "also say what each stage of the pipeline holds and does; CSV: a row a stage", NULL },
-           { "rank", 0, 0, G_OPTION_ARG_STRING, &rank, "also say what the GPU memory of rank R holds",
-             "R" },
+           { "rank", 0, 0, G_OPTION_ARG_STRING, &wanted.rank,
+             "also say what the GPU memory of rank R holds", "R" },
            { "no-remedies", 0, 0, G_OPTION_ARG_NONE, &wanted.no_remedies,
              "do not look for what would fit when the scenario does not", NULL },
            EMIT_OPTION (&emitted),
@@ -284,7 +292,6 @@ cmd_simulate (int argc, char **argv)
     return EXIT_USAGE;
   if (done)
     return EXIT_DONE;
-  wanted.rank = rank;
   if (!take_maximum (&common, word, emitted != NULL, &key) || !check_advise (&common, &wanted, key))
     return EXIT_USAGE;
   emit = emit_arguments_new (emitted, diags);

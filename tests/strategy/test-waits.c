@@ -368,7 +368,8 @@ drop_waits_of_strategy (const Strategy *strategy, GHashTable *likes)
   if (g_str_equal (strategy->name, "simplefsdp"))
     ck_assert_uint_eq (all.late + all.early, 0);
   else
-    ck_assert_uint_gt (all.late, 0); /* megatron-fsdp: about two a plan */
+    ck_assert_uint_gt (all.late,
+                       n_plans < CASES ? 0 : n_plans); /* megatron-fsdp: some two a plan */
 }
 
 START_TEST (every_wait_is_missed)
