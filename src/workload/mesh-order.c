@@ -56,11 +56,18 @@ read_words (Order *self, const char *text, char **why)
     if (!add_word (self, words[i], why))
       return FALSE;
   for (guint a = 0; a < N_AXES; a++)
-    if (self->at[a] == G_MAXUINT && self->size[a] > 1)
-      *why = g_strdup_printf ("lacks '%s', of which there are %u ranks", names[a], self->size[a]);
-    else if (self->at[a] == G_MAXUINT)
+    {
+      if (self->at[a] != G_MAXUINT)
+        continue;
+      if (self->size[a] > 1)
+        {
+          *why =
+              g_strdup_printf ("lacks '%s', of which there are %u ranks", names[a], self->size[a]);
+          return FALSE;
+        }
       self->at[a] = N_AXES; /* of one rank: anywhere */
-  return *why == NULL;
+    }
+  return TRUE;
 }
 
 static guint
