@@ -68,7 +68,8 @@ deepspeed_goes_before (const StrategyRun *run, guint use)
 
 /*
  * A tied head's backward pass makes a gradient of the table, which autograd holds until it has the
- * embedding's as well (torch/csrc/autograd/input_buffer.cpp): a parameter's hook runs once.
+ * embedding's as well (torch/csrc/autograd/input_buffer.cpp, from memory): a parameter's hook runs
+ * once.
  */
 void
 deepspeed_hold_tied_gradient (StrategyRun *run, const UnitSlot *slot)

@@ -237,7 +237,7 @@ check_overlap (const Check *c)
                 "'moe_overlap' needs expert ranks");
 }
 
-/* As Megatron-Core has it (core/transformer/transformer_config.py). */
+/* As Megatron-Core has it (core/transformer/transformer_config.py, from memory). */
 static void
 check_shared_overlap (const Check *c)
 {
