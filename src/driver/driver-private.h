@@ -2,6 +2,7 @@
  * What the files of the driver share.
  *
  *   driver.c    the stack of strategies, steps and periods
+ *   exchange.c  when the fragments of a round are sent and used
  *   hooks.c     the hooks of the stack, called in turn
  *   current.c   what the current role computes, and the names of its communicators
  *   policy.c    communicators and shares of units that a policy asks for
@@ -133,8 +134,10 @@ typedef enum
 void driver_hook (Driver *self, SchedulePhase phase, HookSide side, gsize hook);
 void driver_unit_hook (Driver *self, SchedulePhase phase, HookSide side, gsize hook,
                        const UnitSlot *slot);
-/* Every strategy whose period ends with STEP closes its round, the innermost first. */
-void driver_rounds_end (Driver *self, guint step);
+/*
+ * STEP is over; every strategy whose period ends with it closes its round. The innermost first.
+ */
+void driver_step_over (Driver *self, guint step);
 
 /*
  * Which micro-step of the step the forward pass of the MICRO-th micro-batch of chunk CHUNK begins;
@@ -246,6 +249,10 @@ void expect_route (const PlanInput *in, const UnitPolicy *policy, PolicyRouteKin
 /* Adds a period of ISSUE under POLICY, and to `resident` what a rank holds. */
 void plan_expect_policy (const PlanInput *in, const Policy *policy, const Issue *issue,
                          PlanTotals *totals);
+
+/* STRATEGY's exchange under IN, whose `round_steps` cuts it. */
+void strategy_exchange (const Strategy *strategy, const PlanInput *in, gconstpointer options,
+                        Exchange *exchange);
 
 /*
  * STRATEGY's own period, 1 unless it says otherwise: training steps between two exchanges, or

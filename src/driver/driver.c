@@ -113,7 +113,7 @@ walk_step (Driver *self, guint step, DiagList *diags)
     return FALSE;
   messages_shared_gradients (self);
   driver_hook (self, PHASE_OPTIMIZER, HOOK_ENDS, HOOK (step_end));
-  driver_rounds_end (self, step);
+  driver_step_over (self, step);
   walk_release_outputs (self);
   data_read_result (self);
   schedule_builder_end_step (self->b);
@@ -362,7 +362,7 @@ resolve_levels (Driver *self, DriverStage *stage, const StrategyChoice *choice, 
       if (c->strategy->exchange != NULL)
         {
           averaged = TRUE;
-          c->strategy->exchange (&level->in, c->options, &level->exchange);
+          strategy_exchange (c->strategy, &level->in, c->options, &level->exchange);
           level->run.exchange = &level->exchange;
         }
       strategy_narrow_input (c->strategy, &level->in, c->options, &input);

@@ -101,8 +101,17 @@ is_idle (const PolicyHop *hop)
 static gboolean
 adds_parts (PolicyRouteKind which, const PolicyHop *hop)
 {
-  return (which == ROUTE_REDUCE || which == ROUTE_REST) && hop->hop == HOP_COLLECTIVE
-         && hop->kind == COLLECTIVE_ALL_TO_ALL;
+  return (which == ROUTE_REDUCE || which == ROUTE_REST || which == ROUTE_EXCHANGE)
+         && hop->hop == HOP_COLLECTIVE && hop->kind == COLLECTIVE_ALL_TO_ALL;
+}
+
+/* The hosts' sums decode what each peer sent, add and encode: what they take and leave is plain. */
+static gboolean
+is_coded_inside (const PolicyHop *hop)
+{
+  return hop->hop == HOP_COLLECTIVE && hop->transport == TRANSPORT_HOST
+         && (hop->kind == COLLECTIVE_ALL_REDUCE || hop->kind == COLLECTIVE_REDUCE
+             || hop->kind == COLLECTIVE_REDUCE_SCATTER);
 }
 
 static gboolean
@@ -218,7 +227,7 @@ add_hop (RouteForm *self, const PolicyHop *hop, const PolicyHop *next)
   if (!self->walks) /* what begins a walk is as the first hop takes it */
     self->dtype = hop->dtype;
   self->walks = TRUE;
-  take_codec (self, hop->codec, hop->dtype);
+  take_codec (self, is_coded_inside (hop) ? NULL : hop->codec, hop->dtype);
   self->dtype = hop->dtype;
   if (hop->hop == HOP_COLLECTIVE
       && (hop->kind == COLLECTIVE_ALL_GATHER || hop->kind == COLLECTIVE_BROADCAST))
@@ -262,6 +271,28 @@ next_in_walk (const PolicyRoute *route, const RoutePass *pass, guint h)
   return NULL;
 }
 
+static void
+add_route (const PlanInput *in, const PolicyRoute *route, RouteForm *self)
+{
+  for (guint h = 0; h < route->n; h++)
+    {
+      const PolicyHop *hop = &route->hops[h];
+
+      if (h > 0 && ends_before (route, &self->pass, h))
+        {
+          take_codec (self, NULL, self->dtype);
+          self->walks = FALSE;
+        }
+      if (is_idle (hop))
+        continue;
+      self->times = times_of (in, self->which, hop->cadence);
+      if (hop->hop == HOP_MOVE)
+        self->place = hop->from;
+      add_hop (self, hop, next_in_walk (route, &self->pass, h));
+    }
+  take_codec (self, NULL, self->dtype);
+}
+
 void
 expect_route (const PlanInput *in, const UnitPolicy *policy, PolicyRouteKind which,
               const RoutePass *pass, PlanTotals *totals)
@@ -273,24 +304,19 @@ expect_route (const PlanInput *in, const UnitPolicy *policy, PolicyRouteKind whi
 
   if (which == ROUTE_FROZEN && route->n > 0)
     self.codec = route->hops[0].codec;
+  add_route (in, route, &self);
+}
 
-  for (guint h = 0; h < route->n; h++)
-    {
-      const PolicyHop *hop = &route->hops[h];
+void
+expect_exchanged (const PlanInput *in, const PolicyRoute *route, double elements, double walks,
+                  PlanTotals *totals)
+{
+  RouteForm self = { .which = ROUTE_EXCHANGE,
+                     .pass = { .elements = elements, .walks = walks, .uneven = TRUE },
+                     .parts = 1,
+                     .totals = totals };
 
-      if (h > 0 && ends_before (route, pass, h))
-        {
-          take_codec (&self, NULL, self.dtype);
-          self.walks = FALSE;
-        }
-      if (is_idle (hop))
-        continue;
-      self.times = times_of (in, which, hop->cadence);
-      if (hop->hop == HOP_MOVE)
-        self.place = hop->from;
-      add_hop (&self, hop, next_in_walk (route, pass, h));
-    }
-  take_codec (&self, NULL, self.dtype);
+  add_route (in, route, &self);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */

@@ -7,17 +7,27 @@
 
 #include <math.h>
 
+void
+strategy_exchange (const Strategy *strategy, const PlanInput *in, gconstpointer options,
+                   Exchange *exchange)
+{
+  *exchange = (Exchange){ .fragments = 1 };
+  strategy->exchange (in, options, exchange);
+  if (in->round_steps > 0 && strategy->sync != NULL && strategy->sync->even_steps
+      && exchange_has_even_steps (exchange))
+    exchange->every = exchange_cut (exchange, in->round_steps);
+  exchange->every = MAX (exchange->every, 1);
+}
+
 guint
 strategy_own_period (const Strategy *strategy, const PlanInput *in, gconstpointer options)
 {
-  Exchange exchange = { 0 };
+  Exchange exchange;
 
   if (strategy->exchange == NULL)
     return strategy->period != NULL ? MAX (strategy->period (in, options), 1) : 1;
-  strategy->exchange (in, options, &exchange);
-  if (in->round_steps > 0 && strategy->sync != NULL && strategy->sync->even_steps)
-    exchange.every = MIN (exchange.every, in->round_steps);
-  return MAX (exchange.every, 1);
+  strategy_exchange (strategy, in, options, &exchange);
+  return exchange.every;
 }
 
 guint64
@@ -58,14 +68,14 @@ void
 strategy_narrow_input (const Strategy *strategy, const PlanInput *in, gconstpointer options,
                        PlanInput *inner)
 {
-  Exchange exchange = { 0 };
+  Exchange exchange;
 
   *inner = *in;
   if (strategy->narrow != NULL)
     strategy->narrow (in, options, inner);
   if (strategy->exchange == NULL)
     return;
-  strategy->exchange (in, options, &exchange);
+  strategy_exchange (strategy, in, options, &exchange);
   inner->mesh.n_ranks = exchange.worker.size;
 }
 
@@ -175,7 +185,7 @@ expect_outer (const PlanInput *in, const StrategyChoice *choice, PlanTotals *tot
 {
   const Strategy *strategy = choice->strategy;
   PlanInput       inner;
-  Exchange        exchange = { 0 };
+  Exchange        exchange;
   guint64         period;
 
   if (strategy->expect == NULL && strategy->sync == NULL)
@@ -187,9 +197,8 @@ expect_outer (const PlanInput *in, const StrategyChoice *choice, PlanTotals *tot
   repeat (totals, (guint) (period / strategy_period_steps (&inner, choice->inner)));
   if (strategy->sync != NULL)
     {
-      strategy->exchange (in, choice->options, &exchange);
-      strategy->sync->form (
-          &exchange, (double) period / strategy_own_period (strategy, in, choice->options), totals);
+      strategy_exchange (strategy, in, choice->options, &exchange);
+      strategy->sync->form (in, &exchange, (double) period / exchange.every, totals);
     }
   return strategy->expect == NULL || strategy->expect (in, choice->options, totals);
 }

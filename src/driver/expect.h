@@ -60,6 +60,10 @@ double expect_off_gpu (const Policy *policy, double share);
 void expect_passing (const UnitPolicy *policy, PolicyRouteKind which, double elements, double walks,
                      gboolean plain, double bytes[PLACE_N]);
 
+/* Adds what the hops of an exchange's ROUTE carry when ELEMENTS pass it in so many walks. */
+void expect_exchanged (const PlanInput *in, const PolicyRoute *route, double elements, double walks,
+                       PlanTotals *totals);
+
 /*
  * Bytes that a rank holds of STATE at HOME; of what the optimizer works on a part may stay on the
  * GPU.

@@ -51,7 +51,7 @@ driver_unit_hook (Driver *self, SchedulePhase phase, HookSide side, gsize hook,
 }
 
 void
-driver_rounds_end (Driver *self, guint step)
+driver_step_over (Driver *self, guint step)
 {
   schedule_set_phase (self->b, PHASE_OUTER);
   for (guint i = 0; i < self->n_actors; i++)
@@ -60,6 +60,8 @@ driver_rounds_end (Driver *self, guint step)
       const DriverLevel *level = actor->run->driver;
 
       actor->run->state = actor->state;
+      if (actor->hooks->step_over != NULL)
+        actor->hooks->step_over (actor->run);
       if ((step + 1) % level->every == 0 && actor->hooks->round_end != NULL)
         actor->hooks->round_end (actor->run);
     }

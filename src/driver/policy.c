@@ -88,6 +88,13 @@ policy_rule_takes (const TensorRule *rule, const TensorDesc *tensor)
 }
 
 gboolean
+policy_hop_codes_itself (const PolicyHop *hop)
+{
+  return hop->hop == HOP_COLLECTIVE && hop->transport == TRANSPORT_HOST
+         && collective_kind_sums (hop->kind);
+}
+
+gboolean
 policy_hop_adds_parts (PolicyRouteKind route, const PolicyHop *hop)
 {
   return policy_route_reduces (route) && hop->hop == HOP_COLLECTIVE

@@ -73,10 +73,11 @@ typedef struct
   PolicyHopKind  hop;
   CollectiveKind kind; /* of a collective */
   MeshGroup      group;
-  const char    *name;     /* of its communicator: "shard" */
-  Place          from, to; /* of a move: the own shard's */
-  Dtype          dtype;    /* of the elements that pass */
-  const Codec   *codec;    /* as which they pass; NULL: as they are */
+  const char    *name;      /* of its communicator: "shard" */
+  Place          from, to;  /* of a move: the own shard's */
+  Dtype          dtype;     /* of the elements that pass */
+  const Codec   *codec;     /* as which they pass; NULL: as they are */
+  Transport      transport; /* of a collective; of the hosts: from and to their memory */
   PolicyCadence  cadence;
   const char    *label; /* of its op; NULL: the collective's kind, the move's ends */
 } PolicyHop;
@@ -106,6 +107,7 @@ typedef enum
   ROUTE_SAVE,   /* and back */
   ROUTE_RENEW,  /* from what an update made of the shards to where parameters live */
   ROUTE_N,
+  ROUTE_EXCHANGE = ROUTE_N, /* between workers: no policy's, a sync's own */
 } PolicyRouteKind;
 
 /*
@@ -170,16 +172,6 @@ typedef struct
   gconstpointer issue;  /* the issue's own options */
 } Policy;
 
-/* What workers, groups of ranks that train on their own, exchange now and then. */
-typedef struct
-{
-  MeshGroup worker;    /* ranks that train together: what the inner strategy spans */
-  MeshGroup across;    /* the ranks of all workers that hold the same part */
-  guint     every;     /* steps between two exchanges */
-  Dtype     dtype;     /* of the parameters that a rank holds, as they are exchanged */
-  Transport transport; /* of the hosts: what is exchanged goes to pinned memory and comes back */
-} Exchange;
-
 /*
  * Appends a hop to ROUTE; of a group of one rank too: it moves nothing. The hop, for who gives it a
  * codec or a label.
@@ -211,12 +203,18 @@ policy_frozen_codec (const UnitPolicy *policy)
   return policy->routes[ROUTE_FROZEN].n > 0 ? policy->routes[ROUTE_FROZEN].hops[0].codec : NULL;
 }
 
-/* Whether ROUTE adds up gradients. */
+/* Whether ROUTE adds up what it carries. */
 static inline gboolean
 policy_route_reduces (PolicyRouteKind route)
 {
-  return route == ROUTE_REDUCE || route == ROUTE_REST;
+  return route == ROUTE_REDUCE || route == ROUTE_REST || route == ROUTE_EXCHANGE;
 }
+
+/*
+ * Whether HOP encodes, adds and decodes on its way: the hosts' ring does at each of its own hops.
+ * What it takes and leaves is plain.
+ */
+gboolean policy_hop_codes_itself (const PolicyHop *hop);
 
 /* Whether what HOP of a route brings is added up: an all-to-all of a reduction. */
 gboolean policy_hop_adds_parts (PolicyRouteKind route, const PolicyHop *hop);

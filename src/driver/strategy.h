@@ -17,7 +17,7 @@
 #pragma once
 
 #include "base/suggest.h" /* for the layers above: how names are matched */
-#include "driver/policy.h"
+#include "driver/exchange.h"
 #include "schedule/builder.h"
 
 #define STRATEGY_API_VERSION 5
@@ -172,6 +172,7 @@ typedef struct
                                                 over, and what the stage's last one sends is sent */
   void (*backward_done) (StrategyRun *run);  /* none of the step follows on this stage */
   void (*step_end) (StrategyRun *run);       /* the optimizer */
+  void (*step_over) (StrategyRun *run);      /* behind all that ends a step; run->step is it */
   void (*round_end) (StrategyRun *run);      /* after the last step of this strategy's own period */
 } StrategyHooks;
 
@@ -206,7 +207,7 @@ struct _StrategyRun
   guint            n_units;
   const Policy    *policy;   /* the innermost strategy's; NULL: it has none */
   const UnitShare *shares;   /* [n_units] */
-  const Exchange  *exchange; /* of this strategy; NULL: it has none */
+  const Exchange  *exchange; /* of this strategy, as in->round_steps cuts it; NULL: it has none */
   const PlanUse   *uses;     /* plan_uses */
   guint            n_uses;
   guint            step;  /* step of the period, 0-based */
@@ -309,10 +310,10 @@ typedef struct
 typedef struct
 {
   StrategyHooks hooks;
-  gboolean      even_steps; /* it acts in init and in round_end only: few steps of a round stand for
-                               all of them */
-  /* Adds TIMES exchanges to TOTALS, which hold the inner strategy's of the same period. */
-  void (*form) (const Exchange *exchange, double times, PlanTotals *totals);
+  gboolean      even_steps; /* it acts in init and when the exchange says so only: few steps of a
+                               round stand for all of them */
+  /* Adds TIMES rounds to TOTALS, which hold the inner strategy's of the same period. */
+  void (*form) (const PlanInput *in, const Exchange *exchange, double times, PlanTotals *totals);
 } Sync;
 
 struct _Strategy

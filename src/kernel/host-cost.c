@@ -8,6 +8,8 @@ host_cost (const NodeProfile *node, const HostDesc *work, HostCost *cost)
 
   cost->core_seconds = all_cores * node->cores.value;
   cost->dram_bytes = work->read_bytes + work->write_bytes;
+  cost->latency = work->seconds;
   cost->alone =
-      MAX (all_cores, cost->dram_bytes / (node->dram_bandwidth.value * node->sockets.value));
+      cost->latency
+      + MAX (all_cores, cost->dram_bytes / (node->dram_bandwidth.value * node->sockets.value));
 }

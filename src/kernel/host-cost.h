@@ -17,7 +17,8 @@ typedef struct
 {
   double core_seconds;
   double dram_bytes;
-  double alone; /* s: stand-alone duration, the roofline of both */
+  double latency; /* s: before them, an answer that is awaited */
+  double alone;   /* s: stand-alone duration, the latency and the roofline of both */
 } HostCost;
 
 /* Never fails. */

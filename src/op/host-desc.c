@@ -3,7 +3,9 @@
 const char *
 host_kind_name (HostKind kind)
 {
-  static const char *const names[HOST_N_KINDS] = { [HOST_ADAM] = "adam", [HOST_STREAM] = "stream" };
+  static const char *const names[HOST_N_KINDS] = {
+    [HOST_ADAM] = "adam", [HOST_STREAM] = "stream", [HOST_ANSWER] = "answer"
+  };
 
   g_assert (kind < HOST_N_KINDS);
   return names[kind];
@@ -20,6 +22,12 @@ host_desc_adam (const char *name, guint64 elements, guint state_bytes, guint gra
     .read_bytes = (double) (state_bytes + gradient_bytes) * (double) elements,
     .write_bytes = (double) (state_bytes + copy_bytes) * (double) elements,
   };
+}
+
+HostDesc
+host_desc_answer (const char *name, double seconds)
+{
+  return (HostDesc){ .kind = HOST_ANSWER, .name = name, .seconds = seconds };
 }
 
 HostDesc

@@ -10,6 +10,7 @@ typedef enum
 {
   HOST_ADAM,   /* Adam or AdamW: a rate in parameters a second */
   HOST_STREAM, /* reads and writes memory: sums, casts, norms */
+  HOST_ANSWER, /* no work: an answer from elsewhere is awaited (a quorum, a peer that is found) */
   HOST_N_KINDS,
 } HostKind;
 
@@ -21,6 +22,7 @@ typedef struct
   const char *name; /* static or interned: "cpu_adam" */
   guint64     elements;
   double      read_bytes, write_bytes; /* of host memory */
+  double      seconds;                 /* of an answer, whatever the cores do */
 } HostDesc;
 
 /*
@@ -29,5 +31,6 @@ typedef struct
  */
 HostDesc host_desc_adam (const char *name, guint64 elements, guint state_bytes,
                          guint gradient_bytes, guint copy_bytes);
+HostDesc host_desc_answer (const char *name, double seconds);
 HostDesc host_desc_stream (const char *name, guint64 elements, double read_bytes,
                            double write_bytes);

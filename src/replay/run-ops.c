@@ -148,7 +148,8 @@ new_host_op (const RankHost *self, Engine *engine, guint32 index)
               .class_ = OP_KERNEL,
               .tag = host_tag (self),
               .waves = { .resource = ENGINE_NONE },
-              .share = cost->alone > 0 ? 1 / cost->alone : 0,
+              .latency = sim_time_from_seconds (cost->latency),
+              .share = cost->alone > cost->latency ? 1 / (cost->alone - cost->latency) : 0,
               .members = 1,
               .order = ENGINE_NONE,
   };

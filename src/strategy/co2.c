@@ -20,6 +20,8 @@ static void
 co2_exchange (const PlanInput *in, gconstpointer opt, Exchange *exchange)
 {
   workers_exchange (in, opt, training_compute_dtype (workload_training (in->workload)), exchange);
+  exchange->delay = EXCHANGE_ROUND_LATE;
+  exchange->outer = OUTER_MOMENTUM;
 }
 
 const Strategy strategy_co2 = {
@@ -31,7 +33,7 @@ const Strategy strategy_co2 = {
   .options = co2_options,
   .check = workers_check,
   .exchange = co2_exchange,
-  .sync = &sync_late,
+  .sync = &sync_outer,
   .outer = TRUE,
   .states = "as the inner strategy, on every worker\n"
             "outer parameters and outer momentum: fp32, of what the rank holds, HBM\n"

@@ -30,7 +30,7 @@ const Strategy strategy_local_sgd = {
   .options = local_sgd_options,
   .check = workers_check,
   .exchange = local_sgd_exchange,
-  .sync = &sync_blocking,
+  .sync = &sync_outer,
   .outer = TRUE,
   .states = "as the inner strategy, on every worker\n"
             "the average is taken in place on what each rank holds, in fp32",

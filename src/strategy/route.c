@@ -175,7 +175,7 @@ lies_at_end (const Walker *self, guint h)
   const RouteWalk *walk = self->walk;
 
   if (same_end (&walk->from, &walk->to))
-    return self->hops[h].hop == HOP_COLLECTIVE;
+    return self->hops[h].hop == HOP_COLLECTIVE || h == self->last;
   for (guint i = h + 1; i <= self->last; i++)
     if (is_due (walk, &self->hops[i]) && moves_bytes (&self->hops[i])
         && (!works_in_place (&self->hops[i]) || self->hops[i].codec != NULL))
@@ -225,14 +225,22 @@ add_parts (Walker *self, guint h)
              ends ? self->walk->to : buffer_of (self, self->place, sum));
 }
 
+static CommRef
+comm_of (const Walker *self, guint h)
+{
+  return self->walk->comms != NULL
+             ? self->walk->comms[h]
+             : strategy_comm (self->run, self->walk->kind, self->walk->route, h);
+}
+
 static void
 emit_hop (Walker *self, guint h)
 {
   const PolicyHop *hop = &self->hops[h];
   ScheduleBuilder *b = self->run->b;
   gboolean         adds = policy_hop_adds_parts (self->walk->route, hop);
-  Place            place = hop->hop == HOP_MOVE ? hop->to : PLACE_HBM;
-  Payload          payload = { self->held, hop->dtype, self->codec }, after;
+  Place            place = hop->hop == HOP_MOVE ? hop->to : self->place;
+  Payload          payload = { self->held, hop->dtype, hop->codec }, after;
   RouteEnd         next;
 
   if (hop->hop == HOP_COLLECTIVE && hop->kind == COLLECTIVE_ALL_GATHER)
@@ -249,9 +257,8 @@ emit_hop (Walker *self, guint h)
                    hop->label != NULL ? hop->label
                                       : move_kind_name (move_kind (hop->from, hop->to)));
   else
-    schedule_collective (
-        b, self->stream, strategy_comm (self->run, self->walk->kind, self->walk->route, h),
-        hop->kind, payload, hop->label != NULL ? hop->label : collective_kind_name (hop->kind));
+    schedule_collective (b, self->stream, comm_of (self, h), hop->kind, payload,
+                         hop->label != NULL ? hop->label : collective_kind_name (hop->kind));
   arrive (self, next, place);
   self->held = after.elements;
   if (adds)
@@ -272,14 +279,15 @@ take_hop (Walker *self, guint h)
     self->dtype = hop->dtype;
   self->stream = stream;
   if (moves_bytes (hop))
-    recode (self, hop->dtype, hop->codec, FALSE);
+    recode (self, hop->dtype, policy_hop_codes_itself (hop) ? NULL : hop->codec, FALSE);
   emit_hop (self, h);
 }
 
 void
 emit_route (StrategyRun *run, const RouteWalk *walk)
 {
-  const PolicyRoute *route = &run->policy->kinds[walk->kind].routes[walk->route];
+  const PolicyRoute *route =
+      walk->own != NULL ? walk->own : &run->policy->kinds[walk->kind].routes[walk->route];
   Walker self = { .run = run, .walk = walk, .hops = route->hops, .last = SCHEDULE_NONE };
   guint  end = MIN (walk->end, route->n), first = SCHEDULE_NONE, due = SCHEDULE_NONE;
 
@@ -298,7 +306,7 @@ emit_route (StrategyRun *run, const RouteWalk *walk)
   self.at = walk->from;
   self.held = walk->held;
   self.stream = SCHEDULE_NONE;
-  self.place = route->hops[first].hop == HOP_MOVE ? route->hops[first].from : PLACE_HBM;
+  self.place = route->hops[first].hop == HOP_MOVE ? route->hops[first].from : walk->place;
   if (walk->route == ROUTE_FROZEN)
     self.codec = route->hops[first].codec;
   for (guint h = walk->first; h <= self.last; h++)

@@ -23,16 +23,19 @@ typedef struct
 
 typedef struct
 {
-  guint            kind; /* of units */
-  PolicyRouteKind  route;
-  guint            first, end;              /* the hops that are walked; at most all */
-  gboolean         first_micro, last_micro; /* micro-step of the step: which of them are due */
-  guint64          held;                    /* elements that the rank holds where the walk begins */
-  StreamRef        moves, collectives;      /* on which hops take place */
-  const StreamRef *drives;                  /* to and from drives; NULL: as other moves */
-  const RouteEnd  *staging; /* what lies in pinned memory between hops; NULL: buffers come and go */
-  RouteEnd         from, to; /* both the same: in place */
-  const char      *passing;  /* what buffers between hops hold */
+  guint              kind; /* of units */
+  PolicyRouteKind    route;
+  const PolicyRoute *own;        /* of ROUTE_EXCHANGE: its hops, */
+  const CommRef     *comms;      /* and the communicator of each */
+  Place              place;      /* where the data is, if the first hop is a collective */
+  guint              first, end; /* the hops that are walked; at most all */
+  gboolean           first_micro, last_micro; /* micro-step of the step: which of them are due */
+  guint64            held;               /* elements that the rank holds where the walk begins */
+  StreamRef          moves, collectives; /* on which hops take place */
+  const StreamRef   *drives;             /* to and from drives; NULL: as other moves */
+  const RouteEnd *staging;  /* what lies in pinned memory between hops; NULL: buffers come and go */
+  RouteEnd        from, to; /* both the same: in place */
+  const char     *passing;  /* what buffers between hops hold */
 } RouteWalk;
 
 RouteEnd route_whole (BufferRef buffer);

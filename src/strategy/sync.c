@@ -1,151 +1,11 @@
-#include "strategy/sync.h"
+#include "strategy/sync-private.h"
 
 #include "strategy/common.h"
-#include "strategy/host-update.h"
+#include "strategy/fragments.h"
+#include "strategy/held.h"
+#include "strategy/route.h"
 
-/* ---- what is averaged ------------------------------------------------------------------------ */
-
-/* Where the parameters that a rank holds live. */
-static Place
-home_of (const StrategyRun *run)
-{
-  return run->policy != NULL ? run->policy->kinds[0].states[STATE_PARAMETERS].home : PLACE_HBM;
-}
-
-/* Of an element of them. */
-static guint
-parameter_bytes (const StrategyRun *run)
-{
-  return run->policy != NULL ? element_bytes (run, STATE_PARAMETERS)
-                             : dtype_bytes (run->exchange->dtype);
-}
-
-/* Where the optimizer finds its own copy of them. */
-static Place
-updated_in (const StrategyRun *run)
-{
-  return run->policy != NULL ? run->policy->kinds[0].states[STATE_OPTIMIZER].home : PLACE_HBM;
-}
-
-/* Parameters, and the fp32 copy of them that is the optimizer's, where that is there too. */
-static void
-use_held (StrategyRun *run, ScheduleAccess access)
-{
-  schedule_uses_kept (run->b, home_of (run), POOL_PARAMETER, access);
-  if (updated_in (run) == home_of (run))
-    schedule_uses_kept (run->b, updated_in (run), POOL_OPTIMIZER, access);
-}
-
-/*
- * Parameters that live elsewhere come to the GPU on STREAM for the end of a round, and go back.
- * SCHEDULE_NONE: they are there.
- */
-static BufferRef
-fetch_parameters (StrategyRun *run, StreamRef stream)
-{
-  guint64   bytes = strategy_trainable_share (run) * parameter_bytes (run);
-  BufferRef fetched;
-
-  if (home_of (run) == PLACE_HBM)
-    return SCHEDULE_NONE;
-  fetched = schedule_alloc_on (run->b, stream, PLACE_HBM, POOL_COMMUNICATION, bytes,
-                               "parameters from the host");
-  schedule_move (run->b, stream, home_of (run), PLACE_HBM, bytes, "to the GPU");
-  schedule_uses_kept (run->b, home_of (run), POOL_PARAMETER, ACCESS_READ);
-  schedule_uses (run->b, fetched, SCHEDULE_WHOLE, ACCESS_WRITE);
-  return fetched;
-}
-
-static void
-return_parameters (StrategyRun *run, StreamRef stream, BufferRef fetched)
-{
-  guint64 bytes = strategy_trainable_share (run) * parameter_bytes (run);
-
-  if (fetched == SCHEDULE_NONE)
-    return;
-  schedule_move (run->b, stream, PLACE_HBM, home_of (run), bytes, "back to the host");
-  schedule_uses (run->b, fetched, SCHEDULE_WHOLE, ACCESS_READ);
-  schedule_uses_kept (run->b, home_of (run), POOL_PARAMETER, ACCESS_WRITE);
-  schedule_free (run->b, fetched);
-}
-
-/* The same as a closed form. */
-static void
-fetch_form (double times, PlanTotals *totals)
-{
-  double bytes = totals->resident * dtype_bytes (totals->resident_dtype);
-
-  if (totals->resident_home == PLACE_HBM)
-    return;
-  totals->moves[move_kind (totals->resident_home, PLACE_HBM)] += times * bytes;
-  totals->moves[move_kind (PLACE_HBM, totals->resident_home)] += times * bytes;
-  totals->high[PLACE_HBM] += bytes;
-}
-
-/* ---- what the host updates ------------------------------------------------------------------- */
-
-/* The host's fp32 copy of the own slice, from what came in compute precision. */
-static void
-emit_refresh (StrategyRun *run, StreamRef cpu)
-{
-  guint64  elements = strategy_share (run, STATE_OPTIMIZER);
-  double   read = (double) (elements * parameter_bytes (run));
-  Dtype    master = training_master_dtype (workload_training (run->in->workload));
-  double   written = (double) (elements * dtype_bytes (master));
-  HostDesc work = host_desc_stream ("refresh_master", elements, read, written);
-
-  schedule_host_op (run->b, cpu, &work, FALSE);
-  schedule_uses_kept (run->b, updated_in (run), POOL_PARAMETER, ACCESS_READ);
-  schedule_uses_kept (run->b, updated_in (run), POOL_OPTIMIZER, ACCESS_READ_WRITE);
-}
-
-/*
- * Where the host updates parameters that are on the GPU, it goes on from its own copy: what STREAM
- * has made of the own slice goes there, behind an update that is still at work, which would write
- * over it.
- */
-static void
-refresh_host (StrategyRun *run, StreamRef stream)
-{
-  StreamRef cpu;
-
-  if (home_of (run) != PLACE_HBM || updated_in (run) == PLACE_HBM)
-    return;
-  cpu = host_update_stream (run);
-  schedule_wait_stream (run->b, stream, cpu);
-  schedule_move (run->b, stream, PLACE_HBM, updated_in (run),
-                 strategy_share (run, STATE_OPTIMIZER) * parameter_bytes (run),
-                 "own slice to the host");
-  schedule_uses_kept (run->b, PLACE_HBM, POOL_PARAMETER, ACCESS_READ);
-  schedule_uses_kept (run->b, updated_in (run), POOL_PARAMETER, ACCESS_WRITE);
-  schedule_wait_stream (run->b, cpu, stream);
-  if (master_values (workload_training (run->in->workload)) > 0)
-    emit_refresh (run, cpu);
-}
-
-/* The same as a closed form. */
-static void
-refresh_form (double times, PlanTotals *totals)
-{
-  if (totals->resident_home != PLACE_HBM || totals->updated_home == PLACE_HBM)
-    return;
-  totals->moves[move_kind (PLACE_HBM, totals->updated_home)] +=
-      times * totals->updated * dtype_bytes (totals->resident_dtype);
-  totals->host[HOST_STREAM] += times * totals->mastered;
-}
-
-/* ---- the average ----------------------------------------------------------------------------- */
-
-/* The stream and the communicator of an average. */
-typedef struct
-{
-  StreamRef stream;
-  CommRef   comm;
-  BufferRef staged; /* in pinned memory, where the hosts carry it; else SCHEDULE_NONE */
-} Wire;
-
-/* What is averaged: the op emitted last does ACCESS to it. FETCHED: parameters on the GPU. */
-typedef void (*UseAveraged) (StrategyRun *run, BufferRef fetched, ScheduleAccess access);
+/* ---- who, and over what ---------------------------------------------------------------------- */
 
 /* Syncs stack: those around others have a number behind NAME. */
 static char *
@@ -158,270 +18,539 @@ name_of (const StrategyRun *run, const char *name)
   return n > 1 ? g_strdup_printf ("%s %u", name, n) : g_strdup (name);
 }
 
-/* STAGES: what the hosts average comes from the GPU. */
-static void
-wire_init (Wire *self, StrategyRun *run, gboolean stages)
-{
-  const Exchange  *exchange = run->exchange;
-  guint64          bytes = dtype_bytes (exchange->dtype) * strategy_trainable_share (run);
-  g_autofree char *average = name_of (run, "average"), *workers = name_of (run, "workers");
-
-  self->stream = schedule_stream (run->b, average, 0);
-  self->staged = SCHEDULE_NONE;
-  if (exchange->transport == TRANSPORT_GPU)
-    {
-      self->comm = schedule_comm (run->b, workers, exchange->across);
-      return;
-    }
-  self->comm = schedule_host_comm (run->b, workers, exchange->across);
-  if (stages)
-    self->staged =
-        schedule_alloc (run->b, PLACE_PINNED, POOL_COMMUNICATION, bytes, "parameters on their way");
-}
-
-/* Behind what the wire's stream holds. */
-static void
-emit_average (StrategyRun *run, const Wire *wire, UseAveraged use, BufferRef fetched)
-{
-  Payload parameters = payload_plain (strategy_trainable_share (run), run->exchange->dtype);
-  guint64 bytes = payload_bytes (parameters);
-
-  if (wire->staged != SCHEDULE_NONE)
-    {
-      schedule_move (run->b, wire->stream, PLACE_HBM, PLACE_PINNED, bytes, "to the host");
-      use (run, fetched, ACCESS_READ);
-      schedule_uses (run->b, wire->staged, SCHEDULE_WHOLE, ACCESS_WRITE);
-    }
-  schedule_all_reduce (run->b, wire->stream, wire->comm, parameters, "average");
-  if (wire->staged == SCHEDULE_NONE)
-    {
-      use (run, fetched, ACCESS_READ_WRITE);
-      return;
-    }
-  schedule_uses (run->b, wire->staged, SCHEDULE_WHOLE, ACCESS_READ_WRITE);
-  schedule_move (run->b, wire->stream, PLACE_PINNED, PLACE_HBM, bytes, "from the host");
-  schedule_uses (run->b, wire->staged, SCHEDULE_WHOLE, ACCESS_READ);
-  use (run, fetched, ACCESS_WRITE);
-}
-
-/* One all-reduce a round, and the way to the hosts and back. STAGES: as in wire_init. */
-static void
-average_form (const Exchange *exchange, double times, gboolean stages, PlanTotals *totals)
-{
-  double bytes = dtype_bytes (exchange->dtype) * totals->resident;
-
-  plan_totals_add (totals, COLLECTIVE_ALL_REDUCE, exchange->across, times * bytes);
-  if (exchange->transport == TRANSPORT_GPU || !stages)
-    return;
-  totals->moves[move_kind (PLACE_HBM, PLACE_PINNED)] += times * bytes;
-  totals->moves[move_kind (PLACE_PINNED, PLACE_HBM)] += times * bytes;
-  totals->low[PLACE_PINNED] += bytes;
-  totals->high[PLACE_PINNED] += bytes;
-}
-
-/* ---- blocking -------------------------------------------------------------------------------- */
-
-typedef struct
-{
-  Wire wire;
-} BlockingState;
-
-/* The hosts average what is in their memory. */
+/* Whether this rank exchanges: where a leader does for all, others wait for what it broadcasts. */
 static gboolean
-averages_at_home (const StrategyRun *run)
+exchanges (const StrategyRun *run)
 {
-  return run->exchange->transport == TRANSPORT_HOST && home_of (run) != PLACE_HBM;
+  return !run->exchange->leader || run->role == 0;
 }
 
-static void
-blocking_init (StrategyRun *run)
+static gboolean
+is_late (const StrategyRun *run)
 {
-  wire_init (&((BlockingState *) run->state)->wire, run, !averages_at_home (run));
+  return run->exchange->delay == EXCHANGE_ROUND_LATE;
 }
 
-static void
-use_averaged (StrategyRun *run, BufferRef fetched, ScheduleAccess access)
+/* What is sent is a buffer of its own, not the parameters. */
+static gboolean
+sends_copy (const StrategyRun *run)
 {
-  if (fetched != SCHEDULE_NONE)
-    schedule_uses (run->b, fetched, SCHEDULE_WHOLE, access);
+  return run->exchange->what == EXCHANGE_DIFFERENCES || run->exchange->delay > 0;
+}
+
+gboolean
+sync_averages_at_home (const StrategyRun *run)
+{
+  return run->exchange->transport == TRANSPORT_HOST && !run->exchange->on_host && !sends_copy (run)
+         && held_home (run) != PLACE_HBM;
+}
+
+/* Whether what is sent is in GPU memory, and the hosts carry it. */
+static gboolean
+stages (const StrategyRun *run)
+{
+  return run->exchange->transport == TRANSPORT_HOST && !run->exchange->on_host
+         && !sync_averages_at_home (run);
+}
+
+/* Where what is sent is, and becomes what arrived. */
+static Place
+flying_place (const StrategyRun *run)
+{
+  if (run->exchange->on_host)
+    return run->exchange->outer_home;
+  return sync_averages_at_home (run) ? held_home (run) : PLACE_HBM;
+}
+
+void
+sync_use_parameters (StrategyRun *run, ScheduleAccess access)
+{
+  const SyncState *s = sync_state (run);
+
+  if (s->fetched != SCHEDULE_NONE)
+    schedule_uses (run->b, s->fetched, SCHEDULE_WHOLE, access);
+  else if (run->exchange->outer == OUTER_NONE)
+    held_use (run, access);
   else
-    use_held (run, access);
+    schedule_uses_kept (run->b, held_home (run), POOL_PARAMETER, access);
 }
 
-/* The sum becomes the average, where it is. */
-static void
-emit_scale (StrategyRun *run, StreamRef stream, BufferRef fetched)
-{
-  guint64  elements = strategy_trainable_share (run);
-  double   bytes = (double) (dtype_bytes (run->exchange->dtype) * elements);
-  HostDesc work = host_desc_stream ("scale", elements, bytes, bytes);
+/* ---- setting up ------------------------------------------------------------------------------ */
 
-  if (averages_at_home (run))
-    schedule_host_op (run->b, stream, &work, FALSE);
+/* GPUs whose payload is encoded exchange parts, add these up and gather the sums. */
+static void
+add_collectives (const Exchange *exchange, PolicyRoute *route)
+{
+  Transport  transport = exchange->transport;
+  PolicyHop *hop;
+
+  if (transport == TRANSPORT_GPU && exchange->codec != NULL)
+    {
+      hop = policy_add_collective (route, COLLECTIVE_ALL_TO_ALL, "workers", exchange->across,
+                                   exchange->dtype, CADENCE_MICRO_STEP);
+      hop->codec = exchange->codec;
+      hop = policy_add_collective (route, COLLECTIVE_ALL_GATHER, "workers", exchange->across,
+                                   exchange->dtype, CADENCE_MICRO_STEP);
+    }
   else
-    emit_stream_kernel (run->b, stream, KERNEL_ELEMENTWISE, "scale", DTYPE_FP32, bytes, bytes);
-  use_averaged (run, fetched, ACCESS_READ_WRITE);
+    hop = policy_add_collective (route,
+                                 exchange->owners > 0 ? COLLECTIVE_REDUCE : COLLECTIVE_ALL_REDUCE,
+                                 "workers", exchange->across, exchange->dtype, CADENCE_MICRO_STEP);
+  hop->codec = exchange->codec;
+  hop->transport = transport;
+  hop->label = "average";
 }
 
 static void
-blocking_round_end (StrategyRun *run)
+open_route (StrategyRun *run)
 {
-  const Wire *wire = &((const BlockingState *) run->state)->wire;
-  BufferRef   fetched = SCHEDULE_NONE;
+  SyncState       *s = sync_state (run);
+  const Exchange  *exchange = run->exchange;
+  g_autofree char *name = name_of (run, "workers");
+  CommRef          comm = exchange->transport == TRANSPORT_HOST
+                              ? schedule_host_comm (run->b, name, exchange->across)
+                              : schedule_comm (run->b, name, exchange->across);
 
-  schedule_wait_stream (run->b, wire->stream, SCHEDULE_COMPUTE);
-  if (!averages_at_home (run))
-    fetched = fetch_parameters (run, wire->stream);
-  emit_average (run, wire, use_averaged, fetched);
-  emit_scale (run, wire->stream, fetched);
-  return_parameters (run, wire->stream, fetched);
-  refresh_host (run, wire->stream);
-  schedule_wait_stream (run->b, SCHEDULE_COMPUTE, wire->stream);
+  if (stages (run))
+    policy_add_move (&s->route, PLACE_HBM, PLACE_PINNED, exchange->dtype, CADENCE_MICRO_STEP)
+        ->label = "to the host";
+  add_collectives (exchange, &s->route);
+  if (stages (run))
+    policy_add_move (&s->route, PLACE_PINNED, PLACE_HBM, exchange->dtype, CADENCE_MICRO_STEP)
+        ->label = "from the host";
+  for (guint h = 0; h < s->route.n; h++)
+    s->comms[h] = comm;
 }
 
-/* One all-reduce a round, of parameters where they are, or on the GPU. */
 static void
-blocking_form (const Exchange *exchange, double times, PlanTotals *totals)
+cut_fragments (StrategyRun *run)
 {
-  gboolean at_home = exchange->transport == TRANSPORT_HOST && totals->resident_home != PLACE_HBM;
+  SyncState *s = sync_state (run);
+  guint      n = run->exchange->fragments;
+  guint64    updated = strategy_share (run, STATE_OPTIMIZER);
 
-  average_form (exchange, times, !at_home, totals);
-  if (at_home)
-    totals->host[HOST_STREAM] += times * totals->resident;
+  s->pieces = fragment_pieces (run);
+  s->shares = g_new0 (guint64, n);
+  s->updated = g_new (guint64, n);
+  for (guint i = 0; i < s->pieces->len; i++)
+    {
+      const FragmentPiece *piece = &g_array_index (s->pieces, FragmentPiece, i);
+
+      s->shares[piece->fragment] += piece->elements;
+    }
+  for (guint f = 0; f < n; f++)
+    s->updated[f] = fragment_share (run, f, updated);
+}
+
+static guint64
+largest_share (const StrategyRun *run)
+{
+  const SyncState *s = sync_state (run);
+  guint64          most = 0;
+
+  for (guint f = 0; f < run->exchange->fragments; f++)
+    most = MAX (most, s->shares[f]);
+  return most;
+}
+
+/* What lives for ever besides outer parameters and their momentum. */
+static void
+open_buffers (StrategyRun *run)
+{
+  SyncState *s = sync_state (run);
+  guint64    bytes = largest_share (run) * sync_bytes_each (run);
+
+  if (stages (run))
+    s->staged =
+        schedule_alloc (run->b, PLACE_PINNED, POOL_COMMUNICATION, bytes, "parameters on their way");
+  if (is_late (run))
+    {
+      s->flying = s->sent =
+          schedule_alloc (run->b, PLACE_HBM, POOL_COMMUNICATION, bytes, "average");
+      /* the first round finds what training began with */
+      schedule_touches (run->b, SCHEDULE_COMPUTE, s->sent, SCHEDULE_WHOLE, ACCESS_WRITE);
+    }
+  if (run->exchange->eager)
+    {
+      s->own =
+          schedule_alloc (run->b, PLACE_HBM, POOL_COMMUNICATION, bytes, "own part of the average");
+      schedule_touches (run->b, SCHEDULE_COMPUTE, s->own, SCHEDULE_WHOLE, ACCESS_WRITE);
+    }
+  if (run->exchange->on_host)
+    s->flying = schedule_alloc (run->b, run->exchange->outer_home, POOL_COMMUNICATION,
+                                largest_share (run) * MAX (sync_bytes_each (run), OUTER_BYTES),
+                                "differences");
+}
+
+static void
+sync_init (StrategyRun *run)
+{
+  SyncState       *s = sync_state (run);
+  g_autofree char *average = name_of (run, "average"), *worker = name_of (run, "worker");
+
+  s->staged = s->sent = s->own = s->flying = s->lifted = s->fetched = SCHEDULE_NONE;
+  s->anchor = s->moment = SCHEDULE_NONE;
+  s->arrived = SCHEDULE_NONE;
+  s->stream = schedule_stream (run->b, average, 0);
+  if (run->exchange->leader || run->exchange->base_every > 0)
+    s->worker = schedule_comm (run->b, worker, run->exchange->worker);
+  cut_fragments (run);
+  if (!exchanges (run))
+    return;
+  open_route (run);
+  outer_init (run);
+  open_buffers (run);
+}
+
+static void
+sync_clear (StrategyRun *run)
+{
+  SyncState *s = sync_state (run);
+
+  g_array_unref (s->pieces);
+  g_free (s->shares);
+  g_free (s->updated);
+}
+
+/* ---- over the wire --------------------------------------------------------------------------- */
+
+static void
+use_flying (StrategyRun *run, gconstpointer data, ScheduleAccess access)
+{
+  const SyncState *s = sync_state (run);
+
+  (void) data;
+  if (s->flying != SCHEDULE_NONE)
+    schedule_uses (run->b, s->flying, SCHEDULE_WHOLE, access);
   else
-    fetch_form (times, totals);
-  refresh_form (times, totals);
-}
-
-const Sync sync_blocking = {
-  .hooks = { .state_size = sizeof (BlockingState),
-             .init = blocking_init,
-             .round_end = blocking_round_end },
-  .even_steps = TRUE,
-  .form = blocking_form,
-};
-
-/* ---- one round late -------------------------------------------------------------------------- */
-
-#define OUTER_BYTES 4 /* outer parameters and momentum are fp32 */
-
-typedef struct
-{
-  Wire      wire;
-  BufferRef sent;           /* what is averaged, and then the average */
-  BufferRef anchor, moment; /* the outer parameters, and their momentum */
-} LateState;
-
-static void
-late_init (StrategyRun *run)
-{
-  LateState *s = run->state;
-  guint64    elements = strategy_trainable_share (run);
-
-  wire_init (&s->wire, run, TRUE);
-  s->anchor = schedule_alloc (run->b, PLACE_HBM, POOL_OPTIMIZER, elements * OUTER_BYTES,
-                              "outer parameters");
-  s->moment =
-      schedule_alloc (run->b, PLACE_HBM, POOL_OPTIMIZER, elements * OUTER_BYTES, "outer momentum");
-  s->sent = schedule_alloc (run->b, PLACE_HBM, POOL_COMMUNICATION,
-                            elements * dtype_bytes (run->exchange->dtype), "average");
-  /* the first round finds what training began with */
-  schedule_touches (run->b, SCHEDULE_COMPUTE, s->sent, SCHEDULE_WHOLE, ACCESS_WRITE);
-}
-
-/* The momentum takes in how far the average of the round before is from the outer parameters. */
-static void
-emit_momentum (StrategyRun *run, double elements)
-{
-  const LateState *s = run->state;
-
-  emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_ELEMENTWISE, "outer_momentum", DTYPE_FP32,
-                      elements * (2 * OUTER_BYTES + dtype_bytes (run->exchange->dtype)),
-                      elements * OUTER_BYTES);
-  schedule_uses (run->b, s->sent, SCHEDULE_WHOLE, ACCESS_READ);
-  schedule_uses (run->b, s->anchor, SCHEDULE_WHOLE, ACCESS_READ);
-  schedule_uses (run->b, s->moment, SCHEDULE_WHOLE, ACCESS_READ_WRITE);
+    sync_use_parameters (run, access);
 }
 
 static void
-use_sent (StrategyRun *run, BufferRef fetched, ScheduleAccess access)
+use_staged (StrategyRun *run, gconstpointer data, ScheduleAccess access)
 {
-  (void) fetched;
-  schedule_uses (run->b, ((const LateState *) run->state)->sent, SCHEDULE_WHOLE, access);
+  (void) data;
+  schedule_uses (run->b, sync_state (run)->staged, SCHEDULE_WHOLE, access);
 }
 
-/* The op emitted last does ACCESS to the parameters, where kernels find them. */
 static void
-use_parameters (StrategyRun *run, BufferRef fetched, ScheduleAccess access)
+send_piece (StrategyRun *run, guint64 elements)
 {
-  if (fetched != SCHEDULE_NONE)
-    schedule_uses (run->b, fetched, SCHEDULE_WHOLE, access);
+  static const RouteEnd staging = { .buffer = SCHEDULE_NONE, .use = use_staged };
+  const SyncState      *s = sync_state (run);
+  const RouteEnd        end = { .buffer = SCHEDULE_NONE, .use = use_flying };
+
+  if (elements == 0)
+    return;
+  emit_route (run, &(RouteWalk){ .route = ROUTE_EXCHANGE,
+                                 .own = &s->route,
+                                 .comms = s->comms,
+                                 .place = flying_place (run),
+                                 .end = s->route.n,
+                                 .held = elements,
+                                 .moves = s->stream,
+                                 .collectives = s->stream,
+                                 .staging = stages (run) ? &staging : NULL,
+                                 .from = end,
+                                 .to = end,
+                                 .passing = "differences on their way" });
+}
+
+/* The control plane answers before data move: who takes part, in which order. */
+static void
+await_answer (StrategyRun *run)
+{
+  HostDesc work = host_desc_answer ("control_plane", run->exchange->latency);
+
+  if (run->exchange->latency > 0)
+    schedule_host_op (run->b, sync_state (run)->stream, &work, FALSE);
+}
+
+static void
+send_fragment (StrategyRun *run, guint fragment)
+{
+  const SyncState *s = sync_state (run);
+
+  schedule_wait_stream (run->b, s->stream, SCHEDULE_COMPUTE);
+  await_answer (run);
+  for (guint i = 0; i < s->pieces->len; i++)
+    {
+      const FragmentPiece *piece = &g_array_index (s->pieces, FragmentPiece, i);
+
+      if (piece->fragment == fragment)
+        send_piece (run, piece->elements);
+    }
+}
+
+/* Each owner sums its part, and sends it out when BACK. */
+static void
+emit_owned (StrategyRun *run, gboolean back)
+{
+  const SyncState *s = sync_state (run);
+  guint64          all = strategy_trainable_share (run), had = 0;
+
+  if (back)
+    schedule_wait_stream (run->b, s->stream, SCHEDULE_COMPUTE);
+  for (guint k = 1; k <= run->exchange->owners; k++)
+    {
+      guint64 end = all / run->exchange->owners * k;
+
+      if (k == run->exchange->owners)
+        end = all;
+      schedule_collective (run->b, s->stream, s->comms[0],
+                           back ? COLLECTIVE_BROADCAST : COLLECTIVE_REDUCE,
+                           payload_plain (end - had, run->exchange->dtype),
+                           back ? "broadcast_updated" : "reduce_to_owner");
+      sync_use_parameters (run, ACCESS_READ_WRITE);
+      had = end;
+    }
+  schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->stream);
+}
+
+/* ---- what a step's end brings ---------------------------------------------------------------- */
+
+/* A sum becomes an average, where it is. */
+static void
+emit_scale (StrategyRun *run, guint64 elements)
+{
+  const SyncState *s = sync_state (run);
+  double           bytes = (double) (dtype_bytes (run->exchange->dtype) * elements);
+  HostDesc         work = host_desc_stream ("scale", elements, bytes, bytes);
+
+  if (sync_averages_at_home (run))
+    schedule_host_op (run->b, s->stream, &work, FALSE);
   else
-    schedule_uses_kept (run->b, PLACE_HBM, POOL_PARAMETER, access);
+    emit_stream_kernel (run->b, s->stream, KERNEL_ELEMENTWISE, "scale", DTYPE_FP32, bytes, bytes);
+  sync_use_parameters (run, ACCESS_READ_WRITE);
 }
 
-/* What the round has learned is copied, and sent while the next round trains. */
 static void
-send_parameters (StrategyRun *run, guint64 elements, BufferRef fetched)
+fetch (StrategyRun *run, guint fragment, gboolean loads)
 {
-  const LateState *s = run->state;
+  SyncState *s = sync_state (run);
+
+  if (!run->exchange->on_host && !sync_averages_at_home (run))
+    s->fetched = held_fetch (run, s->shares[fragment], loads);
+}
+
+static void
+put_back (StrategyRun *run, guint fragment, gboolean stores)
+{
+  SyncState *s = sync_state (run);
+
+  held_return (run, s->fetched, s->shares[fragment], stores);
+  s->fetched = SCHEDULE_NONE;
+}
+
+static void
+take_off (StrategyRun *run, guint fragment)
+{
+  SyncState *s = sync_state (run);
+
+  if (run->exchange->what == EXCHANGE_PARAMETERS)
+    {
+      outer_copy (run, fragment);
+      return;
+    }
+  if (!is_late (run) && !run->exchange->on_host)
+    s->flying = schedule_alloc (run->b, PLACE_HBM, POOL_COMMUNICATION,
+                                s->shares[fragment] * sync_bytes_each (run), "differences");
+  if (run->exchange->on_host)
+    schedule_wait_stream (run->b, s->stream, SCHEDULE_COMPUTE);
+  outer_difference (run, fragment);
+}
+
+static void
+land (StrategyRun *run)
+{
+  SyncState *s = sync_state (run);
+
+  if (is_late (run) || run->exchange->on_host || s->flying == SCHEDULE_NONE)
+    return;
+  schedule_free (run->b, s->flying);
+  s->flying = SCHEDULE_NONE;
+}
+
+/* The first of a worker's ranks has what all of them go on from. */
+static void
+broadcast_parameters (StrategyRun *run)
+{
+  const SyncState *s = sync_state (run);
+  Dtype            dtype = run->exchange->dtype;
+
+  schedule_wait_stream (run->b, s->stream, SCHEDULE_COMPUTE);
+  for (guint i = 0; i < s->pieces->len; i++)
+    {
+      schedule_collective (
+          run->b, s->stream, s->worker, COLLECTIVE_BROADCAST,
+          payload_plain (g_array_index (s->pieces, FragmentPiece, i).elements, dtype),
+          "broadcast in the worker");
+      held_use (run, ACCESS_READ_WRITE);
+    }
+  schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->stream);
+}
+
+/* Nothing goes on until FRAGMENT has been exchanged. */
+static void
+exchange_now (StrategyRun *run, guint fragment)
+{
+  const SyncState *s = sync_state (run);
+  guint64          elements = s->shares[fragment];
+
+  fetch (run, fragment, TRUE);
+  if (sends_copy (run))
+    take_off (run, fragment);
+  send_fragment (run, fragment);
+  if (run->exchange->what == EXCHANGE_PARAMETERS)
+    emit_scale (run, elements);
+  if (run->exchange->on_host)
+    outer_step (run, elements);
+  schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->stream);
+  if (run->exchange->outer != OUTER_NONE && !run->exchange->on_host)
+    {
+      outer_momentum (run, elements);
+      outer_step (run, elements);
+    }
+  land (run);
+  put_back (run, fragment, TRUE);
+  held_refresh_host (run, SCHEDULE_COMPUTE, s->updated[fragment]);
+}
+
+/* A sum, a step and a broadcast by each owner of a part. */
+static void
+exchange_owned (StrategyRun *run)
+{
+  const SyncState *s = sync_state (run);
+  guint            owners = run->exchange->owners;
+  guint64          part = (s->shares[0] + owners - 1) / owners;
+
+  fetch (run, 0, TRUE);
+  schedule_wait_stream (run->b, s->stream, SCHEDULE_COMPUTE);
+  emit_scale (run, s->shares[0]);
+  emit_owned (run, FALSE);
+  outer_momentum (run, part);
+  outer_step (run, part);
+  emit_owned (run, TRUE);
+  put_back (run, 0, TRUE);
+  held_refresh_host (run, SCHEDULE_COMPUTE, s->updated[0]);
+}
+
+/* What the round before sent is used, and what this one has learned is sent. */
+static void
+exchange_late (StrategyRun *run)
+{
+  const SyncState *s = sync_state (run);
   g_autofree char *name = name_of (run, "average");
-
-  emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "outer_copy", DTYPE_FP32,
-                      (double) elements * parameter_bytes (run),
-                      (double) elements * dtype_bytes (run->exchange->dtype));
-  use_parameters (run, fetched, ACCESS_READ);
-  schedule_uses (run->b, s->sent, SCHEDULE_WHOLE, ACCESS_WRITE);
-  schedule_wait_stream (run->b, s->wire.stream, SCHEDULE_COMPUTE);
-  emit_average (run, &s->wire, use_sent, SCHEDULE_NONE);
-  schedule_carry (run->b, name, schedule_record (run->b, s->wire.stream));
-}
-
-/* The outer step, and the next round's parameters from it. */
-static void
-emit_outer_step (StrategyRun *run, double elements, BufferRef fetched)
-{
-  const LateState *s = run->state;
-
-  emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_ELEMENTWISE, "outer_step", DTYPE_FP32,
-                      elements * 2 * OUTER_BYTES, elements * (OUTER_BYTES + parameter_bytes (run)));
-  schedule_uses (run->b, s->moment, SCHEDULE_WHOLE, ACCESS_READ);
-  schedule_uses (run->b, s->anchor, SCHEDULE_WHOLE, ACCESS_READ_WRITE);
-  use_parameters (run, fetched, ACCESS_WRITE);
-}
-
-static void
-late_round_end (StrategyRun *run)
-{
-  guint64          elements = strategy_trainable_share (run);
-  g_autofree char *name = name_of (run, "average");
-  BufferRef        fetched;
 
   schedule_wait (run->b, SCHEDULE_COMPUTE, schedule_carried (run->b, name));
-  emit_momentum (run, (double) elements);
-  fetched = fetch_parameters (run, SCHEDULE_COMPUTE);
-  send_parameters (run, elements, fetched);
-  emit_outer_step (run, (double) elements, fetched);
-  return_parameters (run, SCHEDULE_COMPUTE, fetched);
-  refresh_host (run, SCHEDULE_COMPUTE);
+  outer_momentum (run, s->shares[0]);
+  fetch (run, 0, TRUE);
+  take_off (run, 0);
+  send_fragment (run, 0);
+  schedule_carry (run->b, name, schedule_record (run->b, s->stream));
+  outer_step (run, s->shares[0]);
+  put_back (run, 0, TRUE);
+  held_refresh_host (run, SCHEDULE_COMPUTE, s->updated[0]);
 }
 
-/* One all-reduce a round; the outer parameters, their momentum, and what is on its way. */
 static void
-late_form (const Exchange *exchange, double times, PlanTotals *totals)
+send_ahead (StrategyRun *run, guint fragment)
 {
-  double held = totals->resident * (2 * OUTER_BYTES + dtype_bytes (exchange->dtype));
+  SyncState *s = sync_state (run);
 
-  average_form (exchange, times, TRUE, totals);
-  fetch_form (times, totals);
-  refresh_form (times, totals);
-  totals->states += held;
-  totals->low[PLACE_HBM] += held;
-  totals->high[PLACE_HBM] += held;
+  fetch (run, fragment, TRUE);
+  take_off (run, fragment);
+  put_back (run, fragment, FALSE);
+  send_fragment (run, fragment);
+  s->arrived = schedule_record (run->b, s->stream);
 }
 
-const Sync sync_late = {
-  .hooks = { .state_size = sizeof (LateState), .init = late_init, .round_end = late_round_end },
+static void
+use_arrived (StrategyRun *run, guint fragment)
+{
+  const SyncState *s = sync_state (run);
+  guint64          elements = s->shares[fragment];
+
+  schedule_wait (run->b, SCHEDULE_COMPUTE, s->arrived);
+  fetch (run, fragment, run->exchange->merges);
+  outer_momentum (run, elements);
+  outer_step (run, elements);
+  land (run);
+  put_back (run, fragment, TRUE);
+  held_refresh_host (run, SCHEDULE_COMPUTE, s->updated[fragment]);
+}
+
+/* FRAGMENT, after so many STEPS of the round. */
+static void
+exchange_due (StrategyRun *run, guint fragment, guint steps)
+{
+  const Exchange *exchange = run->exchange;
+  gboolean        waits = exchange->delay == 0, used, sent;
+
+  used = exchange_used_after (exchange, fragment) == steps;
+  sent = exchange_sent_after (exchange, fragment) == steps;
+  if (sync_state (run)->shares[fragment] == 0 || (!used && !sent))
+    return;
+  if (exchange->owners > 0)
+    exchange_owned (run);
+  else if (waits)
+    exchange_now (run, fragment);
+  else if (is_late (run))
+    exchange_late (run);
+  else if (sent)
+    send_ahead (run, fragment);
+  else
+    use_arrived (run, fragment);
+}
+
+/* ---- plain averages in between --------------------------------------------------------------- */
+
+/* Leaders average among themselves; the others get what they have. */
+static void
+average_base (StrategyRun *run)
+{
+  SyncState       *s = sync_state (run);
+  g_autofree char *name = name_of (run, "leaders");
+  guint64          elements = strategy_trainable_share (run);
+  CommRef          leaders;
+
+  schedule_wait_stream (run->b, s->stream, SCHEDULE_COMPUTE);
+  if (run->role == 0)
+    {
+      leaders = schedule_comm (run->b, name, mesh_across (&run->in->mesh, run->exchange->worker));
+      schedule_all_reduce (run->b, s->stream, leaders,
+                           payload_plain (elements, run->exchange->dtype), "average of leaders");
+      held_use (run, ACCESS_READ_WRITE);
+      emit_scale (run, elements);
+    }
+  broadcast_parameters (run);
+}
+
+static gboolean
+is_base_due (const Exchange *exchange, guint steps)
+{
+  return exchange->base_every > 0 && steps % exchange->base_every == 0 && steps < exchange->every;
+}
+
+static void
+sync_step_over (StrategyRun *run)
+{
+  const Exchange *exchange = run->exchange;
+  guint           steps = run->step % exchange->every + 1;
+
+  if (is_base_due (exchange, steps))
+    average_base (run);
+  for (guint f = 0; f < exchange->fragments && exchanges (run); f++)
+    exchange_due (run, f, steps);
+  if (exchange->leader && steps == exchange->every)
+    broadcast_parameters (run);
+}
+
+const Sync sync_outer = {
+  .hooks = { .state_size = sizeof (SyncState),
+             .init = sync_init,
+             .clear = sync_clear,
+             .step_over = sync_step_over },
   .even_steps = TRUE,
-  .form = late_form,
+  .form = sync_form,
 };

@@ -1,19 +1,15 @@
 /*
- * Syncs: how workers exchange what they have learned. A strategy names one and fills in an
- * Exchange: who, how often, as which type.
+ * The outer loop: how workers exchange what they have learned. There is one; what it exchanges,
+ * when, over what and who takes the outer step is data (driver/exchange.h), which a strategy fills
+ * in.
  */
 #pragma once
 
 #include "driver/strategy.h"
 
 /*
- * At the end of a round an average of what each rank holds, in place; the next step waits for it.
+ * At the end of a round, or of its parts, a fragment of what each rank holds is averaged over
+ * workers: in place, or as a copy or a difference that the next steps hide. What arrived becomes
+ * the parameters, or is the gradient of an outer step.
  */
-extern const Sync sync_blocking;
-
-/*
- * At the end of a round parameters are sent by an all-reduce that the next round hides. The outer
- * step (momentum over outer parameters, both fp32 and of what each rank holds) takes the average of
- * the round before.
- */
-extern const Sync sync_late;
+extern const Sync sync_outer;

@@ -33,6 +33,9 @@ workers_exchange (const PlanInput *in, const WorkersOptions *o, Dtype dtype, Exc
                          .replica = { .size = 1, .stride = 1 } };
 
   named_groups (&in->mesh, o->worker, &names, &groups, NULL);
-  *exchange = (Exchange){ groups.shard_group, groups.replica, (guint) o->local_steps, dtype,
-                          (Transport) o->transport };
+  exchange->worker = groups.shard_group;
+  exchange->across = groups.replica;
+  exchange->every = (guint) o->local_steps;
+  exchange->dtype = dtype;
+  exchange->transport = (Transport) o->transport;
 }

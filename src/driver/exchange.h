@@ -1,0 +1,76 @@
+/*
+ * Exchanges: what workers, groups of ranks that train on their own, tell each other now and then,
+ * said once. Syncs (strategy/sync.h) read it to emit, their closed forms to say what must come out.
+ *
+ * A round has H = `every` steps. What a rank holds is exchanged whole, or in FRAGMENTS parts: the
+ * f-th is used at the end of step round ((f + 1) H / fragments), and was sent `delay` steps before
+ * (Douillard et al., Streaming DiLoCo, arXiv:2501.18512, 2.2). Blocks of the model lie in fragments
+ * strided (f, f + P, f + 2 P) or in runs; the embedding goes with the first block, the head with
+ * the last.
+ */
+#pragma once
+
+#include "driver/policy.h"
+
+typedef enum
+{
+  EXCHANGE_PARAMETERS,
+  EXCHANGE_DIFFERENCES, /* how far parameters are from the outer ones: a pseudo-gradient */
+} ExchangeWhat;
+
+typedef enum
+{
+  OUTER_NONE,     /* the average takes the place of the parameters */
+  OUTER_MOMENTUM, /* a step with momentum on outer parameters, which the next round begins from */
+} OuterStep;
+
+typedef enum
+{
+  EXCHANGE_AT_ONCE, /* a collective a fragment, */
+  EXCHANGE_BY_UNIT, /* a unit, */
+  EXCHANGE_BY_TENSOR,
+} ExchangePieces;
+
+#define EXCHANGE_ROUND_LATE G_MAXUINT /* as delay: the next exchange uses what this one sent */
+
+typedef struct
+{
+  MeshGroup      worker;    /* ranks that train together: what the inner strategy spans */
+  MeshGroup      across;    /* the ranks of all workers that hold the same part */
+  guint          every;     /* steps of a round */
+  guint          delay;     /* steps from sending to use; 0: nothing goes on until it is there */
+  guint          fragments; /* at least 1 */
+  gboolean       strided;
+  ExchangeWhat   what;
+  ExchangePieces pieces;
+  Dtype          dtype;     /* of what is exchanged */
+  const Codec   *codec;     /* as which it travels; NULL: as it is */
+  Transport      transport; /* of the hosts: it goes to pinned memory and comes back */
+  OuterStep      outer;
+  Place          outer_home; /* of outer parameters */
+  gboolean       on_host; /* the hosts' cores subtract and take the outer step, where outer_home is;
+                             the momentum is where the step is taken */
+  gboolean       merges;  /* what a worker has learned meanwhile is mixed with what arrived */
+  gboolean       clones;  /* from a copy (torchft) */
+  gboolean       eager;   /* a worker takes its own difference at once, those of others when they
+                             come */
+  guint          owners; /* ranks that each sum, step and send out a part of the whole; 0: all do */
+  gboolean       leader; /* the first rank of a worker exchanges for all of it, then broadcasts */
+  guint  base_every; /* leaders average plainly every so many steps in between, and broadcast; 0:
+                          they do not */
+  double latency;    /* s: of the control plane, before data move */
+} Exchange;
+
+/* Steps between two fragments, at least. */
+guint exchange_gap (const Exchange *self);
+
+/* Steps of the round after which FRAGMENT is sent, and used. Of what is a round late both at once.
+ */
+guint exchange_sent_after (const Exchange *self, guint fragment);
+guint exchange_used_after (const Exchange *self, guint fragment);
+
+/* The same exchange in a round of at most STEPS steps a fragment and what is under way. */
+guint exchange_cut (const Exchange *self, guint steps);
+
+/* Whether all steps are alike but those that send or use something. */
+gboolean exchange_has_even_steps (const Exchange *self);

@@ -1,0 +1,124 @@
+#include "strategy/fragments.h"
+
+/* The blocks of the stage. */
+static guint
+count_blocks (const Workload *workload)
+{
+  guint n = 0;
+
+  for (guint l = 0; l < workload_n_layers (workload); l++)
+    n += workload_layer (workload, l)->kind == LAYER_BLOCK;
+  return n;
+}
+
+/* Of UNIT: of its block, or of the block next to the embedding or the head. */
+static guint
+fragment_of (const StrategyRun *run, const PlanUnit *unit, guint n_blocks)
+{
+  const Exchange *exchange = run->exchange;
+  guint           block = 0;
+
+  for (guint l = 0; l < unit->layer; l++)
+    block += workload_layer (run->in->workload, l)->kind == LAYER_BLOCK;
+  if (n_blocks == 0)
+    return unit->desc->kind == LAYER_HEAD ? exchange->fragments - 1 : 0;
+  block = MIN (block, n_blocks - 1);
+  return exchange->strided ? block % exchange->fragments
+                           : (guint) ((guint64) block * exchange->fragments / n_blocks);
+}
+
+static void
+add_piece (GArray *pieces, guint fragment, guint64 elements)
+{
+  FragmentPiece piece = { fragment, elements };
+
+  g_array_append_val (pieces, piece);
+}
+
+/* The tensors or units of the model, with the elements that they have there. */
+static GArray *
+whole_pieces (const StrategyRun *run, ExchangePieces grain)
+{
+  GArray *pieces = g_array_new (FALSE, FALSE, sizeof (FragmentPiece));
+  guint   n_blocks = count_blocks (run->in->workload);
+
+  for (guint u = 0; u < run->n_units; u++)
+    {
+      const PlanUnit *unit = &run->units[u];
+      guint           fragment;
+
+      if (unit->own_elements == 0 || unit->trainable_elements == 0)
+        continue;
+      fragment = fragment_of (run, unit, n_blocks);
+      if (grain != EXCHANGE_BY_TENSOR)
+        add_piece (pieces, fragment, unit->trainable_elements);
+      for (guint t = 0; t < unit->n_trainable && grain == EXCHANGE_BY_TENSOR; t++)
+        add_piece (pieces, fragment, unit->trainable[t].elements);
+    }
+  return pieces;
+}
+
+/* Each has its part of TOTAL; the rest of a rounding goes with the next one. */
+static void
+cut (GArray *pieces, guint64 total)
+{
+  double  all = 0, at = 0;
+  guint64 had = 0;
+
+  for (guint i = 0; i < pieces->len; i++)
+    all += (double) g_array_index (pieces, FragmentPiece, i).elements;
+  for (guint i = 0; i < pieces->len; i++)
+    {
+      FragmentPiece *piece = &g_array_index (pieces, FragmentPiece, i);
+      guint64        end;
+
+      at += (double) piece->elements;
+      end = i + 1 == pieces->len ? total : (guint64) (at / all * (double) total);
+      piece->elements = end - had;
+      had = end;
+    }
+}
+
+static GArray *
+sums_of_fragments (GArray *pieces, guint n)
+{
+  GArray *sums = g_array_new (FALSE, FALSE, sizeof (FragmentPiece));
+
+  for (guint f = 0; f < n; f++)
+    add_piece (sums, f, 0);
+  for (guint i = 0; i < pieces->len; i++)
+    {
+      const FragmentPiece *piece = &g_array_index (pieces, FragmentPiece, i);
+
+      g_array_index (sums, FragmentPiece, piece->fragment).elements += piece->elements;
+    }
+  g_array_unref (pieces);
+  return sums;
+}
+
+GArray *
+fragment_pieces (const StrategyRun *run)
+{
+  GArray *pieces = whole_pieces (run, run->exchange->pieces);
+
+  cut (pieces, strategy_trainable_share (run));
+  return run->exchange->pieces == EXCHANGE_AT_ONCE
+             ? sums_of_fragments (pieces, run->exchange->fragments)
+             : pieces;
+}
+
+guint64
+fragment_share (const StrategyRun *run, guint fragment, guint64 total)
+{
+  g_autoptr (GArray) pieces = whole_pieces (run, run->exchange->pieces);
+  guint64            sum = 0;
+
+  cut (pieces, total);
+  for (guint i = 0; i < pieces->len; i++)
+    {
+      const FragmentPiece *piece = &g_array_index (pieces, FragmentPiece, i);
+
+      sum += piece->fragment == fragment ? piece->elements : 0;
+    }
+  return sum;
+}

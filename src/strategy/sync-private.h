@@ -1,0 +1,65 @@
+/*
+ * What the files of the outer loop share.
+ *
+ *   sync.c        when what is sent and used; the way over the wire
+ *   outer-step.c  the outer step, on the GPU or by the host's cores
+ *   sync-form.c   closed forms, which share nothing with these
+ */
+#pragma once
+
+#include "strategy/sync.h"
+
+#define OUTER_BYTES 4 /* outer parameters and momentum are fp32 */
+
+typedef struct
+{
+  StreamRef   stream; /* of the exchange */
+  PolicyRoute route;
+  CommRef     comms[POLICY_MAX_HOPS];
+  CommRef     worker;         /* of a worker's ranks, for its leader's broadcast */
+  BufferRef   staged;         /* in pinned memory, where the hosts carry it; else SCHEDULE_NONE */
+  BufferRef   sent;           /* of what is a round late: always under way */
+  BufferRef   own;            /* and of an eager worker's own part of it */
+  BufferRef   anchor, moment; /* the outer parameters, and their momentum */
+  GArray     *pieces;         /* FragmentPiece */
+  guint64    *shares;         /* [fragment]: elements that the rank holds, */
+  guint64    *updated;        /* and of them those whose optimizer it runs */
+  /* of the fragment that is under way; fragments follow each other */
+  BufferRef flying;  /* its differences */
+  BufferRef lifted;  /* its outer parameters on the GPU, where they live elsewhere */
+  BufferRef fetched; /* its parameters there, likewise */
+  EventRef  arrived;
+} SyncState;
+
+static inline SyncState *
+sync_state (const StrategyRun *run)
+{
+  return run->state;
+}
+
+/* Bytes of an element that is exchanged, not encoded. */
+static inline guint
+sync_bytes_each (const StrategyRun *run)
+{
+  return dtype_bytes (run->exchange->dtype);
+}
+
+/* Whether the hosts average what is in their memory anyway. */
+gboolean sync_averages_at_home (const StrategyRun *run);
+
+/* The op emitted last uses the parameters of the fragment, where kernels find them. */
+void sync_use_parameters (StrategyRun *run, ScheduleAccess access);
+
+/* Outer parameters and momentum: allocates them. */
+void outer_init (StrategyRun *run);
+/* `flying` := how far the parameters of FRAGMENT are from the outer ones. */
+void outer_difference (StrategyRun *run, guint fragment);
+/* `sent` := the parameters as they are now. */
+void outer_copy (StrategyRun *run, guint fragment);
+/* The momentum takes in what has arrived of ELEMENTS. */
+void outer_momentum (StrategyRun *run, guint64 elements);
+/* Outer parameters follow it, and parameters these. */
+void outer_step (StrategyRun *run, guint64 elements);
+
+/* The closed form of TIMES rounds. */
+void sync_form (const PlanInput *in, const Exchange *exchange, double times, PlanTotals *totals);
