@@ -15,6 +15,7 @@ pool_category_name (PoolCategory category)
     [POOL_COMMUNICATION] = "communication",
     [POOL_WORKSPACE] = "workspace",
     [POOL_RUNTIME] = "runtime",
+    [POOL_OUTER] = "outer",
   };
 
   g_assert (category < POOL_N_CATEGORIES);

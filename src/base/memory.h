@@ -17,6 +17,7 @@ typedef enum
   POOL_CACHE,         /* parameter caches (FCDP's host cache, secondary shards) */
   POOL_WORKSPACE,     /* kernel workspaces, logits and other short-lived tensors */
   POOL_RUNTIME,       /* CUDA context, NCCL: outside the framework's allocator */
+  POOL_OUTER,         /* outer parameters and momentum of workers that train on their own */
   POOL_N_CATEGORIES,
 } PoolCategory;
 

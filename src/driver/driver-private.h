@@ -161,8 +161,9 @@ guint driver_assign_roles (Driver *self, guint n_ranks, guint32 **roles, DiagLis
 /* policy-check.c: FALSE after a diagnostic. */
 gboolean policy_check (const Strategy *strategy, const Policy *policy, DiagList *diags);
 
-/* The same of a strategy whose parameters an outer one averages over workers. */
-gboolean policy_check_average (const Strategy *strategy, const Policy *policy, DiagList *diags);
+/* The same of a strategy whose parameters an outer one averages over workers as EXCHANGE says. */
+gboolean policy_check_average (const Strategy *strategy, const Policy *policy,
+                               const Exchange *exchange, DiagList *diags);
 
 /* The same of a strategy that trains WORKLOAD, of which frozen weights may be in 4 bits. */
 gboolean policy_check_packed (const Strategy *strategy, const Policy *policy,

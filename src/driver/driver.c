@@ -308,8 +308,7 @@ walk_role (Driver *self, guint role, DiagList *diags)
 /* ---- the stack of strategies ----------------------------------------------------------------- */
 
 static gboolean
-check_level (const DriverLevel *level, const StrategyChoice *choice, gboolean averaged,
-             DiagList *diags)
+check_level (const DriverLevel *level, const StrategyChoice *choice, guint n_outer, DiagList *diags)
 {
   const Strategy *strategy = level->strategy;
   guint           n_errors = diag_list_n_errors (diags);
@@ -326,10 +325,15 @@ check_level (const DriverLevel *level, const StrategyChoice *choice, gboolean av
                 strategy->name);
   if (strategy->policy != NULL && diag_list_n_errors (diags) == n_errors)
     strategy->policy (&level->in, choice->options, &policy);
-  return diag_list_n_errors (diags) == n_errors && policy_check (strategy, &policy, diags)
-         && (strategy->policy == NULL
-             || policy_check_packed (strategy, &policy, level->in.workload, diags))
-         && (!averaged || policy_check_average (strategy, &policy, diags));
+  if (diag_list_n_errors (diags) != n_errors || !policy_check (strategy, &policy, diags)
+      || (strategy->policy != NULL
+          && !policy_check_packed (strategy, &policy, level->in.workload, diags)))
+    return FALSE;
+  for (const DriverLevel *outer = level - n_outer; outer < level; outer++)
+    if (outer->run.exchange != NULL
+        && !policy_check_average (strategy, &policy, outer->run.exchange, diags))
+      return FALSE;
+  return TRUE;
 }
 
 /*
@@ -340,7 +344,6 @@ static gboolean
 resolve_levels (Driver *self, DriverStage *stage, const StrategyChoice *choice, DiagList *diags)
 {
   PlanInput input = *self->in;
-  gboolean  averaged = FALSE; /* by a level further out */
   guint     i = 0;
 
   input.workload = stage->workload;
@@ -357,11 +360,10 @@ resolve_levels (Driver *self, DriverStage *stage, const StrategyChoice *choice, 
       level->driver = self;
       level->run.driver = level;
       level->run.inner = c->inner != NULL ? &stage->levels[i + 1].run : NULL;
-      if (!check_level (level, c, averaged, diags))
+      if (!check_level (level, c, i, diags))
         return FALSE;
       if (c->strategy->exchange != NULL)
         {
-          averaged = TRUE;
           strategy_exchange (c->strategy, &level->in, c->options, &level->exchange);
           level->run.exchange = &level->exchange;
         }

@@ -447,12 +447,24 @@ policy_check (const Strategy *strategy, const Policy *policy, DiagList *diags)
   return TRUE;
 }
 
+/* One rank speaks for others, or owns a part of what all have: all have everything. */
+static gboolean
+needs_whole (const Exchange *exchange)
+{
+  return exchange->leader || exchange->owners > 0 || exchange->base_every > 0;
+}
+
 gboolean
-policy_check_average (const Strategy *strategy, const Policy *policy, DiagList *diags)
+policy_check_average (const Strategy *strategy, const Policy *policy, const Exchange *exchange,
+                      DiagList *diags)
 {
   const Checker self = { .strategy = strategy->name, .issue = strategy->issue, .diags = diags };
 
-  if (self.issue == NULL || self.issue->carries.averaged_host)
+  for (guint k = 0; k < policy->n_kinds && needs_whole (exchange); k++)
+    if (policy->kinds[k].states[STATE_PARAMETERS].group.size > 1)
+      return fails (&self, "take an inner strategy that keeps them whole: ddp, zero1, zero2",
+                    "it shards parameters, of which one rank exchanges what others need");
+  if (self.issue == NULL || (self.issue->carries.averaged_host && !needs_whole (exchange)))
     return TRUE;
   for (guint k = 0; k < policy->n_kinds; k++)
     for (guint state = 0; state < STATE_N; state++)

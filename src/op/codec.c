@@ -8,7 +8,12 @@ static const Codec fp8_tensor = { "fp8", DTYPE_FP8, 0, 0, TRUE };
 /* 4 bits of sign and exponent, no scale (arXiv:2501.18512, 3). */
 static const Codec fp4_e3m0 = { "fp4-e3m0", DTYPE_FP4, 0, 0, TRUE };
 
-static const Codec *const codecs[] = { &fp4_e3m0, &fp8_tensor, &int4_block, &int8_block, NULL };
+/* 8 bits of a codebook of 256 values that each chunk brings: 1 KiB, not counted (arXiv:2412.01152).
+ */
+static const Codec uint8_ring = { "uint8-ring", DTYPE_INT8, 0, 0, TRUE };
+
+static const Codec *const codecs[] = { &fp4_e3m0,   &fp8_tensor, &int4_block,
+                                       &int8_block, &uint8_ring, NULL };
 
 const Codec *
 codec_find (const char *name)

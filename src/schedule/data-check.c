@@ -237,7 +237,8 @@ allocate (DataCheck *self, BufferRef buffer)
   forget (self, buffer);
   tracked = track (self, buffer);
   tracked->filled = self->section == SECTION_INIT
-                    && (info->category == POOL_PARAMETER || info->category == POOL_OPTIMIZER);
+                    && (info->category == POOL_PARAMETER || info->category == POOL_OPTIMIZER
+                        || info->category == POOL_OUTER);
   if (info->place == PLACE_HBM)
     tracked->mark = clock_of (self, info->stream)[info->stream];
 }

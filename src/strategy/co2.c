@@ -5,23 +5,75 @@
  *
  * At the end of round t: wait for the average of round t - 1; m <- beta m + (x_old - average) /
  * Lambda, clipped; send x; x_old <- x_old - alpha m; go on from x_old. Source: arXiv:2401.16265,
- * algorithm 2.
+ * algorithm 2. The released code's outer step is SlowMo's: blocking, over all ranks, by owners of
+ * parts, with plain averages of the workers' first ranks in between (fairscale-CO2, co2.py).
  */
+#include "strategy/group.h"
+#include "strategy/led.h"
 #include "strategy/sync.h"
-#include "strategy/workers.h"
+
+enum
+{
+  VARIANT_PAPER,
+  VARIANT_RELEASE,
+};
+
+typedef struct
+{
+  LedOptions led;
+  gint       variant;
+} Co2Options;
+
+static const char *const variants[] = { "paper", "release", NULL };
 
 static const OptionSpec co2_options[] = {
   WORKERS_OPTIONS ("48", "fairscale-CO2, outer_frequency"),
+  { .key = "variant",
+    .type = OPTION_ENUM,
+    .choices = variants,
+    .offset = G_STRUCT_OFFSET (Co2Options, variant),
+    .fallback = "paper",
+    .help = "the paper's average that is a round late, or the released code's blocking outer step",
+    .source = "arXiv:2401.16265; fairscale-CO2, co2.py" },
+  LED_OPTIONS ("fairscale-CO2, localsgd_frequency (variant release)"),
   { 0 },
 };
 
-/* Parameters travel as kernels read them. */
+static gboolean
+co2_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
+{
+  const Co2Options *o = opt;
+
+  if (o->variant == VARIANT_RELEASE)
+    return led_check (in, opt, diags);
+  warn_no_effect (diags, "localsgd_frequency", o->led.base_every != 3, "variant: release");
+  warn_no_effect (diags, "outer_shards", o->led.shards != 32, "variant: release");
+  return workers_check (in, opt, diags);
+}
+
+/* The paper's parameters travel as kernels read them. */
 static void
 co2_exchange (const PlanInput *in, gconstpointer opt, Exchange *exchange)
 {
-  workers_exchange (in, opt, training_compute_dtype (workload_training (in->workload)), exchange);
+  const Co2Options *o = opt;
+
+  if (o->variant == VARIANT_RELEASE)
+    {
+      led_exchange (in, &o->led, exchange);
+      return;
+    }
+  workers_exchange (in, &o->led.workers, training_compute_dtype (workload_training (in->workload)),
+                    exchange);
   exchange->delay = EXCHANGE_ROUND_LATE;
   exchange->outer = OUTER_MOMENTUM;
+}
+
+static guint
+co2_role (const PlanInput *in, gconstpointer opt, guint rank)
+{
+  const Co2Options *o = opt;
+
+  return o->variant == VARIANT_RELEASE ? led_role (in, &o->led, rank) : 0;
 }
 
 const Strategy strategy_co2 = {
@@ -29,17 +81,19 @@ const Strategy strategy_co2 = {
   .name = "co2",
   .title = "CO2: local steps, and an asynchronous average that is one round late",
   .source = "arXiv:2401.16265",
-  .options_size = sizeof (WorkersOptions),
+  .options_size = sizeof (Co2Options),
   .options = co2_options,
-  .check = workers_check,
+  .check = co2_check,
+  .role = co2_role,
   .exchange = co2_exchange,
   .sync = &sync_outer,
   .outer = TRUE,
   .states = "as the inner strategy, on every worker\n"
-            "outer parameters and outer momentum: fp32, of what the rank holds, HBM\n"
+            "outer parameters and outer momentum: fp32, of what the rank holds, HBM; variant "
+            "release: a part of them on each of the first 32 ranks\n"
             "what is averaged: a copy in compute precision, always in flight, HBM",
   .missing =
-      "the released code's schedule (a blocking outer step over all ranks, sharded over 32)\n"
       "the staleness gap penalty's own arithmetic (a factor in the momentum's kernel here)\n"
+      "variant release: its race between the outer step and the asynchronous average\n"
       "the optimizer's own copy of the parameters on the GPU: the outer step does not refresh it",
 };

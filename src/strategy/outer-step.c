@@ -20,9 +20,8 @@ outer_init (StrategyRun *run)
   s->anchor = s->moment = SCHEDULE_NONE;
   if (exchange->outer == OUTER_NONE)
     return;
-  s->anchor =
-      schedule_alloc (run->b, exchange->outer_home, POOL_OPTIMIZER, bytes, "outer parameters");
-  s->moment = schedule_alloc (run->b, place, POOL_OPTIMIZER, bytes, "outer momentum");
+  s->anchor = schedule_alloc (run->b, exchange->outer_home, POOL_OUTER, bytes, "outer parameters");
+  s->moment = schedule_alloc (run->b, place, POOL_OUTER, bytes, "outer momentum");
 }
 
 /* ---- outer parameters that live on the host -------------------------------------------------- */
@@ -225,9 +224,9 @@ step_on_host (StrategyRun *run, guint64 elements)
 {
   const SyncState *s = sync_state (run);
   guint            each = held_bytes_each (run);
-  double           n = (double) elements;
-  HostDesc         work = host_desc_stream (
-              "outer_step", elements, n * (2 * OUTER_BYTES + sync_bytes_each (run)), n * 2 * OUTER_BYTES);
+  double           n = (double) elements, arrived = n * sync_bytes_each (run);
+  HostDesc         work =
+      host_desc_stream ("outer_step", elements, n * 2 * OUTER_BYTES + arrived, n * 2 * OUTER_BYTES);
 
   schedule_host_op (run->b, s->stream, &work, FALSE);
   schedule_uses (run->b, s->flying, SCHEDULE_WHOLE, ACCESS_READ);

@@ -10,28 +10,29 @@ typedef struct
   gint   transport; /* Transport */
 } WorkersOptions;
 
-/* Their rows for a struct that begins with WorkersOptions, with the default of local_steps. */
-#define WORKERS_OPTIONS(steps_, steps_source_)                                                 \
-  { .key = "local_steps",                                                                      \
-    .type = OPTION_INT,                                                                        \
-    .offset = G_STRUCT_OFFSET (WorkersOptions, local_steps),                                   \
-    .fallback = steps_,                                                                        \
-    .min = 1,                                                                                  \
-    .max = 1024,                                                                               \
-    .help = "steps between two averages (H)",                                                  \
-    .source = steps_source_ },                                                                 \
-      { .key = "worker",                                                                       \
-        .type = OPTION_STRING,                                                                 \
-        .offset = G_STRUCT_OFFSET (WorkersOptions, worker),                                    \
-        .fallback = "node",                                                                    \
-        .help = "ranks that train together: node, all, or a number",                           \
-        .source = "Lin et al., arXiv:1808.07217 (hierarchical local SGD)" },                   \
+/* Their rows for a struct that begins with WorkersOptions. */
+#define WORKERS_STEPS(fallback_, source_)                                                     \
+  {                                                                                           \
+    .key = "local_steps", .type = OPTION_INT,                                                 \
+    .offset = G_STRUCT_OFFSET (WorkersOptions, local_steps), .fallback = fallback_, .min = 1, \
+    .max = 10000, .help = "steps between two averages (H)", .source = source_                 \
+  }
+#define WORKERS_WORKER                                                                          \
+  {                                                                                             \
+    .key = "worker", .type = OPTION_STRING, .offset = G_STRUCT_OFFSET (WorkersOptions, worker), \
+    .fallback = "node", .help = "ranks that train together: node, all, or a number",            \
+    .source = "Lin et al., arXiv:1808.07217 (hierarchical local SGD)"                           \
+  }
+#define WORKERS_TRANSPORT                                                                      \
   {                                                                                            \
     .key = "transport", .type = OPTION_ENUM, .choices = workers_transports,                    \
     .offset = G_STRUCT_OFFSET (WorkersOptions, transport), .fallback = "gpu",                  \
     .help = "who carries the average: the GPUs' library, or the hosts' from their own memory", \
     .source = "torch.distributed: backends nccl and gloo"                                      \
   }
+/* All of them, with the default of local_steps. */
+#define WORKERS_OPTIONS(steps_, source_) \
+  WORKERS_STEPS (steps_, source_), WORKERS_WORKER, WORKERS_TRANSPORT
 
 extern const char *const workers_transports[]; /* as Transport */
 

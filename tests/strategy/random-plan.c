@@ -200,6 +200,26 @@ draw_mesh (RandomPlan *self, GRand *rand, Axes axes, guint case_)
   self->in.stages = (const Workload *const *) self->stages->pdata;
 }
 
+/* Numbers of what is emitted one by one, or divides something: below so much; 0: any number. */
+static gint
+small_range (const char *key)
+{
+  static const struct
+  {
+    const char *key;
+    gint        end;
+  } ranges[] = { { "local_steps", 7 },
+                 { "localsgd_frequency", 4 },
+                 { "outer_shards", 5 },
+                 { "fragments", 4 },
+                 { "overlap", 3 } };
+
+  for (guint i = 0; i < G_N_ELEMENTS (ranges); i++)
+    if (g_str_equal (ranges[i].key, key))
+      return ranges[i].end;
+  return 0;
+}
+
 /* A value of an option as text. */
 static char *
 draw_value (const OptionSpec *spec, GRand *rand, guint case_)
@@ -224,8 +244,11 @@ draw_value (const OptionSpec *spec, GRand *rand, guint case_)
         return g_rand_int_range (rand, 0, 4) > 0
                    ? g_strdup (spec->fallback)
                    : g_strdup_printf ("0.%d", g_rand_int_range (rand, 0, 10));
-      if (g_str_equal (spec->key, "local_steps"))
-        return g_strdup_printf ("%d", g_rand_int_range (rand, 1, 4));
+      if (small_range (spec->key) > 0)
+        return g_strdup_printf ("%d",
+                                g_rand_int_range (rand, (gint) spec->min, small_range (spec->key)));
+      if (spec->type == OPTION_QUANTITY && spec->kind == QUANTITY_TIME)
+        return g_strdup (case_ % 2 == 0 ? "0 s" : "2 s");
       if (g_rand_int_range (rand, 0, 3) == 0 && spec->fallback != NULL)
         return g_strdup (spec->fallback);
       value = scales[g_rand_int_range (rand, 0, G_N_ELEMENTS (scales))]; /* CLAMP: three draws */

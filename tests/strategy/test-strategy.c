@@ -127,6 +127,7 @@ START_TEST (test_defaults_are_exact)
       g_autofree char       *why = NULL;
 
       take_defaults (plan->choice);
+      plan->in.round_steps = 3; /* of a round of 500 alike */
       schedule = schedule_build (&plan->in, plan->choice, diags);
       if (schedule
           == NULL) /* node groups where nodes hold none; types that offload does not take */

@@ -1,0 +1,34 @@
+/*
+ * Strategies of fairscale's gossip module: plain averages by the first ranks of workers every few
+ * steps, and a step on outer parameters, each part of them by its owner, every H.
+ */
+#pragma once
+
+#include "strategy/outer.h"
+
+typedef struct
+{
+  WorkersOptions workers;
+  gint64         base_every;
+  gint64         shards;
+} LedOptions;
+
+#define LED_OPTIONS(source_)                                                                     \
+  { .key = "localsgd_frequency",                                                                 \
+    .type = OPTION_INT,                                                                          \
+    .offset = G_STRUCT_OFFSET (LedOptions, base_every),                                          \
+    .fallback = "3",                                                                             \
+    .min = 0,                                                                                    \
+    .max = 10000,                                                                                \
+    .help = "steps between plain averages of the workers' first ranks; 0: none",                 \
+    .source = source_ },                                                                         \
+  {                                                                                              \
+    .key = "outer_shards", .type = OPTION_INT, .offset = G_STRUCT_OFFSET (LedOptions, shards),   \
+    .fallback = "32", .min = 1, .max = 1024,                                                     \
+    .help = "ranks that each own a part of outer parameters and momentum, if there are so many", \
+    .source = "fairscale, slowmo_num_shards"                                                     \
+  }
+
+gboolean led_check (const PlanInput *in, gconstpointer opt, DiagList *diags);
+void     led_exchange (const PlanInput *in, const LedOptions *o, Exchange *exchange);
+guint    led_role (const PlanInput *in, const LedOptions *o, guint rank);
