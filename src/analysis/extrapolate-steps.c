@@ -1,7 +1,8 @@
 /*
  * Equal steps of a long round: few are replayed, the rest follows.
  *
- * Set: a round of H steps that are alike but for the exchange at its end (Sync.even_steps).
+ * Set: a round of H steps that are alike but for the exchange at its end (Sync.even_steps), or but
+ * for those at the ends of its P fragments, whose gaps are then what is cut: each to as many steps.
  * F (n): what is said of a round of n steps, its time, where it goes, traffic. Where the last two
  * steps before the one that closes the round were alike, in time and in what was in flight at their
  * ends, any number of such steps may stand between them and it: each two add F (n + 2) - F (n).
@@ -51,41 +52,43 @@ has_even_steps (const Scenario *scenario)
   return TRUE;
 }
 
-/* Steps of a round, without a plan; 0 where they are not alike, or the outermost does not fit. */
-static guint
-steps_of_round (const ResolvedScenario *resolved)
+/* The exchange of the outermost, without a plan; FALSE where steps are not alike, or it does not fit.
+ */
+static gboolean
+exchange_of (const ResolvedScenario *resolved, Exchange *exchange)
 {
   const StrategyChoice *outer = resolved->strategy;
   g_autoptr (DiagList)  diags = diag_list_new ();
 
-  if (!has_even_steps (resolved->scenario)
-      || (outer->strategy->check != NULL
-          && !outer->strategy->check (&resolved->input, outer->options, diags)))
-    return 0;
-  return strategy_round_steps (&resolved->input, outer);
+  return has_even_steps (resolved->scenario)
+         && (outer->strategy->check == NULL
+             || outer->strategy->check (&resolved->input, outer->options, diags))
+         && strategy_whole_exchange (&resolved->input, outer, exchange)
+         && exchange_has_even_steps (exchange);
 }
 
 /* Per step, from A of N steps and B of N + MORE: of ALL steps. B is consumed. */
 static Prediction *
-follow_steps (Prediction *a, Prediction *b, guint n, double all)
+follow_steps (Prediction *a, Prediction *b, guint n, guint more, double all)
 {
   growth_scale (a, n);
-  growth_scale (b, n + MORE);
-  growth_follow (b, a, b, (all - (n + MORE)) / MORE);
+  growth_scale (b, n + more);
+  growth_follow (b, a, b, (all - (n + more)) / more);
   growth_scale (b, 1 / all);
-  b->n_steps_replayed = n + MORE;
+  b->n_steps_replayed = n + more;
   b->n_steps = (guint) all;
   return b;
 }
 
 /*
- * What F (n) and F (n + MORE) say of a round of ALL steps; NULL where theirs are not alike. PLAN,
- * of N steps, is consumed.
+ * What rounds of N and of N + MORE steps a fragment say of the whole one; NULL where their steps
+ * are not alike. PLAN, of N steps a fragment, is consumed.
  */
 static Prediction *
 predict_from (const ResolvedScenario *resolved, ReplayPlan *plan, const PredictOptions *options,
-              guint n, guint all)
+              const Exchange *exchange, guint n)
 {
+  guint                  steps = schedule_steps_per_period (replay_plan_schedule (plan));
   g_autoptr (Prediction) a = predict_round (plan, options), b = NULL;
 
   if (a == NULL || !a->steady || !a->even_steps)
@@ -94,22 +97,25 @@ predict_from (const ResolvedScenario *resolved, ReplayPlan *plan, const PredictO
   b = plan != NULL ? predict_round (plan, options) : NULL;
   if (b == NULL || !b->steady || !b->even_steps || !growth_is_alike (a, b))
     return NULL;
-  return follow_steps (a, g_steal_pointer (&b), n, all);
+  return follow_steps (a, g_steal_pointer (&b), steps, MORE * exchange->fragments, exchange->every);
 }
 
 Prediction *
 predict_few_steps (const ResolvedScenario *resolved, const PredictOptions *options)
 {
-  guint       all = steps_of_round (resolved);
+  Exchange    exchange = { 0 };
   Prediction *self = NULL;
 
-  for (guint n = FEWEST; self == NULL && 4 * n < all; n *= 2)
+  if (!exchange_of (resolved, &exchange))
+    return NULL;
+  for (guint n = FEWEST; self == NULL && 4 * exchange_cut (&exchange, n) < exchange.every; n *= 2)
     {
       g_autoptr (ReplayPlan) plan = plan_round (resolved, n);
 
-      if (plan == NULL || schedule_steps_per_period (replay_plan_schedule (plan)) != n)
+      if (plan == NULL
+          || schedule_steps_per_period (replay_plan_schedule (plan)) != exchange_cut (&exchange, n))
         break;
-      self = predict_from (resolved, g_steal_pointer (&plan), options, n, all);
+      self = predict_from (resolved, g_steal_pointer (&plan), options, &exchange, n);
     }
   return self;
 }

@@ -519,24 +519,39 @@ driver_clear (Driver *self)
   g_free (self->stages);
 }
 
+/* Steps between what the outermost strategy exchanges, and how much before it sends. */
+static void
+set_gap (const Driver *self, ScheduleShape *shape)
+{
+  const DriverLevel *outer = &self->stages[0].levels[0];
+
+  if (outer->run.exchange == NULL)
+    return;
+  shape->gap = exchange_gap (&outer->exchange);
+  shape->ahead = outer->exchange.delay == EXCHANGE_ROUND_LATE ? 0 : outer->exchange.delay;
+}
+
 static Schedule *
 driver_build (Driver *self, guint n_ranks, DiagList *diags)
 {
   guint32             *role_of_rank;
   guint                n_roles = driver_assign_roles (self, n_ranks, &role_of_rank, diags);
   g_autoptr (Schedule) schedule = NULL;
+  ScheduleShape        shape;
   gboolean             ok = TRUE;
 
   if (n_roles == 0)
     return NULL;
   plan_stages (self);
-  self->b = schedule_builder_new ((ScheduleShape){ .workload = self->stages[0].workload,
-                                                   .units = plan_unit_names (self->units),
-                                                   .n_roles = n_roles,
-                                                   .n_stages = self->pipeline.stages,
-                                                   .role_of_rank = role_of_rank,
-                                                   .n_ranks = n_ranks,
-                                                   .steps_per_period = steps_of_period (self) });
+  shape = (ScheduleShape){ .workload = self->stages[0].workload,
+                           .units = plan_unit_names (self->units),
+                           .n_roles = n_roles,
+                           .n_stages = self->pipeline.stages,
+                           .role_of_rank = role_of_rank,
+                           .n_ranks = n_ranks,
+                           .steps_per_period = steps_of_period (self) };
+  set_gap (self, &shape);
+  self->b = schedule_builder_new (shape);
   for (guint role = 0; role < n_roles && ok; role++)
     ok = walk_role (self, role, diags);
   schedule = schedule_builder_finish (self->b);

@@ -55,13 +55,16 @@ strategy_period_steps (const PlanInput *in, const StrategyChoice *choice)
                                 strategy_period_steps (&inner, choice->inner));
 }
 
-guint
-strategy_round_steps (const PlanInput *in, const StrategyChoice *choice)
+gboolean
+strategy_whole_exchange (const PlanInput *in, const StrategyChoice *choice, Exchange *exchange)
 {
   PlanInput whole = *in;
 
   whole.round_steps = 0;
-  return strategy_own_period (choice->strategy, &whole, choice->options);
+  if (choice->strategy->exchange == NULL)
+    return FALSE;
+  strategy_exchange (choice->strategy, &whole, choice->options, exchange);
+  return TRUE;
 }
 
 void

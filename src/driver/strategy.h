@@ -375,8 +375,9 @@ gboolean strategy_check (const PlanInput *in, const StrategyChoice *choice, Diag
 /* Whether CHOICE, or what it runs around, asks for the room in GPU memory. */
 gboolean strategy_reads_room (const StrategyChoice *choice);
 
-/* Steps between two exchanges of CHOICE's own, which in->round_steps may cut in a schedule. */
-guint strategy_round_steps (const PlanInput *in, const StrategyChoice *choice);
+/* CHOICE's own exchange, whose round in->round_steps may cut in a schedule; FALSE: it has none. */
+gboolean strategy_whole_exchange (const PlanInput *in, const StrategyChoice *choice,
+                                  Exchange *exchange);
 
 /* Training steps of a period of CHOICE with its inner strategies. */
 guint64 strategy_period_steps (const PlanInput *in, const StrategyChoice *choice);

@@ -82,19 +82,34 @@ boundaries_alike (const Run *self, guint rank, BoundaryPair pair, gboolean state
   return TRUE;
 }
 
+/* Whether the two steps that end with the LAST-th were alike, for every rank. */
+static gboolean
+steps_alike (const Run *self, guint last)
+{
+  const GArray   *first = self->hosts[0].steps;
+  const Boundary *ends = &g_array_index (first, Boundary, 0);
+
+  if (ends[last].time - ends[last - 1].time != ends[last - 1].time - ends[last - 2].time)
+    return FALSE;
+  for (guint i = 0; i < self->bound->binding->ranks->len; i++)
+    if (!boundaries_alike (self, i, pair_at (self->hosts[i].steps, first, last), TRUE)
+        || !boundaries_alike (self, i, pair_at (self->hosts[i].steps, first, last - 1), FALSE))
+      return FALSE;
+  return TRUE;
+}
+
+/* Of each gap those before the step that sends, which closes the gap where it is used at once. */
 gboolean
 run_steps_are_even (const Run *self)
 {
-  const GArray   *first = self->hosts[0].steps;
-  guint           n = first != NULL ? first->len : 0;
-  const Boundary *ends = n > 0 ? &g_array_index (first, Boundary, 0) : NULL;
+  const GArray *first = self->hosts[0].steps;
+  guint         n = first != NULL ? first->len : 0, ahead;
+  guint         gap = schedule_exchange_gap (self->bound->schedule, &ahead);
 
-  /* the last one closes the round */
-  if (n < 4 || ends[n - 2].time - ends[n - 3].time != ends[n - 3].time - ends[n - 4].time)
+  if (n == 0 || gap < ahead + 4)
     return FALSE;
-  for (guint i = 0; i < self->bound->binding->ranks->len; i++)
-    if (!boundaries_alike (self, i, pair_at (self->hosts[i].steps, first, n - 2), TRUE)
-        || !boundaries_alike (self, i, pair_at (self->hosts[i].steps, first, n - 3), FALSE))
+  for (guint end = gap; end <= n; end += gap)
+    if (!steps_alike (self, end - ahead - 2))
       return FALSE;
   return TRUE;
 }

@@ -62,6 +62,8 @@ schedule_builder_new (ScheduleShape shape)
   schedule->role_of_rank = shape.role_of_rank;
   schedule->n_ranks = shape.n_ranks;
   schedule->steps_per_period = shape.steps_per_period;
+  schedule->gap = shape.gap;
+  schedule->ahead = shape.ahead;
   schedule->streams = g_array_new (FALSE, FALSE, sizeof (ScheduleStream));
   schedule->comms = g_array_new (FALSE, FALSE, sizeof (ScheduleComm));
   schedule->kernels = g_ptr_array_new_with_free_func (g_free);

@@ -25,6 +25,7 @@ typedef struct
   guint32        *role_of_rank; /* [n_ranks], taken; NULL when there is one role */
   guint           n_ranks;
   guint           steps_per_period;
+  guint           gap, ahead; /* steps alike end `ahead` steps before the last of each `gap` */
 } ScheduleShape;
 
 /* An empty schedule. */

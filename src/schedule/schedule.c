@@ -201,6 +201,13 @@ schedule_buffer_info (const Schedule *self, guint role, BufferRef buffer)
 }
 
 guint
+schedule_exchange_gap (const Schedule *self, guint *ahead)
+{
+  *ahead = self->ahead;
+  return self->gap > 0 ? self->gap : self->steps_per_period;
+}
+
+guint
 schedule_steps_per_period (const Schedule *self)
 {
   return self->steps_per_period;

@@ -226,7 +226,12 @@ gboolean              schedule_carries_buffers (const Schedule *self, guint role
 guint                 schedule_n_buffers (const Schedule *self, guint role);
 const ScheduleBuffer *schedule_buffer_info (const Schedule *self, guint role, BufferRef buffer);
 guint                 schedule_steps_per_period (const Schedule *self);
-guint                 schedule_n_units (const Schedule *self);
+/*
+ * Where workers exchange now and then: the last step of each so many of a period uses what was sent
+ * *AHEAD steps before; other steps are alike. The period, where they do not.
+ */
+guint schedule_exchange_gap (const Schedule *self, guint *ahead);
+guint schedule_n_units (const Schedule *self);
 /* "embedding", "block 3", "block 3 mlp.up", "head" */
 const char *schedule_unit_name (const Schedule *self, guint unit);
 guint schedule_unit_layer (const Schedule *self, guint unit); /* whole model's: 0 the embedding */

@@ -1,7 +1,8 @@
 /*
  * What the files of the outer loop share.
  *
- *   sync.c        when what is sent and used; the way over the wire
+ *   sync.c        when what is sent and used
+ *   sync-wire.c   the way over the wire
  *   outer-step.c  the outer step, on the GPU or by the host's cores
  *   sync-form.c   closed forms, which share nothing with these
  */
@@ -44,11 +45,31 @@ sync_bytes_each (const StrategyRun *run)
   return dtype_bytes (run->exchange->dtype);
 }
 
+/* ---- sync-wire.c ----------------------------------------------------------------------------- */
+
+/* Syncs stack: those around others have a number behind NAME. Newly allocated. */
+char *sync_name (const StrategyRun *run, const char *name);
+/* Whether this rank exchanges: where a leader does for all, others wait for what it broadcasts. */
+gboolean sync_exchanges (const StrategyRun *run);
+gboolean sync_is_late (const StrategyRun *run);
+/* Whether what is sent is a buffer of its own, not the parameters. */
+gboolean sync_sends_copy (const StrategyRun *run);
 /* Whether the hosts average what is in their memory anyway. */
 gboolean sync_averages_at_home (const StrategyRun *run);
-
+/* Whether what is sent is in GPU memory, and the hosts carry it. */
+gboolean sync_stages (const StrategyRun *run);
 /* The op emitted last uses the parameters of the fragment, where kernels find them. */
 void sync_use_parameters (StrategyRun *run, ScheduleAccess access);
+/* Fills in `route` and `comms`. */
+void sync_open_route (StrategyRun *run);
+/* What is flying of FRAGMENT is averaged, behind what compute has done, on `stream`. */
+void sync_send (StrategyRun *run, guint fragment);
+/* Each owner sums its part, or (BACK) sends it out. */
+void sync_send_parts (StrategyRun *run, gboolean back);
+/* The first of a worker's ranks has what all of them go on from. */
+void sync_broadcast (StrategyRun *run);
+
+/* ---- outer-step.c ---------------------------------------------------------------------------- */
 
 /* Outer parameters and momentum: allocates them. */
 void outer_init (StrategyRun *run);
@@ -60,6 +81,8 @@ void outer_copy (StrategyRun *run, guint fragment);
 void outer_momentum (StrategyRun *run, guint64 elements);
 /* Outer parameters follow it, and parameters these. */
 void outer_step (StrategyRun *run, guint64 elements);
+
+/* ---- sync-form.c ----------------------------------------------------------------------------- */
 
 /* The closed form of TIMES rounds. */
 void sync_form (const PlanInput *in, const Exchange *exchange, double times, PlanTotals *totals);

@@ -3,124 +3,8 @@
 #include "strategy/common.h"
 #include "strategy/fragments.h"
 #include "strategy/held.h"
-#include "strategy/route.h"
-
-/* ---- who, and over what ---------------------------------------------------------------------- */
-
-/* Syncs stack: those around others have a number behind NAME. */
-static char *
-name_of (const StrategyRun *run, const char *name)
-{
-  guint n = 1;
-
-  for (const StrategyRun *inner = run->inner; inner != NULL; inner = inner->inner)
-    n += inner->exchange != NULL;
-  return n > 1 ? g_strdup_printf ("%s %u", name, n) : g_strdup (name);
-}
-
-/* Whether this rank exchanges: where a leader does for all, others wait for what it broadcasts. */
-static gboolean
-exchanges (const StrategyRun *run)
-{
-  return !run->exchange->leader || run->role == 0;
-}
-
-static gboolean
-is_late (const StrategyRun *run)
-{
-  return run->exchange->delay == EXCHANGE_ROUND_LATE;
-}
-
-/* What is sent is a buffer of its own, not the parameters. */
-static gboolean
-sends_copy (const StrategyRun *run)
-{
-  return run->exchange->what == EXCHANGE_DIFFERENCES || run->exchange->delay > 0;
-}
-
-gboolean
-sync_averages_at_home (const StrategyRun *run)
-{
-  return run->exchange->transport == TRANSPORT_HOST && !run->exchange->on_host && !sends_copy (run)
-         && held_home (run) != PLACE_HBM;
-}
-
-/* Whether what is sent is in GPU memory, and the hosts carry it. */
-static gboolean
-stages (const StrategyRun *run)
-{
-  return run->exchange->transport == TRANSPORT_HOST && !run->exchange->on_host
-         && !sync_averages_at_home (run);
-}
-
-/* Where what is sent is, and becomes what arrived. */
-static Place
-flying_place (const StrategyRun *run)
-{
-  if (run->exchange->on_host)
-    return run->exchange->outer_home;
-  return sync_averages_at_home (run) ? held_home (run) : PLACE_HBM;
-}
-
-void
-sync_use_parameters (StrategyRun *run, ScheduleAccess access)
-{
-  const SyncState *s = sync_state (run);
-
-  if (s->fetched != SCHEDULE_NONE)
-    schedule_uses (run->b, s->fetched, SCHEDULE_WHOLE, access);
-  else if (run->exchange->outer == OUTER_NONE)
-    held_use (run, access);
-  else
-    schedule_uses_kept (run->b, held_home (run), POOL_PARAMETER, access);
-}
 
 /* ---- setting up ------------------------------------------------------------------------------ */
-
-/* GPUs whose payload is encoded exchange parts, add these up and gather the sums. */
-static void
-add_collectives (const Exchange *exchange, PolicyRoute *route)
-{
-  Transport  transport = exchange->transport;
-  PolicyHop *hop;
-
-  if (transport == TRANSPORT_GPU && exchange->codec != NULL)
-    {
-      hop = policy_add_collective (route, COLLECTIVE_ALL_TO_ALL, "workers", exchange->across,
-                                   exchange->dtype, CADENCE_MICRO_STEP);
-      hop->codec = exchange->codec;
-      hop = policy_add_collective (route, COLLECTIVE_ALL_GATHER, "workers", exchange->across,
-                                   exchange->dtype, CADENCE_MICRO_STEP);
-    }
-  else
-    hop = policy_add_collective (route,
-                                 exchange->owners > 0 ? COLLECTIVE_REDUCE : COLLECTIVE_ALL_REDUCE,
-                                 "workers", exchange->across, exchange->dtype, CADENCE_MICRO_STEP);
-  hop->codec = exchange->codec;
-  hop->transport = transport;
-  hop->label = "average";
-}
-
-static void
-open_route (StrategyRun *run)
-{
-  SyncState       *s = sync_state (run);
-  const Exchange  *exchange = run->exchange;
-  g_autofree char *name = name_of (run, "workers");
-  CommRef          comm = exchange->transport == TRANSPORT_HOST
-                              ? schedule_host_comm (run->b, name, exchange->across)
-                              : schedule_comm (run->b, name, exchange->across);
-
-  if (stages (run))
-    policy_add_move (&s->route, PLACE_HBM, PLACE_PINNED, exchange->dtype, CADENCE_MICRO_STEP)
-        ->label = "to the host";
-  add_collectives (exchange, &s->route);
-  if (stages (run))
-    policy_add_move (&s->route, PLACE_PINNED, PLACE_HBM, exchange->dtype, CADENCE_MICRO_STEP)
-        ->label = "from the host";
-  for (guint h = 0; h < s->route.n; h++)
-    s->comms[h] = comm;
-}
 
 static void
 cut_fragments (StrategyRun *run)
@@ -160,10 +44,10 @@ open_buffers (StrategyRun *run)
   SyncState *s = sync_state (run);
   guint64    bytes = largest_share (run) * sync_bytes_each (run);
 
-  if (stages (run))
+  if (sync_stages (run))
     s->staged =
         schedule_alloc (run->b, PLACE_PINNED, POOL_COMMUNICATION, bytes, "parameters on their way");
-  if (is_late (run))
+  if (sync_is_late (run))
     {
       s->flying = s->sent =
           schedule_alloc (run->b, PLACE_HBM, POOL_COMMUNICATION, bytes, "average");
@@ -186,7 +70,7 @@ static void
 sync_init (StrategyRun *run)
 {
   SyncState       *s = sync_state (run);
-  g_autofree char *average = name_of (run, "average"), *worker = name_of (run, "worker");
+  g_autofree char *average = sync_name (run, "average"), *worker = sync_name (run, "worker");
 
   s->staged = s->sent = s->own = s->flying = s->lifted = s->fetched = SCHEDULE_NONE;
   s->anchor = s->moment = SCHEDULE_NONE;
@@ -195,9 +79,9 @@ sync_init (StrategyRun *run)
   if (run->exchange->leader || run->exchange->base_every > 0)
     s->worker = schedule_comm (run->b, worker, run->exchange->worker);
   cut_fragments (run);
-  if (!exchanges (run))
+  if (!sync_exchanges (run))
     return;
-  open_route (run);
+  sync_open_route (run);
   outer_init (run);
   open_buffers (run);
 }
@@ -210,101 +94,6 @@ sync_clear (StrategyRun *run)
   g_array_unref (s->pieces);
   g_free (s->shares);
   g_free (s->updated);
-}
-
-/* ---- over the wire --------------------------------------------------------------------------- */
-
-static void
-use_flying (StrategyRun *run, gconstpointer data, ScheduleAccess access)
-{
-  const SyncState *s = sync_state (run);
-
-  (void) data;
-  if (s->flying != SCHEDULE_NONE)
-    schedule_uses (run->b, s->flying, SCHEDULE_WHOLE, access);
-  else
-    sync_use_parameters (run, access);
-}
-
-static void
-use_staged (StrategyRun *run, gconstpointer data, ScheduleAccess access)
-{
-  (void) data;
-  schedule_uses (run->b, sync_state (run)->staged, SCHEDULE_WHOLE, access);
-}
-
-static void
-send_piece (StrategyRun *run, guint64 elements)
-{
-  static const RouteEnd staging = { .buffer = SCHEDULE_NONE, .use = use_staged };
-  const SyncState      *s = sync_state (run);
-  const RouteEnd        end = { .buffer = SCHEDULE_NONE, .use = use_flying };
-
-  if (elements == 0)
-    return;
-  emit_route (run, &(RouteWalk){ .route = ROUTE_EXCHANGE,
-                                 .own = &s->route,
-                                 .comms = s->comms,
-                                 .place = flying_place (run),
-                                 .end = s->route.n,
-                                 .held = elements,
-                                 .moves = s->stream,
-                                 .collectives = s->stream,
-                                 .staging = stages (run) ? &staging : NULL,
-                                 .from = end,
-                                 .to = end,
-                                 .passing = "differences on their way" });
-}
-
-/* The control plane answers before data move: who takes part, in which order. */
-static void
-await_answer (StrategyRun *run)
-{
-  HostDesc work = host_desc_answer ("control_plane", run->exchange->latency);
-
-  if (run->exchange->latency > 0)
-    schedule_host_op (run->b, sync_state (run)->stream, &work, FALSE);
-}
-
-static void
-send_fragment (StrategyRun *run, guint fragment)
-{
-  const SyncState *s = sync_state (run);
-
-  schedule_wait_stream (run->b, s->stream, SCHEDULE_COMPUTE);
-  await_answer (run);
-  for (guint i = 0; i < s->pieces->len; i++)
-    {
-      const FragmentPiece *piece = &g_array_index (s->pieces, FragmentPiece, i);
-
-      if (piece->fragment == fragment)
-        send_piece (run, piece->elements);
-    }
-}
-
-/* Each owner sums its part, and sends it out when BACK. */
-static void
-emit_owned (StrategyRun *run, gboolean back)
-{
-  const SyncState *s = sync_state (run);
-  guint64          all = strategy_trainable_share (run), had = 0;
-
-  if (back)
-    schedule_wait_stream (run->b, s->stream, SCHEDULE_COMPUTE);
-  for (guint k = 1; k <= run->exchange->owners; k++)
-    {
-      guint64 end = all / run->exchange->owners * k;
-
-      if (k == run->exchange->owners)
-        end = all;
-      schedule_collective (run->b, s->stream, s->comms[0],
-                           back ? COLLECTIVE_BROADCAST : COLLECTIVE_REDUCE,
-                           payload_plain (end - had, run->exchange->dtype),
-                           back ? "broadcast_updated" : "reduce_to_owner");
-      sync_use_parameters (run, ACCESS_READ_WRITE);
-      had = end;
-    }
-  schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->stream);
 }
 
 /* ---- what a step's end brings ---------------------------------------------------------------- */
@@ -352,7 +141,7 @@ take_off (StrategyRun *run, guint fragment)
       outer_copy (run, fragment);
       return;
     }
-  if (!is_late (run) && !run->exchange->on_host)
+  if (!sync_is_late (run) && !run->exchange->on_host)
     s->flying = schedule_alloc (run->b, PLACE_HBM, POOL_COMMUNICATION,
                                 s->shares[fragment] * sync_bytes_each (run), "differences");
   if (run->exchange->on_host)
@@ -365,29 +154,10 @@ land (StrategyRun *run)
 {
   SyncState *s = sync_state (run);
 
-  if (is_late (run) || run->exchange->on_host || s->flying == SCHEDULE_NONE)
+  if (sync_is_late (run) || run->exchange->on_host || s->flying == SCHEDULE_NONE)
     return;
   schedule_free (run->b, s->flying);
   s->flying = SCHEDULE_NONE;
-}
-
-/* The first of a worker's ranks has what all of them go on from. */
-static void
-broadcast_parameters (StrategyRun *run)
-{
-  const SyncState *s = sync_state (run);
-  Dtype            dtype = run->exchange->dtype;
-
-  schedule_wait_stream (run->b, s->stream, SCHEDULE_COMPUTE);
-  for (guint i = 0; i < s->pieces->len; i++)
-    {
-      schedule_collective (
-          run->b, s->stream, s->worker, COLLECTIVE_BROADCAST,
-          payload_plain (g_array_index (s->pieces, FragmentPiece, i).elements, dtype),
-          "broadcast in the worker");
-      held_use (run, ACCESS_READ_WRITE);
-    }
-  schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->stream);
 }
 
 /* Nothing goes on until FRAGMENT has been exchanged. */
@@ -398,9 +168,9 @@ exchange_now (StrategyRun *run, guint fragment)
   guint64          elements = s->shares[fragment];
 
   fetch (run, fragment, TRUE);
-  if (sends_copy (run))
+  if (sync_sends_copy (run))
     take_off (run, fragment);
-  send_fragment (run, fragment);
+  sync_send (run, fragment);
   if (run->exchange->what == EXCHANGE_PARAMETERS)
     emit_scale (run, elements);
   if (run->exchange->on_host)
@@ -427,10 +197,10 @@ exchange_owned (StrategyRun *run)
   fetch (run, 0, TRUE);
   schedule_wait_stream (run->b, s->stream, SCHEDULE_COMPUTE);
   emit_scale (run, s->shares[0]);
-  emit_owned (run, FALSE);
+  sync_send_parts (run, FALSE);
   outer_momentum (run, part);
   outer_step (run, part);
-  emit_owned (run, TRUE);
+  sync_send_parts (run, TRUE);
   put_back (run, 0, TRUE);
   held_refresh_host (run, SCHEDULE_COMPUTE, s->updated[0]);
 }
@@ -440,13 +210,13 @@ static void
 exchange_late (StrategyRun *run)
 {
   const SyncState *s = sync_state (run);
-  g_autofree char *name = name_of (run, "average");
+  g_autofree char *name = sync_name (run, "average");
 
   schedule_wait (run->b, SCHEDULE_COMPUTE, schedule_carried (run->b, name));
   outer_momentum (run, s->shares[0]);
   fetch (run, 0, TRUE);
   take_off (run, 0);
-  send_fragment (run, 0);
+  sync_send (run, 0);
   schedule_carry (run->b, name, schedule_record (run->b, s->stream));
   outer_step (run, s->shares[0]);
   put_back (run, 0, TRUE);
@@ -461,7 +231,7 @@ send_ahead (StrategyRun *run, guint fragment)
   fetch (run, fragment, TRUE);
   take_off (run, fragment);
   put_back (run, fragment, FALSE);
-  send_fragment (run, fragment);
+  sync_send (run, fragment);
   s->arrived = schedule_record (run->b, s->stream);
 }
 
@@ -495,7 +265,7 @@ exchange_due (StrategyRun *run, guint fragment, guint steps)
     exchange_owned (run);
   else if (waits)
     exchange_now (run, fragment);
-  else if (is_late (run))
+  else if (sync_is_late (run))
     exchange_late (run);
   else if (sent)
     send_ahead (run, fragment);
@@ -510,7 +280,7 @@ static void
 average_base (StrategyRun *run)
 {
   SyncState       *s = sync_state (run);
-  g_autofree char *name = name_of (run, "leaders");
+  g_autofree char *name = sync_name (run, "leaders");
   guint64          elements = strategy_trainable_share (run);
   CommRef          leaders;
 
@@ -523,7 +293,7 @@ average_base (StrategyRun *run)
       held_use (run, ACCESS_READ_WRITE);
       emit_scale (run, elements);
     }
-  broadcast_parameters (run);
+  sync_broadcast (run);
 }
 
 static gboolean
@@ -540,10 +310,10 @@ sync_step_over (StrategyRun *run)
 
   if (is_base_due (exchange, steps))
     average_base (run);
-  for (guint f = 0; f < exchange->fragments && exchanges (run); f++)
+  for (guint f = 0; f < exchange->fragments && sync_exchanges (run); f++)
     exchange_due (run, f, steps);
   if (exchange->leader && steps == exchange->every)
-    broadcast_parameters (run);
+    sync_broadcast (run);
 }
 
 const Sync sync_outer = {

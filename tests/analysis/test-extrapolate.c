@@ -333,6 +333,62 @@ START_TEST (few_steps_equal_all)
 END_TEST
 
 /*
+ * The same of exchanges in other ways: as differences, by the hosts, in fragments whose gaps are
+ * equal or not, a round late. All 4 blocks are in use; a fragment travels while training goes on.
+ */
+START_TEST (few_steps_of_exchanges_equal_all)
+{
+  static const struct
+  {
+    const char *name, *steps, *inner, *fragments, *overlap;
+  } rows[] = {
+    { "diloco", "60", "fsdp2", NULL, NULL },
+    { "prime", "45", "fsdp2", NULL, NULL },
+    { "opendiloco", "45", "ddp", NULL, NULL },
+    { "eager-diloco", "400", "fsdp2", NULL, NULL },
+    { "streaming-diloco", "120", "fsdp2", "4", "1" },
+    { "streaming-diloco", "101", "ddp", "3", "2" },
+    { "streaming-diloco", "97", "zero2", "2", "0" },
+  };
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  Overrides              o = { .n = 0 };
+  g_autoptr (Scenario)   scenario = NULL;
+  g_autoptr (Prediction) few = NULL;
+  g_autoptr (Prediction) all = NULL;
+
+  set (&o, "cluster.node", "dgx-a100");
+  set (&o, "cluster.nodes", "2");
+  set (&o, "cluster.nic", "tcp-10");
+  set (&o, "cluster.nics", "1");
+  set (&o, "model.arch", "llama");
+  set (&o, "model.n_layers", "4");
+  set (&o, "model.d_model", "512");
+  set (&o, "model.n_heads", "4");
+  set (&o, "model.d_ff", "1024");
+  set (&o, "model.vocab", "4096");
+  set (&o, "training.seq_len", "512");
+  set (&o, "training.micro_batch", "1");
+  set (&o, "strategy.name", rows[_i].name);
+  set (&o, "strategy.local_steps", rows[_i].steps);
+  if (rows[_i].fragments != NULL)
+    {
+      set (&o, "strategy.fragments", rows[_i].fragments);
+      set (&o, "strategy.overlap", rows[_i].overlap);
+    }
+  set (&o, "strategy.inner.name", rows[_i].inner);
+  scenario = load (&o, diags);
+  ck_assert_ptr_nonnull (scenario);
+  few = predict_it (scenario, TRUE);
+  all = predict_it (scenario, FALSE);
+  ck_assert_uint_eq (all->n_steps_replayed, 0);
+  ck_assert_uint_gt (few->n_steps_replayed, 0);
+  ck_assert_uint_lt (few->n_steps_replayed, few->n_steps);
+  ck_assert_uint_eq (few->n_steps, (guint) atoi (rows[_i].steps));
+  compare (few, all, (guint) _i);
+}
+END_TEST
+
+/*
  * What an exchange of the round before still sends (co2 over a slow network) crosses the end of a
  * round: few micro-batches hide less of it than many, so that all are replayed; and few steps of a
  * long round stand for the rest only once it has come.
@@ -489,6 +545,7 @@ extrapolate_suite (void)
   tcase_add_test (tcase, what_is_odd_is_said);
   tcase_add_test (tcase, what_others_left_changes_nothing);
   tcase_add_loop_test (tcase, few_steps_equal_all, 0, 12);
+  tcase_add_loop_test (tcase, few_steps_of_exchanges_equal_all, 0, 7);
   suite_add_tcase (suite, tcase);
   return suite;
 }

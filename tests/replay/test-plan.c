@@ -100,12 +100,14 @@ START_TEST (test_rounds)
   g_autoptr (ResolvedScenario) resolved = resolved_new (scenario, profiles, diags);
   g_autoptr (ReplayPlan)       whole = replay_plan_new (resolved, 0, diags),
                          few = replay_plan_new (resolved, 4, diags);
+  Exchange exchange = { 0 };
 
   ck_assert_ptr_eq (replay_plan_resolved (whole), resolved);
   ck_assert_ptr_eq (replay_plan_resolved (few), resolved);
   ck_assert_uint_eq (schedule_steps_per_period (replay_plan_schedule (whole)), 12);
   ck_assert_uint_eq (schedule_steps_per_period (replay_plan_schedule (few)), 4);
-  ck_assert_uint_eq (strategy_round_steps (&resolved->input, resolved->strategy), 12);
+  ck_assert (strategy_whole_exchange (&resolved->input, resolved->strategy, &exchange));
+  ck_assert_uint_eq (exchange.every, 12);
 }
 END_TEST
 

@@ -1,0 +1,236 @@
+/* The way of an exchange: who takes part, over which hops, and what is put on them. */
+#include "strategy/fragments.h"
+#include "strategy/held.h"
+#include "strategy/route.h"
+#include "strategy/sync-private.h"
+
+/* ---- who, and over what ---------------------------------------------------------------------- */
+
+/* Syncs stack: those around others have a number behind NAME. */
+char *
+sync_name (const StrategyRun *run, const char *name)
+{
+  guint n = 1;
+
+  for (const StrategyRun *inner = run->inner; inner != NULL; inner = inner->inner)
+    n += inner->exchange != NULL;
+  return n > 1 ? g_strdup_printf ("%s %u", name, n) : g_strdup (name);
+}
+
+/* Whether this rank exchanges: where a leader does for all, others wait for what it broadcasts. */
+gboolean
+sync_exchanges (const StrategyRun *run)
+{
+  return !run->exchange->leader || run->role == 0;
+}
+
+gboolean
+sync_is_late (const StrategyRun *run)
+{
+  return run->exchange->delay == EXCHANGE_ROUND_LATE;
+}
+
+/* What is sent is a buffer of its own, not the parameters. */
+gboolean
+sync_sends_copy (const StrategyRun *run)
+{
+  return run->exchange->what == EXCHANGE_DIFFERENCES || run->exchange->delay > 0;
+}
+
+gboolean
+sync_averages_at_home (const StrategyRun *run)
+{
+  return run->exchange->transport == TRANSPORT_HOST && !run->exchange->on_host
+         && !sync_sends_copy (run) && held_home (run) != PLACE_HBM;
+}
+
+/* Whether what is sent is in GPU memory, and the hosts carry it. */
+gboolean
+sync_stages (const StrategyRun *run)
+{
+  return run->exchange->transport == TRANSPORT_HOST && !run->exchange->on_host
+         && !sync_averages_at_home (run);
+}
+
+/* Where what is sent is, and becomes what arrived. */
+static Place
+flying_place (const StrategyRun *run)
+{
+  if (run->exchange->on_host)
+    return run->exchange->outer_home;
+  return sync_averages_at_home (run) ? held_home (run) : PLACE_HBM;
+}
+
+void
+sync_use_parameters (StrategyRun *run, ScheduleAccess access)
+{
+  const SyncState *s = sync_state (run);
+
+  if (s->fetched != SCHEDULE_NONE)
+    schedule_uses (run->b, s->fetched, SCHEDULE_WHOLE, access);
+  else if (run->exchange->outer == OUTER_NONE)
+    held_use (run, access);
+  else
+    schedule_uses_kept (run->b, held_home (run), POOL_PARAMETER, access);
+}
+
+/* ---- setting up ------------------------------------------------------------------------------ */
+
+/* GPUs whose payload is encoded exchange parts, add these up and gather the sums. */
+static void
+add_collectives (const Exchange *exchange, PolicyRoute *route)
+{
+  Transport  transport = exchange->transport;
+  PolicyHop *hop;
+
+  if (transport == TRANSPORT_GPU && exchange->codec != NULL)
+    {
+      hop = policy_add_collective (route, COLLECTIVE_ALL_TO_ALL, "workers", exchange->across,
+                                   exchange->dtype, CADENCE_MICRO_STEP);
+      hop->codec = exchange->codec;
+      hop = policy_add_collective (route, COLLECTIVE_ALL_GATHER, "workers", exchange->across,
+                                   exchange->dtype, CADENCE_MICRO_STEP);
+    }
+  else
+    hop = policy_add_collective (route,
+                                 exchange->owners > 0 ? COLLECTIVE_REDUCE : COLLECTIVE_ALL_REDUCE,
+                                 "workers", exchange->across, exchange->dtype, CADENCE_MICRO_STEP);
+  hop->codec = exchange->codec;
+  hop->transport = transport;
+  hop->label = "average";
+}
+
+void
+sync_open_route (StrategyRun *run)
+{
+  SyncState       *s = sync_state (run);
+  const Exchange  *exchange = run->exchange;
+  g_autofree char *name = sync_name (run, "workers");
+  CommRef          comm = exchange->transport == TRANSPORT_HOST
+                              ? schedule_host_comm (run->b, name, exchange->across)
+                              : schedule_comm (run->b, name, exchange->across);
+
+  if (sync_stages (run))
+    policy_add_move (&s->route, PLACE_HBM, PLACE_PINNED, exchange->dtype, CADENCE_MICRO_STEP)
+        ->label = "to the host";
+  add_collectives (exchange, &s->route);
+  if (sync_stages (run))
+    policy_add_move (&s->route, PLACE_PINNED, PLACE_HBM, exchange->dtype, CADENCE_MICRO_STEP)
+        ->label = "from the host";
+  for (guint h = 0; h < s->route.n; h++)
+    s->comms[h] = comm;
+}
+
+/* ---- over the wire --------------------------------------------------------------------------- */
+
+static void
+use_flying (StrategyRun *run, gconstpointer data, ScheduleAccess access)
+{
+  const SyncState *s = sync_state (run);
+
+  (void) data;
+  if (s->flying != SCHEDULE_NONE)
+    schedule_uses (run->b, s->flying, SCHEDULE_WHOLE, access);
+  else
+    sync_use_parameters (run, access);
+}
+
+static void
+use_staged (StrategyRun *run, gconstpointer data, ScheduleAccess access)
+{
+  (void) data;
+  schedule_uses (run->b, sync_state (run)->staged, SCHEDULE_WHOLE, access);
+}
+
+static void
+send_piece (StrategyRun *run, guint64 elements)
+{
+  static const RouteEnd staging = { .buffer = SCHEDULE_NONE, .use = use_staged };
+  const SyncState      *s = sync_state (run);
+  const RouteEnd        end = { .buffer = SCHEDULE_NONE, .use = use_flying };
+
+  if (elements == 0)
+    return;
+  emit_route (run, &(RouteWalk){ .route = ROUTE_EXCHANGE,
+                                 .own = &s->route,
+                                 .comms = s->comms,
+                                 .place = flying_place (run),
+                                 .end = s->route.n,
+                                 .held = elements,
+                                 .moves = s->stream,
+                                 .collectives = s->stream,
+                                 .staging = sync_stages (run) ? &staging : NULL,
+                                 .from = end,
+                                 .to = end,
+                                 .passing = "differences on their way" });
+}
+
+/* The control plane answers before data move: who takes part, in which order. */
+static void
+await_answer (StrategyRun *run)
+{
+  HostDesc work = host_desc_answer ("control_plane", run->exchange->latency);
+
+  if (run->exchange->latency > 0)
+    schedule_host_op (run->b, sync_state (run)->stream, &work, FALSE);
+}
+
+void
+sync_send (StrategyRun *run, guint fragment)
+{
+  const SyncState *s = sync_state (run);
+
+  schedule_wait_stream (run->b, s->stream, SCHEDULE_COMPUTE);
+  await_answer (run);
+  for (guint i = 0; i < s->pieces->len; i++)
+    {
+      const FragmentPiece *piece = &g_array_index (s->pieces, FragmentPiece, i);
+
+      if (piece->fragment == fragment)
+        send_piece (run, piece->elements);
+    }
+}
+
+/* Each owner sums its part, and sends it out when BACK. */
+void
+sync_send_parts (StrategyRun *run, gboolean back)
+{
+  const SyncState *s = sync_state (run);
+  guint64          all = strategy_trainable_share (run), had = 0;
+
+  if (back)
+    schedule_wait_stream (run->b, s->stream, SCHEDULE_COMPUTE);
+  for (guint k = 1; k <= run->exchange->owners; k++)
+    {
+      guint64 end = all / run->exchange->owners * k;
+
+      if (k == run->exchange->owners)
+        end = all;
+      schedule_collective (run->b, s->stream, s->comms[0],
+                           back ? COLLECTIVE_BROADCAST : COLLECTIVE_REDUCE,
+                           payload_plain (end - had, run->exchange->dtype),
+                           back ? "broadcast_updated" : "reduce_to_owner");
+      sync_use_parameters (run, ACCESS_READ_WRITE);
+      had = end;
+    }
+  schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->stream);
+}
+
+/* The first of a worker's ranks has what all of them go on from. */
+void
+sync_broadcast (StrategyRun *run)
+{
+  const SyncState *s = sync_state (run);
+  Dtype            dtype = run->exchange->dtype;
+
+  schedule_wait_stream (run->b, s->stream, SCHEDULE_COMPUTE);
+  for (guint i = 0; i < s->pieces->len; i++)
+    {
+      schedule_collective (
+          run->b, s->stream, s->worker, COLLECTIVE_BROADCAST,
+          payload_plain (g_array_index (s->pieces, FragmentPiece, i).elements, dtype),
+          "broadcast in the worker");
+      held_use (run, ACCESS_READ_WRITE);
+    }
+  schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->stream);
+}
