@@ -52,8 +52,7 @@ has_even_steps (const Scenario *scenario)
   return TRUE;
 }
 
-/* The exchange of the outermost, without a plan; FALSE where steps are not alike, or it does not fit.
- */
+/* Of the outermost, without a plan; FALSE where steps are not alike, or it does not fit. */
 static gboolean
 exchange_of (const ResolvedScenario *resolved, Exchange *exchange)
 {

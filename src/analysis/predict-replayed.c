@@ -28,6 +28,7 @@ predict_bound (const ReplayBound *bound, const ReplayOptions *options, gboolean 
     self->stages = stages_new (own);
   self->profiles = profiles_used (resolved->profiles, resolved->cluster, counts);
   self->unmeasured = profiles_used_unmeasured (resolved->cluster);
+  self->caveats = strategy_caveats (&resolved->input, resolved->strategy);
   self->n_measured = counts[CONFIDENCE_MEASURED];
   self->n_datasheet = counts[CONFIDENCE_DATASHEET];
   self->n_estimate = counts[CONFIDENCE_ESTIMATE];

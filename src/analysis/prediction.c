@@ -114,6 +114,7 @@ prediction_free (Prediction *self)
   g_array_unref (self->bindings);
   g_array_unref (self->traffic);
   g_free (self->profiles);
+  g_free (self->caveats);
   g_free (self->unmeasured);
   g_clear_pointer (&self->stages, g_array_unref);
   remedies_free (self->remedies);
@@ -160,6 +161,7 @@ prediction_copy (const Prediction *self)
   memory_use_keep (&copy->of_rank);
   copy->binding_resource = g_strdup (self->binding_resource);
   copy->profiles = g_strdup (self->profiles);
+  copy->caveats = g_strdup (self->caveats);
   copy->unmeasured = g_strdup (self->unmeasured);
   copy->stages = self->stages != NULL ? stages_copy (self->stages) : NULL;
   copy->remedies = NULL;

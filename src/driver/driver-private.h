@@ -1,6 +1,7 @@
 /*
  * What the files of the driver share.
  *
+ *   caveats.c   what training is no longer the same by
  *   driver.c    the stack of strategies, steps and periods
  *   exchange.c  when the fragments of a round are sent and used
  *   hooks.c     the hooks of the stack, called in turn

@@ -20,7 +20,7 @@
 #include "driver/exchange.h"
 #include "schedule/builder.h"
 
-#define STRATEGY_API_VERSION 5
+#define STRATEGY_API_VERSION 6
 
 /* Micro-batches that differ in the lengths of their sequences. */
 typedef struct
@@ -346,6 +346,8 @@ struct _Strategy
   gboolean    outer;   /* needs an inner strategy */
   const char *states;  /* where each state lives, a line each, for `shardsim strategies NAME` */
   const char *missing; /* what is NOT modelled, likewise */
+  /* what training is no longer the same by, beside its exchange: "gradients of zeroth order" */
+  const char *caveat;
 };
 
 /* What is gathered or reduced as a whole under STRATEGY, an innermost one. */
@@ -378,6 +380,13 @@ gboolean strategy_reads_room (const StrategyChoice *choice);
 /* CHOICE's own exchange, whose round in->round_steps may cut in a schedule; FALSE: it has none. */
 gboolean strategy_whole_exchange (const PlanInput *in, const StrategyChoice *choice,
                                   Exchange *exchange);
+
+/*
+ * What makes tokens under CHOICE worth another amount than those of synchronous training, in one
+ * line: "convergence is not modelled: 500 local steps, 8 replicas". Newly allocated; NULL: nothing
+ * does.
+ */
+char *strategy_caveats (const PlanInput *in, const StrategyChoice *choice);
 
 /* Training steps of a period of CHOICE with its inner strategies. */
 guint64 strategy_period_steps (const PlanInput *in, const StrategyChoice *choice);

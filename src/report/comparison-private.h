@@ -22,5 +22,6 @@ GPtrArray *comparison_columns (const GPtrArray *predictions);
 gboolean *comparison_best (const GPtrArray *predictions);
 
 /* By how much rows do not fit, and why each differs from the first one of its model. */
+void comparison_append_caveats (const GPtrArray *predictions, GString *out);
 void comparison_append_misfits (const GPtrArray *predictions, GString *out);
 void comparison_append_reasons (const GPtrArray *predictions, GString *out);

@@ -394,9 +394,15 @@ add_profiles (HtmlPage *page, const Prediction *p)
   };
 
   const HtmlFact network = { "network", p->network, NULL };
+  const HtmlFact caveats = {
+    "not the same training", p->caveats,
+    "its tokens are worth another amount than those of synchronous training"
+  };
   const HtmlFact unmeasured = { "not measured", p->unmeasured,
                                 "GPUs whose speed nobody published" };
 
+  if (p->caveats != NULL)
+    html_page_add_facts (page, &caveats, 1);
   if (p->unmeasured != NULL)
     html_page_add_facts (page, &unmeasured, 1);
   html_page_add_facts (page, facts, G_N_ELEMENTS (facts));

@@ -74,6 +74,7 @@ NUMBER_OF (tokens_per_s_per_gpu_p10, prediction_tokens_at (p, p->step_band.p90))
 NUMBER_OF (tokens_per_s_per_gpu_p50, prediction_tokens_at (p, p->step_band.p50))
 NUMBER_OF (tokens_per_s_per_gpu_p90, prediction_tokens_at (p, p->step_band.p10))
 TEXT_OF (profiles, p->profiles)
+TEXT_OF (caveats, p->caveats)
 
 #define TEXT(field)                                          \
   {                                                          \
@@ -184,6 +185,7 @@ static const Field fields[] = {
   OPTIONAL (tokens_per_s_per_gpu_p10),
   OPTIONAL (tokens_per_s_per_gpu_p50),
   OPTIONAL (tokens_per_s_per_gpu_p90),
+  ABOUT (caveats),
   { 0 },
 };
 

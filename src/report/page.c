@@ -240,6 +240,7 @@ add_comparison (HtmlPage *page, const GPtrArray *predictions, const Replay *cons
   html_page_add_section (page, "Where the time goes");
   page_add_picture (page, pictures, "time-split");
   html_page_add_section (page, "Why they differ");
+  comparison_append_caveats (predictions, reasons);
   comparison_append_misfits (predictions, reasons);
   comparison_append_reasons (predictions, reasons);
   html_page_add_lines (page, g_strchug (reasons->str));

@@ -238,6 +238,20 @@ append_legend (const GPtrArray *predictions, const gboolean *best, gboolean expl
                             several_models ? " of its model" : "");
 }
 
+/* Tokens of such rows are worth another amount than those of synchronous training. */
+void
+comparison_append_caveats (const GPtrArray *predictions, GString *out)
+{
+  for (guint i = 0; i < predictions->len; i++)
+    {
+      const Prediction *p = g_ptr_array_index (predictions, i);
+      g_autofree char  *name = printable_name (p->scenario);
+
+      if (p->caveats != NULL)
+        g_string_append_printf (out, "~ %s: %s\n", name, p->caveats);
+    }
+}
+
 void
 comparison_append_misfits (const GPtrArray *predictions, GString *out)
 {
@@ -307,6 +321,7 @@ append_comparison (const GPtrArray *predictions, gboolean explained, GString *ou
   differences_append_common (predictions, out);
   append_table (predictions, best, out);
   append_legend (predictions, best, explained, out);
+  comparison_append_caveats (predictions, out);
   if (explained)
     {
       comparison_append_misfits (predictions, out);

@@ -88,6 +88,8 @@ append_throughput (const Prediction *self, GString *out)
   g_string_append (out, "\nThroughput\n");
   line (out, "step time", "%s%s", step, self->steady ? "" : " (not steady: periods still differ)");
   append_extrapolated (self, out);
+  if (self->caveats != NULL)
+    line (out, "not the same training", "%s", self->caveats);
   append_measured (self, out);
   line (out, "tokens/s/GPU", "%.1f (%.0f in all, %.2f samples/s)", self->tokens_per_s_per_gpu,
         self->tokens_per_s, self->samples_per_s);

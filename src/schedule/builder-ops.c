@@ -183,7 +183,7 @@ append_host_op (ScheduleBuilder *b, StreamRef stream, const HostDesc *host)
 OpRef
 schedule_host_op (ScheduleBuilder *b, StreamRef stream, const HostDesc *host, gboolean blocks)
 {
-  if (host->elements > 0)
+  if (host->elements > 0 || host->seconds > 0)
     append_host_op (b, stream, host);
   else
     leave_out (b, stream);

@@ -208,6 +208,21 @@ hand offload-types 2 simulate good.yaml --strategy zero3 --set strategy.offload_
   --precision bf16
 hand offload-average 2 simulate good.yaml --strategy local-sgd \
   --set strategy.inner.name=zero-infinity
+hand outer-compare 0 compare outer.yaml
+hand outer-tau 2 simulate good.yaml --strategy co2 --set strategy.inner.name=zero2 \
+  --set strategy.local_steps=0
+hand outer-replicas 2 simulate good.yaml --strategy diloco --set strategy.inner.name=ddp \
+  --set strategy.worker=1
+hand outer-fragments 2 simulate good.yaml --strategy streaming-diloco \
+  --set strategy.inner.name=fsdp2 --set strategy.fragments=3
+hand outer-torchft 2 simulate good.yaml --strategy streaming-diloco \
+  --set strategy.inner.name=fsdp2 --set strategy.fragments=2 --set strategy.variant=torchft \
+  --set strategy.local_steps=35
+hand outer-overlap 2 simulate good.yaml --strategy streaming-diloco \
+  --set strategy.inner.name=fsdp2 --set strategy.fragments=2 --set strategy.overlap=50
+hand outer-host 2 simulate good.yaml --strategy diloco --set strategy.inner.name=fsdp2 \
+  --set strategy.outer_optimizer=host
+hand outer-led 2 simulate good.yaml --strategy opendiloco --set strategy.inner.name=fsdp2
 check fp8-units 2 simulate fp8-units.yaml
 check fp8-blocks 2 simulate fp8-units.yaml --node dgx-h100 --set training.fp8_recipe=mxfp8
 check fp8-fp32 2 simulate fp8-units.yaml --node dgx-h100 --precision fp32

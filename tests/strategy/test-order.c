@@ -310,6 +310,13 @@ static const struct
   { "local-sgd", "worker=node,transport=host", "A cpu-scale" },
   { "co2", "worker=node", "momentum D copy A step H" },
   { "co2", "worker=node,transport=host", "momentum D copy H2 A D2 step H" },
+  { "diloco", "worker=node", "D difference A momentum step H" },
+  { "diloco", "worker=node,outer_state=pageable", "D H difference A momentum step H H" },
+  { "diloco", "worker=node,transport=host,outer_state=pinned,outer_optimizer=host",
+    "cpu-difference A cpu-step" },
+  { "eager-diloco", "worker=node", "momentum D difference A step H" },
+  { "streaming-diloco", "worker=node,local_steps=4,fragments=1,overlap=0,payload=fp32,merge=0",
+    "D D difference A momentum step H H" },
 };
 
 static const char *
@@ -322,11 +329,15 @@ outer_word (const ScheduleItem *item, guint64 held)
   if (item->kind == ITEM_COLLECTIVE)
     return "A";
   if (item->kind == ITEM_HOST_OP)
-    return "cpu-scale";
-  return g_str_equal (item->label, "outer_momentum") ? "momentum"
-         : g_str_equal (item->label, "outer_copy")   ? "copy"
-         : g_str_equal (item->label, "outer_step")   ? "step"
-                                                     : item->label;
+    return g_str_equal (item->label, "scale")              ? "cpu-scale"
+           : g_str_equal (item->label, "outer_difference") ? "cpu-difference"
+           : g_str_equal (item->label, "outer_step")       ? "cpu-step"
+                                                           : item->label;
+  return g_str_equal (item->label, "outer_momentum")     ? "momentum"
+         : g_str_equal (item->label, "outer_copy")       ? "copy"
+         : g_str_equal (item->label, "outer_step")       ? "step"
+         : g_str_equal (item->label, "outer_difference") ? "difference"
+                                                         : item->label;
 }
 
 START_TEST (test_averages_of_the_host)

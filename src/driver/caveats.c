@@ -1,0 +1,54 @@
+/* What makes tokens under a strategy worth another amount than those of synchronous training. */
+#include "driver/driver-private.h"
+
+static void
+add (GPtrArray *parts, char *text)
+{
+  g_ptr_array_add (parts, text);
+}
+
+static void
+add_exchange (const Exchange *exchange, GPtrArray *parts)
+{
+  guint replicas = exchange->across.size;
+
+  if (exchange->owners > 0) /* all ranks take part */
+    replicas /= exchange->worker.size;
+  if (exchange->every > 1)
+    add (parts, g_strdup_printf ("%u local steps", exchange->every));
+  add (parts, g_strdup_printf ("%u replicas", replicas));
+  if (exchange->delay == EXCHANGE_ROUND_LATE)
+    add (parts, g_strdup ("used one round late"));
+  else if (exchange->delay > 0)
+    add (parts,
+         g_strdup_printf ("used %u step%s late", exchange->delay, exchange->delay > 1 ? "s" : ""));
+  if (exchange->codec != NULL)
+    add (parts, g_strdup_printf ("sent as %s", exchange->codec->name));
+  else if (dtype_bits (exchange->dtype) < 32)
+    add (parts, g_strdup_printf ("sent in %s", dtype_name (exchange->dtype)));
+}
+
+char *
+strategy_caveats (const PlanInput *in, const StrategyChoice *choice)
+{
+  g_autoptr (GPtrArray) parts = g_ptr_array_new_with_free_func (g_free);
+  g_autofree char      *all = NULL;
+  PlanInput             input = *in, inner;
+
+  for (const StrategyChoice *c = choice; c != NULL; c = c->inner)
+    {
+      Exchange exchange;
+
+      if (strategy_whole_exchange (&input, c, &exchange) && exchange.across.size > 1)
+        add_exchange (&exchange, parts);
+      if (c->strategy->caveat != NULL)
+        add (parts, g_strdup (c->strategy->caveat));
+      strategy_narrow_input (c->strategy, &input, c->options, &inner);
+      input = inner;
+    }
+  if (parts->len == 0)
+    return NULL;
+  g_ptr_array_add (parts, NULL);
+  all = g_strjoinv (", ", (char **) parts->pdata);
+  return g_strdup_printf ("convergence is not modelled: %s", all);
+}
