@@ -26,6 +26,7 @@ set style line 36 lc rgb '#aa4499' # communication
 set style line 37 lc rgb '#117733' # cache
 set style line 38 lc rgb '#999933' # workspace
 set style line 39 lc rgb '#bbbbbb' # runtime
+set style line 40 lc rgb '#ee8866' # outer
 
 set border 3 ls 20
 set tics nomirror out scale 0.6 textcolor rgb '#202020'

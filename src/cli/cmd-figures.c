@@ -7,6 +7,7 @@
 #include "report/figure-map.h"
 #include "report/figure-memband.h"
 #include "report/figure-scaling.h"
+#include "report/figure-utilisation.h"
 #include "report/figures.h"
 
 static const ListingColumn columns[] = { { "name", LISTING_TEXT }, { NULL, LISTING_TEXT } };
@@ -68,12 +69,23 @@ typedef struct
     free_ (figures);                                                                      \
   }
 
+/* These follow from rules: nothing is predicted. */
+static FigureUtilisation *
+utilisation_of_rules (const char *folder, const char *name, const PredictOptions *options, guint n,
+                      DiagList *diags)
+{
+  (void) options, (void) n;
+  return figure_utilisation_predict (folder, name, diags);
+}
+
 KIND (map, figure_map_predict, report_figure_map_text, report_figure_map_csv,
       report_figure_map_json, report_figure_map_plot, figure_map_free)
 KIND (memband, figure_memband_predict, report_memband_text, report_memband_csv, report_memband_json,
       report_memband_plot, figure_memband_free)
 KIND (scaling, figure_scaling_predict, report_figure_scaling_text, report_figure_scaling_csv,
       report_figure_scaling_json, report_figure_scaling_plot, figure_scaling_free)
+KIND (utilisation, utilisation_of_rules, report_utilisation_text, report_utilisation_csv,
+      report_utilisation_json, report_utilisation_plot, figure_utilisation_free)
 KIND (table, figures_predict, report_figures_text, report_figures_csv, report_figures_json,
       report_figures_plot, figures_free)
 
@@ -89,6 +101,11 @@ static const FigureKind kinds[] = {
     { scaling_text, scaling_csv, scaling_json },
     scaling_plot,
     scaling_free },
+  { figure_utilisation_is,
+    utilisation_predict,
+    { utilisation_text, utilisation_csv, utilisation_json },
+    utilisation_plot,
+    utilisation_free },
   { NULL, table_predict, { table_text, table_csv, table_json }, table_plot, table_free },
 };
 

@@ -13,6 +13,7 @@ static const OptionSpec diloco_options[] = {
   OUTER_PAYLOAD ("fp32", "Jaghouar et al., OpenDiLoCo, arXiv:2407.07852 (fp16)"),
   OUTER_STATE ("gpu", "OpenDiLoCo's reference loop keeps them in pageable memory"),
   OUTER_OPTIMIZER ("gpu", "OpenDiLoCo, hivemind_diloco.py (host)"),
+  OUTER_CONTROL_PLANE ("torchft (a quorum)"),
   { 0 },
 };
 

@@ -8,27 +8,13 @@
 #include "strategy/outer.h"
 #include "strategy/sync.h"
 
-typedef struct
-{
-  OuterOptions outer;
-  double       matchmaking;
-} OpenOptions;
-
 static const OptionSpec open_options[] = {
   WORKERS_STEPS ("500", "Jaghouar et al., arXiv:2407.07852"),
   WORKERS_WORKER,
   OUTER_PAYLOAD ("fp32", "Jaghouar et al., arXiv:2407.07852 (fp16, 8 bits)"),
   OUTER_HOST_STATE ("pageable", "open_diloco/hivemind_diloco.py"),
-  { .key = "matchmaking_time",
-    .type = OPTION_QUANTITY,
-    .kind = QUANTITY_TIME,
-    .offset = G_STRUCT_OFFSET (OpenOptions, matchmaking),
-    .fallback = "15 s",
-    .min = 1e-3,
-    .max = 3600,
-    .or_zero = TRUE,
-    .help = "what finding the peers of an average takes",
-    .source = "open_diloco/hivemind_diloco.py, matchmaking_time" },
+  OUTER_CONTROL ("matchmaking_time", "15 s", "what finding the peers of an average takes",
+                 "open_diloco/hivemind_diloco.py, matchmaking_time"),
   { 0 },
 };
 
@@ -47,7 +33,6 @@ open_exchange (const PlanInput *in, gconstpointer opt, Exchange *exchange)
 
   outer_exchange (in, &o, exchange);
   exchange->leader = TRUE;
-  exchange->latency = ((const OpenOptions *) opt)->matchmaking;
 }
 
 static guint
@@ -61,7 +46,7 @@ const Strategy strategy_opendiloco = {
   .name = "opendiloco",
   .title = "OpenDiLoCo: DiLoCo by one rank a worker, on the host, over TCP",
   .source = "Jaghouar et al., arXiv:2407.07852",
-  .options_size = sizeof (OpenOptions),
+  .options_size = sizeof (OuterOptions),
   .options = open_options,
   .check = open_check,
   .role = open_role,

@@ -71,6 +71,7 @@ outer_exchange (const PlanInput *in, gconstpointer opt, Exchange *exchange)
   exchange->outer = OUTER_MOMENTUM;
   exchange->outer_home = (Place) o->outer_state;
   exchange->on_host = o->optimizer == OUTER_ON_HOST;
+  exchange->latency = o->control;
 }
 
 OuterOptions

@@ -9,6 +9,7 @@ typedef struct
   gint           payload;     /* OUTER_PAYLOADS */
   gint           outer_state; /* Place */
   gint           optimizer;   /* OUTER_ON_GPU or OUTER_ON_HOST */
+  double         control;     /* s */
 } OuterOptions;
 
 enum
@@ -37,6 +38,16 @@ extern const char *const outer_optimizers[];  /* as the enum above */
     .help = "where outer parameters live: on the GPU, or in pinned or pageable host memory", \
     .source = source_                                                                        \
   }
+#define OUTER_CONTROL(key_, fallback_, help_, source_)                                     \
+  {                                                                                        \
+    .key = key_, .type = OPTION_QUANTITY, .kind = QUANTITY_TIME,                           \
+    .offset = G_STRUCT_OFFSET (OuterOptions, control), .fallback = fallback_, .min = 1e-6, \
+    .max = 86400, .or_zero = TRUE, .help = help_, .source = source_                        \
+  }
+/* What the control plane takes before data move, where nobody has a name for it. */
+#define OUTER_CONTROL_PLANE(source_)     \
+  OUTER_CONTROL ("control_plane", "0 s", \
+                 "what a quorum, a barrier or the like takes before each exchange", source_)
 /* Of strategies whose hosts do it all: outer_on_host. */
 #define OUTER_HOST_STATE(fallback_, source_)                                        \
   {                                                                                 \

@@ -14,6 +14,7 @@ static const OptionSpec prime_options[] = {
   WORKERS_WORKER,
   OUTER_PAYLOAD ("uint8-ring", "INTELLECT-1, arXiv:2412.01152"),
   OUTER_HOST_STATE ("pageable", "INTELLECT-1, arXiv:2412.01152 (the host's memory)"),
+  OUTER_CONTROL_PLANE ("prime, zeroband (a monitored barrier)"),
   { 0 },
 };
 

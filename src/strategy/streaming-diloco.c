@@ -31,6 +31,7 @@ static const OptionSpec streaming_options[] = {
   WORKERS_OPTIONS ("100", "Douillard et al., arXiv:2501.18512"),
   OUTER_PAYLOAD ("fp4-e3m0", "Douillard et al., arXiv:2501.18512, 3"),
   OUTER_STATE ("pinned", "torchft/local_sgd.py (pinned memory of the host)"),
+  OUTER_CONTROL_PLANE ("torchft/local_sgd.py (a quorum)"),
   { .key = "fragments",
     .type = OPTION_INT,
     .offset = OPTION (fragments),
