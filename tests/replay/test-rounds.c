@@ -125,6 +125,88 @@ START_TEST (an_average_in_full_precision_is_the_hosts)
 }
 END_TEST
 
+/* Seconds of a step of SMALL over 10 Gbit/s of sockets, one card a node. */
+#define IN_TWO "strategy.local_steps", "16", "strategy.fragments", "2", "strategy.payload", "fp8"
+#define SLOW   SMALL, "cluster.nics", "1", "cluster.nic", "tcp-10", "strategy.inner.name", "ddp"
+
+static double
+step_of (const Scenario *scenario, ProfileSet *profiles)
+{
+  g_autoptr (Replay) replay = fixture_replay (scenario, profiles, FALSE, 0);
+
+  assert_expected (replay);
+  return replay_step_time (replay);
+}
+
+/*
+ * What blocks is paid in full, a round: rounds of 8 and of 4 steps differ by 4 steps of a worker
+ * alone. What the control plane takes is added to it.
+ */
+START_TEST (a_blocking_exchange_is_paid_once)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (Scenario)   alone =
+      fixture_scenario (SMALL, "cluster.nodes", "1", "cluster.nics", "1", "cluster.nic", "tcp-10",
+                        "strategy.name", "ddp", NULL);
+  g_autoptr (Scenario) four =
+      fixture_scenario (SLOW, "strategy.name", "diloco", "strategy.local_steps", "4", NULL);
+  g_autoptr (Scenario) eight =
+      fixture_scenario (SLOW, "strategy.name", "diloco", "strategy.local_steps", "8", NULL);
+  g_autoptr (Scenario) asked =
+      fixture_scenario (SLOW, "strategy.name", "diloco", "strategy.local_steps", "4",
+                        "strategy.control_plane", "1 s", NULL);
+  double one = step_of (alone, profiles), of_four = 4 * step_of (four, profiles);
+
+  ck_assert_double_eq_tol (8 * step_of (eight, profiles) - of_four, 4 * one, 4 * one * 0.02);
+  ck_assert_double_gt (of_four, 4 * one);
+  ck_assert_double_eq_tol (4 * step_of (asked, profiles) - of_four, 1, 1e-3);
+}
+END_TEST
+
+/*
+ * A fragment that may travel for three steps costs less than one that is waited for, and both send
+ * the same. Each of two fragments is an all-to-all of parts and an all-gather of sums.
+ */
+START_TEST (a_fragment_travels_while_training_goes_on)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (Scenario) waits = fixture_scenario (SLOW, IN_TWO, "strategy.name", "streaming-diloco",
+                                                 "strategy.overlap", "0", NULL);
+  g_autoptr (Scenario) travels = fixture_scenario (
+      SLOW, IN_TWO, "strategy.name", "streaming-diloco", "strategy.overlap", "3", NULL);
+  g_autoptr (Replay) replay = fixture_replay (travels, profiles, FALSE, 0);
+
+  ck_assert_uint_eq (schedule_steps_per_period (replay_schedule (replay)), 16);
+  ck_assert_uint_eq (calls_on (replay, "workers"), 2); /* all-to-alls, as many gathers */
+  ck_assert_double_lt (step_of (travels, profiles), step_of (waits, profiles));
+}
+END_TEST
+
+/*
+ * 2 blocks, the embedding and the head are 4 units: PRIME's rings carry one each. The first rank of
+ * a worker of opendiloco carries all at once, and broadcasts.
+ */
+START_TEST (who_carries_what)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (Scenario)   prime =
+      fixture_scenario (SMALL, "strategy.name", "prime", "strategy.local_steps", "2",
+                        "strategy.inner.name", "fsdp2", NULL);
+  g_autoptr (Scenario) open =
+      fixture_scenario (SLOW, "strategy.name", "opendiloco", "strategy.local_steps", "2", NULL);
+  g_autoptr (Replay) rings = fixture_replay (prime, profiles, FALSE, 0);
+  g_autoptr (Replay) led = fixture_replay (open, profiles, FALSE, 0);
+
+  ck_assert_uint_eq (calls_on (rings, "workers"), 4);
+  assert_expected (rings);
+  ck_assert_uint_eq (schedule_n_roles (replay_schedule (led)), 2);
+  ck_assert_uint_eq (calls_on (led, "workers"), 1);
+  ck_assert_uint_eq (calls_on (led, "worker"), 1);
+  /* 15 s of matchmaking over two steps */
+  ck_assert_double_gt (replay_step_time (led), 7.5);
+}
+END_TEST
+
 int
 main (void)
 {
@@ -135,6 +217,9 @@ main (void)
   tcase_add_test (tcase, what_crosses_a_step_does_not_stretch_a_round);
   tcase_add_loop_test (tcase, an_average_reaches_the_hosts_master, 0, 4);
   tcase_add_test (tcase, an_average_in_full_precision_is_the_hosts);
+  tcase_add_test (tcase, a_blocking_exchange_is_paid_once);
+  tcase_add_test (tcase, a_fragment_travels_while_training_goes_on);
+  tcase_add_test (tcase, who_carries_what);
   suite_add_tcase (suite, tcase);
   return fixture_main (suite);
 }
