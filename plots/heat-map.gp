@@ -3,7 +3,7 @@ set title title_text noenhanced font ',12'
 set xlabel x_title noenhanced
 set ylabel y_title noenhanced
 set cblabel z_title noenhanced offset 0.5,0
-set rmargin 14
+set rmargin 16
 set xrange [-0.5 : columns - 0.5]
 set yrange [rows - 0.5 : -0.5] # the first row at the top
 set border 0
