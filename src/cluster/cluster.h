@@ -270,6 +270,7 @@ typedef struct
   double    latency; /* sum of the links' own one-way latencies, s */
   double    wan;     /* the part of it between sites */
   double    flow;    /* B/s of one flow at most, between sites; 0: nothing limits it */
+  guint32   link;    /* between sites; not set where `wan` is 0 */
 } Route;
 
 /*

@@ -279,6 +279,7 @@ route_between (Walk *walk, guint from, gint out_asked, guint to, gint in_asked, 
       walk->route->wan = wan.rtt / 2;
       walk->route->latency += walk->route->wan;
       walk->route->flow = wan.flow;
+      walk->route->link = wan.resource;
     }
 }
 

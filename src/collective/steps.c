@@ -178,3 +178,45 @@ step_ring_exposed (guint nodes, guint per_node, guint steps, double intra, doubl
 {
   return run_gain (step_ring_run (nodes, per_node, steps, intra, net), intra, net);
 }
+
+/* ---- unlike edges ---------------------------------------------------------------------------- */
+
+static gboolean
+differs_from_last (const StepClass *edges, guint n, guint i)
+{
+  const StepClass *own = &edges[i % n], *last = &edges[(i + n - 1) % n];
+
+  return own->item != last->item || own->hop != last->hop;
+}
+
+/* The best run that begins at edge FIRST. */
+static double
+longest_from (const StepClass *edges, guint n, guint steps, guint first)
+{
+  double sum = 0, slowest = 0, most = 0;
+
+  for (guint k = 1; k <= steps; k++)
+    {
+      const StepClass *edge = &edges[(first + k - 1) % n];
+
+      sum += edge->item + edge->hop;
+      slowest = MAX (slowest, edge->item);
+      most = MAX (most, (steps - k) * slowest + sum);
+    }
+  return most;
+}
+
+/*
+ * A run inside like edges is as good as one that is moved along them to where they end: it begins,
+ * or what follows it does, with an edge that is unlike the one before.
+ */
+double
+step_ring_unlike (const StepClass *edges, guint n, guint steps)
+{
+  double most = longest_from (edges, n, steps, 0);
+
+  for (guint first = 1; first < n; first++)
+    if (differs_from_last (edges, n, first) || differs_from_last (edges, n, first + steps))
+      most = MAX (most, longest_from (edges, n, steps, first));
+  return most;
+}
