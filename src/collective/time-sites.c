@@ -51,52 +51,62 @@ last_way (const Timed *self)
   return all > slowest * (1 + 1e-9) ? layout->wan.way : arrived - slowest;
 }
 
+/* Flows of one link, in order of their beginnings. */
+typedef struct
+{
+  const TreeFlow *flow;
+  double          left; /* s of the link's time that it still needs */
+} LinkFlow;
+
+/* Those of N that have begun at NOW; *STEP: until one of them is over or another begins. */
+static guint
+count_active (const LinkFlow *flows, guint n, double now, double *step)
+{
+  double least = G_MAXDOUBLE, next = G_MAXDOUBLE;
+  guint  active = 0;
+
+  for (guint i = 0; i < n; i++)
+    if (flows[i].left > 0 && flows[i].flow->before > now)
+      next = MIN (next, flows[i].flow->before - now);
+    else if (flows[i].left > 0)
+      {
+        active++;
+        least = MIN (least, flows[i].left);
+      }
+  *step = active > 0 ? MIN (least * active, next) : next;
+  return active;
+}
+
 /*
  * When the last byte that crosses LINK, which is busy for BUSY s with equal flows, arrives at the
  * end of its tree. A flow begins when its first chunk has come; those that are there share the link
  * evenly, so the first to begin is ahead by what it had for itself.
  */
 static double
-link_arrives (const GArray *flows, guint32 link, double busy)
+link_arrives (const GArray *all, guint32 link, double busy)
 {
-  g_autofree double *left = g_new0 (double, flows->len);
-  double             now = 0, arrives = 0;
-  guint              n = 0, done = 0;
+  g_autofree LinkFlow *flows = g_new0 (LinkFlow, all->len + 1);
+  double               now = 0, arrives = 0, step;
+  guint                n = 0, done = 0;
 
-  for (guint i = 0; i < flows->len; i++)
-    n += g_array_index (flows, TreeFlow, i).link == link;
-  for (guint i = 0; i < flows->len; i++)
-    left[i] = busy / MAX (n, 1);
-  while (done < n)
+  for (guint i = 0; i < all->len; i++)
+    if (g_array_index (all, TreeFlow, i).link == link)
+      flows[n++].flow = &g_array_index (all, TreeFlow, i);
+  for (guint i = 0; i < n; i++)
+    flows[i].left = busy / n;
+  while (busy > 0 && done < n)
     {
-      guint  active = 0;
-      double least = G_MAXDOUBLE, next = G_MAXDOUBLE, step;
+      const guint active = count_active (flows, n, now, &step);
 
-      for (guint i = 0; i < flows->len; i++)
+      for (guint i = 0; i < n; i++)
         {
-          const TreeFlow *flow = &g_array_index (flows, TreeFlow, i);
-
-          if (flow->link != link || left[i] <= 0)
+          if (flows[i].left <= 0 || flows[i].flow->before > now)
             continue;
-          if (flow->before > now)
-            next = MIN (next, flow->before);
-          else
-            {
-              active++;
-              least = MIN (least, left[i]);
-            }
-        }
-      step = active > 0 ? MIN (least * active, next - now) : next - now;
-      for (guint i = 0; i < flows->len; i++)
-        {
-          const TreeFlow *flow = &g_array_index (flows, TreeFlow, i);
-
-          if (flow->link != link || left[i] <= 0 || flow->before > now)
+          flows[i].left -= step / active;
+          if (flows[i].left > busy * 1e-12)
             continue;
-          left[i] = left[i] - step / active <= least * 1e-9 ? 0 : left[i] - step / active;
-          if (left[i] > 0)
-            continue;
-          arrives = MAX (arrives, now + step + flow->after);
+          flows[i].left = 0;
+          arrives = MAX (arrives, now + step + flows[i].flow->after);
           done++;
         }
       now += step;

@@ -296,7 +296,7 @@ START_TEST (test_order)
 }
 END_TEST
 
-/* More sites than are searched exactly: an order of all of them, no worse than that of the ranks. */
+/* More sites than are searched exactly: an order of all of them, better than that of the ranks. */
 START_TEST (test_order_of_many)
 {
   g_autoptr (GRand)    rand = g_rand_new_with_seed (4711);
