@@ -118,6 +118,7 @@ double step_ring_credits (guint nodes, guint per_node, guint steps, StepClass in
  * The whole time of a ring of N EDGES in the order of its way, each with an item and a hop of its
  * own, s: a path of STEPS items that stays on the slowest edge E that it visits,
  *   time = max over runs of k <= STEPS edges of  (STEPS - k) x w_E + sum (w_e + a_e).
+ * In rings of hundreds of edges only runs that stay on the slowest edge of all, or nowhere, count.
  */
 double step_ring_unlike (const StepClass *edges, guint n, guint steps);
 

@@ -221,6 +221,53 @@ START_TEST (test_codec)
 }
 END_TEST
 
+/*
+ * 600 edges of 1 s and a way of 0.1 s, but every 200th: 2, 3 and 4 s, and 5, 6 and 7 s of way. 1198
+ * steps stay on the slowest: 1198 x 4 + 7 s. Where no edge takes time, the path is 1198 edges long:
+ * twice around but for two of 0.1 s.
+ */
+START_TEST (test_long_ring)
+{
+  const guint           n = 600;
+  g_autofree StepClass *ring = g_new0 (StepClass, n);
+
+  for (guint i = 0; i < n; i++)
+    ring[i] = i % 200 == 0 ? (StepClass){ 2 + i / 200, 5 + i / 200 } : (StepClass){ 1, 0.1 };
+  assert_near (step_ring_unlike (ring, n, 2 * (n - 1)), 1198 * 4 + 7.0);
+  for (guint i = 0; i < n; i++)
+    ring[i].item = 0;
+  assert_near (step_ring_unlike (ring, n, 2 * (n - 1)), 2 * (5 + 6 + 7) + 1192 * 0.1);
+}
+END_TEST
+
+/* Random rings, against every run of theirs. */
+START_TEST (test_unlike_rings)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed (17 + (guint32) _i);
+  const guint       n = (guint) g_rand_int_range (rand, 2, 30), steps = 2 * (n - 1);
+  StepClass         ring[30];
+  double            most = 0;
+
+  for (guint i = 0; i < n; i++)
+    ring[i] = i > 0 && g_rand_boolean (rand)
+                  ? ring[i - 1]
+                  : (StepClass){ g_rand_int_range (rand, 0, 9), g_rand_int_range (rand, 0, 9) };
+  for (guint first = 0; first < n; first++)
+    for (guint k = 1; k <= steps; k++)
+      {
+        double sum = 0, slowest = 0;
+
+        for (guint i = first; i < first + k; i++)
+          {
+            sum += ring[i % n].item + ring[i % n].hop;
+            slowest = MAX (slowest, ring[i % n].item);
+          }
+        most = MAX (most, (steps - k) * slowest + sum);
+      }
+  assert_near (step_ring_unlike (ring, n, steps), most);
+}
+END_TEST
+
 /* ---- order ----------------------------------------------------------------------------------- */
 
 static gboolean
@@ -434,6 +481,8 @@ main (void)
   tcase_add_test (tcase, test_two);
   tcase_add_test (tcase, test_shared);
   tcase_add_test (tcase, test_codec);
+  tcase_add_test (tcase, test_long_ring);
+  tcase_add_loop_test (tcase, test_unlike_rings, 0, 200);
   tcase_add_loop_test (tcase, test_order, 0, 80);
   tcase_add_test (tcase, test_order_of_many);
   tcase_add_test (tcase, test_ordered_ranks);
