@@ -1,6 +1,7 @@
 #include "cluster/cluster.h"
 
 #include "cluster/cluster-private.h"
+#include "cluster/sites.h"
 
 /* GPUs joined all to all whose cards are taken to hang under the sockets, where nothing is said. */
 #define BRIDGED_GPUS 4
@@ -277,6 +278,8 @@ write_title (Cluster *self)
       if (group->nics > 0)
         g_string_append_printf (title, ", %u %s", group->nics, group->nic->id);
     }
+  if (cluster_n_sites (self) > 0)
+    g_string_append_printf (title, ", at %u sites", sites_in_use (self));
   self->title = g_string_free (g_steal_pointer (&title), FALSE);
 }
 

@@ -301,14 +301,34 @@ sites_resource_name (const Cluster *self, const ClusterResource *resource)
                           matrix->names[rest < from ? rest : rest + 1]);
 }
 
+/* Nodes of each site. Newly allocated. */
+static guint *
+count_nodes (const Cluster *self)
+{
+  guint *nodes = g_new0 (guint, cluster_n_sites (self) + 1);
+
+  for (guint i = 0; cluster_n_sites (self) > 0 && i < self->n_nodes; i++)
+    nodes[self->sites.of_node[i]]++;
+  return nodes;
+}
+
+guint
+sites_in_use (const Cluster *self)
+{
+  g_autofree guint *nodes = count_nodes (self);
+  guint             used = 0;
+
+  for (guint i = 0; i < cluster_n_sites (self); i++)
+    used += nodes[i] > 0;
+  return used;
+}
+
 void
 sites_append_title (const Cluster *self, GString *text)
 {
   const guint       n = cluster_n_sites (self);
-  g_autofree guint *nodes = g_new0 (guint, n + 1);
+  g_autofree guint *nodes = count_nodes (self);
 
-  for (guint i = 0; n > 0 && i < self->n_nodes; i++)
-    nodes[self->sites.of_node[i]]++;
   for (guint i = 0, used = 0; i < n; i++)
     if (nodes[i] > 0)
       g_string_append_printf (text, "%s%s %u",
