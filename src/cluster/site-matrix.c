@@ -75,6 +75,8 @@ check_link (const SiteLink *link, const SourceMark *mark, DiagList *diags)
 {
   if (link->rate <= 0)
     diag_error (diags, mark, CELL_HINT, "a link without a rate");
+  if (link->rtt <= 0)
+    diag_error (diags, mark, CELL_HINT, "a link without a round-trip time");
   if (link->rtt > MOST_RTT)
     diag_error (diags, mark, CELL_HINT, "a round-trip time of more than an hour");
   if (link->loss >= 1)

@@ -25,7 +25,7 @@ LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
       if (i / matrix->n == i % matrix->n)
         continue;
       g_assert (isfinite (link->rate) && link->rate > 0);
-      g_assert (link->rtt >= 0 && link->rtt <= 3600 && link->loss >= 0 && link->loss < 1);
+      g_assert (link->rtt > 0 && link->rtt <= 3600 && link->loss >= 0 && link->loss < 1);
       g_assert (tcp_connection_rate (link->rtt, link->loss, 0) >= 0);
     }
   return 0;
