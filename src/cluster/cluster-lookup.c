@@ -204,6 +204,7 @@ resource_kind_is_network (ResourceKind kind)
     case RESOURCE_GROUP_UP:
     case RESOURCE_GROUP_DOWN:
     case RESOURCE_GLOBAL_LINK:
+    case RESOURCE_WAN_LINK:
       return TRUE;
     default:
       return FALSE;

@@ -225,6 +225,35 @@ const OptionSpec cluster_options[] = {
     .max = 10000,
     .help = "draws of placement and hashes that a band of step times is taken over, from the "
             "seeds on; 0 = no band" },
+  { .key = "sites",
+    .type = OPTION_STRING,
+    .offset = OPTION (sites),
+    .optional = TRUE,
+    .help = "nodes are at several sites: a CSV matrix of the links between these, or the name of "
+            "one in hwprofiles/sites" },
+  { .key = "site_nodes",
+    .type = OPTION_STRING,
+    .offset = OPTION (site_nodes),
+    .optional = TRUE,
+    .help = "nodes of each site in rank order, as in '2,4' or 'oregon:2,tokyo:4'; unset = divided "
+            "evenly over all" },
+  { .key = "wan_streams",
+    .type = OPTION_INT,
+    .offset = OPTION (wan_streams),
+    .fallback = "1",
+    .min = 1,
+    .max = 1024,
+    .help = "TCP connections of a flow between sites",
+    .source = "NCCL_NSOCKS_PERTHREAD x NCCL_SOCKET_NTHREADS" },
+  { .key = "wan_window",
+    .type = OPTION_QUANTITY,
+    .kind = QUANTITY_BYTES,
+    .offset = OPTION (wan_window),
+    .optional = TRUE,
+    .min = 1000,
+    .max = 1e12,
+    .help = "window of a TCP connection between sites; unset = no limit",
+    .source = "net.ipv4.tcp_wmem, tcp_rmem" },
   { 0 },
 };
 
@@ -476,7 +505,10 @@ cluster_read_options (Cluster *self, const ClusterOptions *options, ProfileSet *
     }
   set_fabric (self, &effective);
   if (diag_list_n_errors (diags) == errors)
-    cluster_place_job (self, &effective, profile_set_files (profiles), marks, diags);
+    {
+      cluster_place_job (self, &effective, profile_set_files (profiles), marks, diags);
+      cluster_read_sites (self, &effective, profiles, marks, diags);
+    }
   option_table_clear (cluster_options, &effective);
   return diag_list_n_errors (diags) == errors;
 }

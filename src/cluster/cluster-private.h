@@ -8,6 +8,7 @@
 
 #include "base/input-files.h"
 #include "cluster/cluster.h"
+#include "cluster/site-matrix.h"
 
 #define NO_RESOURCE           G_MAXUINT32
 #define CLUSTER_MAX_GPUS      1000000u
@@ -69,6 +70,16 @@ typedef struct
   guint          first_leaf_up, first_leaf_down, first_group_up, first_group_down, first_global;
 } Fabric;
 
+/* Where nodes stand (sites.h). */
+typedef struct
+{
+  const SiteMatrix *matrix;  /* of the input files; NULL: all at one place */
+  guint32          *of_node; /* [n_nodes] */
+  guint             first;   /* resource */
+  double            streams; /* connections of a flow */
+  double            window;  /* of a connection, B; 0: no limit */
+} Sites;
+
 /* What a cluster profile says of the fabric, and who says so. */
 typedef struct
 {
@@ -101,6 +112,7 @@ struct _Cluster
   GPtrArray       *tuners;    /* of profile_set_tuners */
   guint            n_nodes, n_gpus, n_cards;
   Fabric           fabric;
+  Sites            sites;
   gboolean         gpu_direct;
   gboolean         pcie_acs, nic_sockets; /* of ClusterOptions */
   ClusterResource *resources;
@@ -157,3 +169,12 @@ void fabric_check_options (const ClusterOptions *options, const OptionMarks *mar
 guint64 fabric_lay_out (Cluster *self, guint64 first);
 void    fabric_fill (Cluster *self);
 char   *fabric_resource_name (const Cluster *self, const ClusterResource *resource);
+
+/* sites.c: the same of the links between sites; the options, and what the title says of them. */
+void    cluster_read_sites (Cluster *self, const ClusterOptions *options, ProfileSet *profiles,
+                            const OptionMarks *marks, DiagList *diags);
+guint64 sites_lay_out (Cluster *self, guint64 first);
+void    sites_fill (Cluster *self);
+char   *sites_resource_name (const Cluster *self, const ClusterResource *resource);
+void    sites_append_title (const Cluster *self, GString *text);
+guint   sites_in_use (const Cluster *self); /* that have nodes */

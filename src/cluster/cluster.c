@@ -1,6 +1,7 @@
 #include "cluster/cluster.h"
 
 #include "cluster/cluster-private.h"
+#include "cluster/sites.h"
 
 /* GPUs joined all to all whose cards are taken to hang under the sockets, where nothing is said. */
 #define BRIDGED_GPUS 4
@@ -70,6 +71,7 @@ count_kind (const NodeGroup *group, ResourceKind kind)
     case RESOURCE_GROUP_UP:
     case RESOURCE_GROUP_DOWN:
     case RESOURCE_GLOBAL_LINK:
+    case RESOURCE_WAN_LINK:
     case RESOURCE_N_KINDS:
       break;
     }
@@ -151,6 +153,7 @@ capacity_of (const NodeGroup *group, ResourceKind kind)
     case RESOURCE_GROUP_UP:
     case RESOURCE_GROUP_DOWN:
     case RESOURCE_GLOBAL_LINK:
+    case RESOURCE_WAN_LINK:
     case RESOURCE_N_KINDS:
       break;
     }
@@ -275,6 +278,8 @@ write_title (Cluster *self)
       if (group->nics > 0)
         g_string_append_printf (title, ", %u %s", group->nics, group->nic->id);
     }
+  if (cluster_n_sites (self) > 0)
+    g_string_append_printf (title, ", at %u sites", sites_in_use (self));
   self->title = g_string_free (g_steal_pointer (&title), FALSE);
 }
 
@@ -304,6 +309,7 @@ build (Cluster *self, guint64 n_resources)
                    group->first_node + n);
     }
   fabric_fill (self);
+  sites_fill (self);
   slow_down (self);
   write_title (self);
 }
@@ -351,6 +357,7 @@ cluster_new (const ClusterOptions *options, ProfileSet *profiles, const OptionMa
   for (guint i = 0; i < self->groups->len; i++)
     lay_out_group (&g_array_index (self->groups, NodeGroup, i), &n_resources);
   n_resources += fabric_lay_out (self, n_resources);
+  n_resources += sites_lay_out (self, n_resources);
   if (n_resources > CLUSTER_MAX_RESOURCES)
     {
       diag_error (diags, option_mark (marks, "nodes", "name", NULL), NULL,
@@ -379,6 +386,7 @@ cluster_free (Cluster *self)
   if (self->measured != NULL)
     g_array_unref (self->measured);
   g_free (self->fabric.slot_of);
+  g_free (self->sites.of_node);
   g_free (self->title);
   g_free (self->key);
   g_free (self->scaled_key);
@@ -419,6 +427,7 @@ static const KindName kind_names[RESOURCE_N_KINDS] = {
   [RESOURCE_GROUP_DOWN] = { "group.down", "group", "down" },
   [RESOURCE_GLOBAL_LINK] = { "global.link", "group", "to" },
   [RESOURCE_PCIE_BOTH] = { "pcie.both", "gpu", "pcie.both" },
+  [RESOURCE_WAN_LINK] = { "wan.link", "site", "to" },
 };
 
 const char *
@@ -449,6 +458,8 @@ cluster_resource_name (const Cluster *self, guint id)
   const ClusterResource *resource = cluster_resource (self, id);
   const KindName        *name = &kind_names[resource->kind];
   const guint            i = resource->index;
+  if (resource->kind == RESOURCE_WAN_LINK)
+    return sites_resource_name (self, resource);
   if (resource->node == G_MAXUINT32)
     return fabric_resource_name (self, resource);
   const NodeGroup *group = cluster_group_of_node (self, resource->node);

@@ -45,6 +45,11 @@ typedef struct
   double background;     /* of the fabric's links, what other jobs use */
   gint64 qps;            /* queue pairs of a connection, each hashed on its own: of ecmp */
   gint64 placements;     /* draws that a band of predictions is taken over; 0 = no band */
+  /* Of a cluster at several sites. */
+  char  *sites;       /* the matrix of their links: a file, or a name of hwprofiles/sites */
+  char  *site_nodes;  /* "2,4" or "oregon:2,tokyo:4"; NULL = evenly */
+  gint64 wan_streams; /* TCP connections of a flow between sites */
+  double wan_window;  /* of a connection, B; 0 = no limit */
 } ClusterOptions;
 
 typedef enum
@@ -104,6 +109,7 @@ typedef enum
   RESOURCE_GROUP_DOWN,
   RESOURCE_GLOBAL_LINK, /* from one group of a dragonfly to another */
   RESOURCE_PCIE_BOTH,   /* both directions of a GPU's host link, where they hold each other up */
+  RESOURCE_WAN_LINK,    /* from one site to another */
   RESOURCE_N_KINDS,
 } ResourceKind;
 
@@ -254,7 +260,7 @@ const char *path_class_name (PathClass class_); /* "pix" */
  * algorithm's matter. A resource that it crosses twice is listed twice (host memory that is
  * written and read again).
  */
-#define ROUTE_MAX (20 + 4 * 64) /* the nodes', and 4 links of the fabric a queue pair */
+#define ROUTE_MAX (21 + 4 * 64) /* the nodes', 4 links of the fabric a queue pair, one of sites */
 typedef struct
 {
   guint     n;
@@ -262,6 +268,9 @@ typedef struct
   double    shares[ROUTE_MAX]; /* of the transfer: 1 but of the fabric's, see FabricLink */
   PathClass class_;
   double    latency; /* sum of the links' own one-way latencies, s */
+  double    wan;     /* the part of it between sites */
+  double    flow;    /* B/s of one flow at most, between sites; 0: nothing limits it */
+  guint32   link;    /* between sites; not set where `wan` is 0 */
 } Route;
 
 /*
@@ -285,14 +294,15 @@ typedef struct
 } FabricLink;
 
 /*
- * What lies between the leaf of card OUT of node FROM and that of card IN of node TO: each link
+ * What lies between the leaf of card OUT of node FROM and that of card IN of node TO, the link
+ * between their sites included: each link
  * once, in order of the first queue pair that crosses it, written to LINKS; their number. FLOWS
  * queue pairs share the bytes evenly and are hashed one by one, those beyond the most left out;
  * all the same where nothing is hashed.
  */
 #define FABRIC_QPS_MAX   32
 #define FABRIC_FLOWS_MAX 64
-#define FABRIC_MAX       (4 * FABRIC_FLOWS_MAX)
+#define FABRIC_MAX       (4 * FABRIC_FLOWS_MAX + 1)
 guint cluster_route_fabric (const Cluster *self, guint from, guint out, guint to, guint in,
                             guint flows, FabricLink links[FABRIC_MAX]);
 
@@ -309,8 +319,9 @@ typedef enum
 ClusterDraws cluster_draws (const Cluster *self);
 guint64      cluster_routing_seed (const Cluster *self); /* the scenario's, or the profile's */
 
-/* Whether TEXT, a `placement`, is a file's name. */
+/* Whether TEXT, a `placement`, is a file's name; the same of `sites` (NULL: it is none). */
 gboolean cluster_placement_is_file (const char *text);
+gboolean cluster_sites_is_file (const char *text);
 
 /*
  * FALSE where pairs of cards keep to links of their own, so that like nodes may have unlike shares

@@ -14,6 +14,7 @@
 #include <math.h>
 
 #include "cluster/cluster-private.h"
+#include "cluster/sites.h"
 
 /* ---- who hangs where ------------------------------------------------------------------------- */
 
@@ -377,8 +378,11 @@ cluster_route_fabric (const Cluster *self, guint from, guint out, guint to, guin
   const guint   b = fabric->leaves > 0 ? leaf_of (fabric, to, in) : 0;
   const guint   group_a = fabric->groups > 0 ? group_of (fabric, from) : 0;
   const guint   group_b = fabric->groups > 0 ? group_of (fabric, to) : 0;
+  WanLink       wan;
+  if (cluster_wan_between (self, from, to, &wan))
+    n = add_link (links, n, wan.resource, 1);
   if (a == b && group_a == group_b)
-    return 0;
+    return n;
   for (guint qp = 0; qp < qps; qp++)
     {
       const Choice choice = choose (self, from, out, to, in, qp);
@@ -422,7 +426,10 @@ cluster_fabric_title (const Cluster *self)
   g_autoptr (GString)      text = g_string_new (NULL);
   static const char *const group_names[] = { "pods", "pods", "pods", "dragonfly groups" };
   if (fabric->leaves == 0 && fabric->groups == 0)
-    return NULL;
+    {
+      sites_append_title (self, text);
+      return text->len > 0 ? g_string_free (g_steal_pointer (&text), FALSE) : NULL;
+    }
   if (fabric->leaves > 0)
     g_string_append_printf (text, "%u %s of %u nodes, oversubscribed %g",
                             fabric->leaves * fabric->rails,
@@ -444,6 +451,7 @@ cluster_fabric_title (const Cluster *self)
   if (fabric->slots > self->n_nodes || fabric->slot_of != NULL)
     g_string_append_printf (text, "; %u of %u nodes, %s", self->n_nodes, fabric->slots,
                             fabric->placement);
+  sites_append_title (self, text);
   return g_string_free (g_steal_pointer (&text), FALSE);
 }
 

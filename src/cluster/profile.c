@@ -129,11 +129,18 @@ profile_set_folders (ProfileSet *self, const char *kind)
   return g_string_free (text, FALSE);
 }
 
+/* Profiles are YAML, matrices of sites CSV. */
+static const char *
+ending_of (const char *kind)
+{
+  return strcmp (kind, "sites") == 0 ? ".csv" : ".yaml";
+}
+
 /* The file of KIND/ID in the first folder from the FIRST-th on that has it; *LAYER says which. */
 static char *
 find_file (ProfileSet *self, const char *kind, const char *id, guint first, guint *layer)
 {
-  g_autofree char *name = g_strconcat (id, ".yaml", NULL);
+  g_autofree char *name = g_strconcat (id, ending_of (kind), NULL);
   char           **dirs = folders_of (self, kind);
   if (!id_is_plain (id))
     return NULL;
@@ -166,9 +173,9 @@ profile_set_list (ProfileSet *self, const char *kind)
       while (dir != NULL && (name = g_dir_read_name (dir)) != NULL)
         {
           g_autofree char *id = g_strdup (name);
-          if (!g_str_has_suffix (name, ".yaml"))
+          if (!g_str_has_suffix (name, ending_of (kind)))
             continue;
-          id[strlen (name) - strlen (".yaml")] = '\0';
+          id[strlen (name) - strlen (ending_of (kind))] = '\0';
           if (g_hash_table_contains (seen, id))
             continue;
           g_hash_table_add (seen, id);

@@ -3,6 +3,7 @@
  * between nodes.
  */
 #include "cluster/cluster-private.h"
+#include "cluster/sites.h"
 
 /* ---- building -------------------------------------------------------------------------------- */
 
@@ -263,6 +264,7 @@ route_between (Walk *walk, guint from, gint out_asked, guint to, gint in_asked, 
   const guint    out = pick_card (self, walk->group, from, out_asked);
   double         latency = walk->group->nic->latency.value;
   FabricLink     links[FABRIC_MAX];
+  WanLink        wan;
   route_to_card (walk, local_of (self, from), out);
   walk_enter (walk, b);
   const guint in = pick_card (self, walk->group, to, in_asked);
@@ -272,6 +274,13 @@ route_between (Walk *walk, guint from, gint out_asked, guint to, gint in_asked, 
   route_from_card (walk, local_of (self, to), in);
   walk->route->latency += MAX (latency, walk->group->nic->latency.value);
   walk->route->class_ = PATH_NET;
+  if (cluster_wan_between (self, a, b, &wan))
+    {
+      walk->route->wan = wan.rtt / 2;
+      walk->route->latency += walk->route->wan;
+      walk->route->flow = wan.flow;
+      walk->route->link = wan.resource;
+    }
 }
 
 static Walk
@@ -280,7 +289,7 @@ walk_start (const Cluster *self, guint gpu, Route *route)
   Walk walk = { .cluster = self, .route = route };
   route->n = 0;
   route->class_ = PATH_LOCAL;
-  route->latency = 0;
+  route->latency = route->wan = route->flow = 0;
   walk_enter (&walk, cluster_node_of_gpu (self, gpu));
   return walk;
 }

@@ -34,7 +34,8 @@ message_hops (const Timed *self)
 static double
 round_hop (const Timed *self)
 {
-  return self->hop_net * (self->graph->n_ranks - 1) / self->layout->n_steps;
+  return (self->hop_net - self->way) * (self->graph->n_ranks - 1) / self->layout->n_steps
+         + self->way;
 }
 
 static double

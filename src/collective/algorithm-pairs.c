@@ -47,8 +47,9 @@ net_hop (const Timed *self)
   if (self->protocol == PROTOCOL_LL)
     return self->hop_net;
   return graph->hops
-         * (graph->library->hop[HOP_NET][ALGORITHM_RING][PROTOCOL_SIMPLE]
-            + 2 * graph->nic->latency.value);
+             * (graph->library->hop[HOP_NET][ALGORITHM_RING][PROTOCOL_SIMPLE]
+                + 2 * graph->nic->latency.value)
+         + self->way;
 }
 
 static double

@@ -34,17 +34,20 @@ believed_latency (const CollectiveGraph *graph, CollectiveKind kind, CollectiveP
 
 /* ---- time ------------------------------------------------------------------------------------ */
 
+/* Sites count in full, in every step. */
 static double
 step_hop (const Timed *self)
 {
-  return log2 (self->graph->n_nodes) * self->hop_net / 3.5 / MAX (self->layout->n_steps, 1);
+  return log2 (self->graph->n_nodes) * (self->hop_net - self->way) / 3.5
+             / MAX (self->layout->n_steps, 1)
+         + self->way;
 }
 
 static double
 latency (const Timed *self, guint channels, double cap)
 {
   (void) channels;
-  return timed_base (self) + log2 (self->graph->n_nodes) * self->hop_net / 3.5
+  return timed_base (self) + MAX (self->layout->n_steps, 1) * step_hop (self)
          + PAT_RANK * self->graph->n_ranks + timed_steps_unlike (self, cap);
 }
 

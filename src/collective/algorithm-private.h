@@ -53,6 +53,8 @@ struct _Algorithm
   /* ---- layout ---- */
   void (*lay) (const LayContext *context, const Members *members, CollectiveKind kind,
                const guint32 *ranks);
+  /* of trees: what lies between sites; NULL: they are rings, whose edges say so */
+  void (*note_sites) (CollectiveLayout *plan, const Cluster *cluster, const Members *members);
   AlgorithmEdges edges;
   guint          slice_steps; /* of a connection's CONNECTION_STEPS that a message takes; 0: one */
   guint (*connections) (const CollectiveGraph *graph); /* of two cards; NULL: one a channel */

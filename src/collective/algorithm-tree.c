@@ -1,5 +1,6 @@
 /* The double binary tree over nodes, chains inside them. */
 #include "collective/algorithm-private.h"
+#include "collective/tree-private.h"
 
 #include <math.h>
 
@@ -136,6 +137,7 @@ const Algorithm algorithm_tree = { .id = ALGORITHM_TREE,
                                    .believed_latency = believed_latency,
                                    .believed_rate = believed_rate,
                                    .lay = lay_tree,
+                                   .note_sites = tree_note_sites,
                                    .connections = tree_connections,
                                    .edges = EDGES_ARE_RINGS,
                                    .channels = timed_channels,

@@ -18,7 +18,7 @@ struct _CollectivePlan
   gboolean          one_way; /* a message from the first rank to the second */
   CollectiveGraph   graph;
   CollectiveLayout *layouts[ALGORITHM_N]; /* NULL until needed */
-  CollectiveLayout *host_ring;            /* likewise: of the hosts' transport */
+  HostRing         *host_ring;            /* likewise: of the hosts' transport */
 };
 
 const CollectiveOptions collective_default_options = { .algorithm = ALGORITHM_N,
@@ -91,7 +91,7 @@ collective_plan_free (CollectivePlan *self)
     return;
   for (guint i = 0; i < ALGORITHM_N; i++)
     collective_layout_free (self->layouts[i]);
-  collective_layout_free (self->host_ring);
+  host_ring_free (self->host_ring);
   members_clear (&self->members);
   g_free (self->ranks);
   g_free (self);
@@ -115,14 +115,13 @@ collective_plan_payload (const CollectivePlan *self)
   return collective_passed_on (self->kind, self->members.n_gpus);
 }
 
-static void
-cost_of_hosts (CollectivePlan *self, double bytes, CollectiveCost *cost)
+static const HostRing *
+hosts_of (CollectivePlan *self)
 {
-  guint n = self->members.n_gpus;
-
   if (self->host_ring == NULL)
-    self->host_ring = host_ring_new (self->cluster, self->kind, self->ranks, n);
-  host_ring_cost (self->cluster, self->host_ring, self->kind, self->ranks, n, bytes, cost);
+    self->host_ring = host_ring_new (self->cluster, self->kind, self->ranks, self->members.n_gpus,
+                                     &self->options);
+  return self->host_ring;
 }
 
 void
@@ -140,7 +139,7 @@ collective_plan_cost (CollectivePlan *self, double bytes, CollectiveCost *cost)
     return;
   if (self->options.transport == TRANSPORT_HOST)
     {
-      cost_of_hosts (self, bytes, cost);
+      host_ring_cost (hosts_of (self), bytes, cost);
       return;
     }
   choice = collective_choose (&self->graph, self->kind, bytes, &self->options, self->even);
@@ -170,6 +169,8 @@ collective_plan_steps (CollectivePlan *self, double bytes)
   CollectiveCost       cost;
   StepParameters       parameters;
 
+  if (self->members.n_gpus > 1 && self->options.transport == TRANSPORT_HOST)
+    return host_ring_steps (hosts_of (self), bytes);
   collective_plan_cost (self, bytes, &cost);
   collective_plan_step_parameters (self, bytes, &cost, &parameters);
   if (self->members.n_gpus == 1)

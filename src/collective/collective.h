@@ -9,6 +9,7 @@
 #pragma once
 
 #include "cluster/cluster.h"
+#include "op/codec.h"
 #include "op/collective-algorithm.h"
 #include "op/collective-kind.h"
 #include "op/dispatch.h"
@@ -38,6 +39,14 @@ typedef enum
 /* Channels that the library makes at most. */
 #define COLLECTIVE_MAX_CHANNELS 64
 
+/* Whose order a ring of the hosts visits its members in. */
+typedef enum
+{
+  RING_WISH_AUTO,  /* the communicator's own */
+  RING_WISH_RANKS, /* RING_ORDER_RANKS + 1 */
+  RING_WISH_BEST,
+} RingWish;
+
 /* How the library runs. Zeroed is not a default: take collective_default_options. */
 typedef struct
 {
@@ -62,10 +71,16 @@ typedef struct
   Dispatch  dispatch;    /* of an all-to-all of tokens; S of it is what a rank sends to all, a token
                            once to each rank that has an expert of it */
   Transport transport;  /* of the hosts: one ring over their memories, whatever else is asked for */
+  RingOrder ring_order; /* of the hosts' ring, as its communicator asks for */
+  gint      ring_wish;  /* RingWish: the user's, that goes before */
+  const Codec *codec;   /* of the hosts' ring: what they encode at every hop; NULL: nothing */
   LayoutStore *layouts; /* that other plans of this thread left; NULL: none. Outlives the plan */
 } CollectiveOptions;
 
 extern const CollectiveOptions collective_default_options;
+
+/* The order in which a ring of the hosts visits its members. */
+RingOrder collective_ring_order (const CollectiveOptions *options);
 
 /* What a refusal is about: the option of collective_options, and what to do instead. */
 typedef struct

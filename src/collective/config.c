@@ -3,6 +3,7 @@
 #define OPTION(member) G_STRUCT_OFFSET (CollectiveConfig, member)
 
 static const char *const nvls_uses[] = { "auto", "off", "on", NULL };
+static const char *const ring_wishes[] = { "auto", "ranks", "best", NULL };
 static const char *const pxn_wishes[] = { "auto", "off", "on", NULL };
 
 const OptionSpec collective_options[] = {
@@ -108,6 +109,14 @@ const OptionSpec collective_options[] = {
     .fallback = "false",
     .help = "each call is timed by itself, as torch.distributed's benchmarks do: the host's time "
             "to issue it counts, the node profile's issue_collective" },
+  { .key = "host_ring_order",
+    .type = OPTION_ENUM,
+    .choices = ring_wishes,
+    .offset = OPTION (host_ring_order),
+    .fallback = "auto",
+    .help = "in which order rings of the hosts visit their members: best = so that the slowest "
+            "link between sites is as fast as can be; auto = as the strategy's system does",
+    .source = "arXiv:2412.01152" },
   { 0 },
 };
 
@@ -159,5 +168,6 @@ collective_config_options (const CollectiveConfig *self)
   options.library_chooses = !self->tuner;
   options.split_data = self->split_data;
   options.timed_calls = self->timed_calls;
+  options.ring_wish = self->host_ring_order;
   return options;
 }

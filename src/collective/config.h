@@ -21,6 +21,7 @@ typedef struct
   gboolean tuner;
   gboolean split_data;
   gboolean timed_calls;
+  gint     host_ring_order; /* RingWish */
 } CollectiveConfig;
 
 extern const OptionSpec collective_options[];

@@ -26,6 +26,8 @@ typedef struct
   LayJoin  join;
   gboolean net;      /* between nodes */
   double   bytes;    /* of payload, per byte of S */
+  double   flow;     /* B/s of one flow at most, between sites; 0: no limit */
+  double   way;      /* s: from one site to another */
   guint32  first, n; /* in LayEdges.resources; one may come more than once */
 } LayEdge;
 

@@ -50,6 +50,8 @@ lay_edges_add (LayEdges *self, guint32 from, guint32 to, guint32 lane, const Rou
                              (guint8) (self->phase > 0 ? self->phase - 1 : 0) },
                    .net = route->class_ == PATH_NET,
                    .bytes = bytes,
+                   .flow = route->flow,
+                   .way = route->wan,
                    .first = self->resources->len };
 
   if (bytes <= 0)
@@ -70,6 +72,8 @@ lay_edges_add_stage (LayEdges *self, guint32 from, guint32 to, const LayJoin *jo
                    .join = *join,
                    .net = route != NULL && route->class_ == PATH_NET,
                    .bytes = bytes,
+                   .flow = route != NULL ? route->flow : 0,
+                   .way = route != NULL ? route->wan : 0,
                    .first = self->resources->len };
 
   g_array_append_val (self->edges, edge);

@@ -35,7 +35,45 @@ typedef struct
   double share;   /* of what a rank sends in all */
   double rest;    /* as `seconds`, of the edges that do not cross the slowest resources ... */
   double slow;    /* ... and the share of the edges that do */
+  double way;     /* s: the longest between sites */
 } StepHop;
+
+/* What an operation does between sites. All zero where it stays at one. */
+typedef struct
+{
+  double flow;  /* s per byte of S that the slowest flow takes, alone on its link; 0: no limit */
+  double way;   /* s: the longest way from one site to another */
+  double path;  /* s: up a tree's longest branch and down again; 0: it is none */
+  double steps; /* s: the longest way of each step, in sum; 0: there are none */
+} WanUse;
+
+/* What all flows between two sites make of their link, s per byte of S. */
+typedef struct
+{
+  guint32 resource;
+  double  link; /* it takes for all of them */
+  double  flow; /* the slowest of them takes alone; 0: no limit */
+  double  way;  /* s: from end to end */
+} SiteFlow;
+
+/*
+ * An edge of a tree over a link between sites: what its first chunk has behind it of ways between
+ * sites, and what its last one has before it, that edge included, s.
+ */
+typedef struct
+{
+  guint32 link; /* resource */
+  double  before, after;
+} TreeFlow;
+
+/* An edge of a ring that leaves its site: they are unlike, so each counts. */
+typedef struct
+{
+  double   seconds, alone; /* as in RingHops */
+  double   flow, way;      /* as in WanUse */
+  guint32  lane;
+  gboolean net;
+} RingEdge;
 
 typedef struct
 {
@@ -46,11 +84,16 @@ typedef struct
   double           link_seconds_per_byte; /* max over all loads of service / capacity */
   double           intra_seconds_per_byte,
       net_seconds_per_byte; /* the same inside nodes, and on cards and leaves */
-  RingHops ring;
-  StepHop *steps; /* PAT, hierarchical, all-to-all between plain hosts; else NULL */
-  guint    n_steps;
-  guint32  binding;   /* the resource of the first maximum */
-  guint    n_sharers; /* beside the one who made it, all of one thread */
+  RingHops  ring;
+  RingEdge *edges; /* of a ring between sites, lane after lane; else NULL */
+  guint     n_edges;
+  WanUse    wan;
+  GArray   *sites;      /* SiteFlow; NULL: it stays at one site */
+  GArray   *tree_flows; /* TreeFlow, in order of `before`; NULL: it is no tree between sites */
+  StepHop  *steps;      /* PAT, hierarchical, all-to-all between plain hosts; else NULL */
+  guint     n_steps;
+  guint32   binding;   /* the resource of the first maximum */
+  guint     n_sharers; /* beside the one who made it, all of one thread */
 } CollectiveLayout;
 
 /* More than one member. ALGORITHM is one that KIND has on MEMBERS; FLOWS of algorithm_flows. */

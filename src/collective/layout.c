@@ -87,6 +87,28 @@ describe_ring (const CollectiveLayout *plan, LoadSum *sum, const LayEdges *edges
   return hops;
 }
 
+/* The edges of a ring that leaves its site, one by one. */
+static void
+note_edges (CollectiveLayout *plan, LoadSum *sum, const LayEdges *edges)
+{
+  g_autofree Seconds *seconds = resource_seconds (plan, sum);
+
+  plan->n_edges = edges->edges->len;
+  plan->edges = g_new0 (RingEdge, plan->n_edges);
+  for (guint i = 0; i < plan->n_edges; i++)
+    {
+      const LayEdge *edge = &g_array_index (edges->edges, LayEdge, i);
+      const Seconds  slowest = slowest_of (sum, edges, edge, seconds);
+
+      plan->edges[i] = (RingEdge){ .seconds = slowest.all,
+                                   .alone = edge->bytes * slowest.own,
+                                   .flow = edge->flow > 0 ? edge->bytes / edge->flow : 0,
+                                   .way = edge->way,
+                                   .lane = edge->lane,
+                                   .net = edge->net };
+    }
+}
+
 /* Whether EDGE crosses RESOURCE. */
 static gboolean
 crosses (const LayEdges *edges, const LayEdge *edge, guint32 resource)
@@ -244,6 +266,7 @@ describe_step (LoadSum *sum, const LayEdges *edges, guint first, const Seconds *
         }
       fastest = MIN (fastest, all[end].bytes * slowest_of (sum, edges, &all[end], seconds).own);
       step->share += all[end].bytes;
+      step->way = MAX (step->way, all[end].way);
     }
   step->seconds = slowest;
   step->alone = fastest;
@@ -271,6 +294,8 @@ describe_steps (CollectiveLayout *plan, LoadSum *sum, const LayEdges *edges)
       StepHop step;
 
       first = describe_step (sum, edges, first, seconds, busy, &step);
+      if (g_array_index (edges->edges, LayEdge, first - 1).join.phase == 0)
+        plan->wan.steps += step.way;
       g_array_append_val (steps, step);
       sent += step.share;
     }
@@ -302,6 +327,10 @@ plan_lay (CollectiveLayout *plan, const Cluster *cluster, const Members *members
     {
       plan->ring = describe_ring (plan, &sum, context.edges);
       describe_meetings (plan, &sum, context.edges, &plan->ring);
+      if (plan->wan.way > 0 && algorithm->note_sites != NULL)
+        algorithm->note_sites (plan, cluster, members);
+      else if (plan->wan.way > 0)
+        note_edges (plan, &sum, context.edges);
       plan->ring.uneven = shares_unevenly (plan, load_sum_get (&sum, plan->binding).hops);
     }
   load_sum_clear (&sum);
@@ -344,6 +373,9 @@ collective_layout_edges (const Cluster *cluster, CollectiveKind kind, const Algo
 
   plan_lay (&layout, cluster, members, ranks, flows, edges);
   g_free (layout.loads);
+  g_free (layout.edges);
+  g_clear_pointer (&layout.sites, g_array_unref);
+  g_clear_pointer (&layout.tree_flows, g_array_unref);
   g_free (layout.steps);
   return edges;
 }
@@ -361,6 +393,9 @@ collective_layout_free (CollectiveLayout *self)
   if (self == NULL || self->n_sharers-- > 0)
     return;
   g_free (self->loads);
+  g_free (self->edges);
+  g_clear_pointer (&self->sites, g_array_unref);
+  g_clear_pointer (&self->tree_flows, g_array_unref);
   g_free (self->steps);
   g_free (self);
 }

@@ -23,7 +23,9 @@ typedef struct
   Numbering      numbers;   /* of resources with bytes */
   GArray        *entries;   /* LoadEntry, by number */
   double   port_efficiency; /* of switched NVLink ports, where it is not the link's own; 0 = that */
-  gboolean reduced;         /* by the network's switches: cards have their sharp_efficiency there */
+  WanUse   wan;
+  GArray  *sites;   /* SiteFlow, without `link`; NULL: none */
+  gboolean reduced; /* by the network's switches: cards have their sharp_efficiency there */
 } LoadSum;
 
 void load_sum_init (LoadSum *self, const Cluster *cluster);
@@ -31,6 +33,9 @@ void load_sum_clear (LoadSum *self);
 
 void load_sum_add (LoadSum *self, guint32 resource, double bytes);
 void load_sum_add_route (LoadSum *self, const Route *route, double bytes);
+
+/* One flow of BYTES from node to node, which may be at two sites: what it asks of TCP. */
+void load_sum_note_flow (LoadSum *self, guint from, guint to, double bytes);
 
 /* What lies on RESOURCE, all zero where nothing does. */
 LoadEntry load_sum_get (LoadSum *self, guint32 resource);

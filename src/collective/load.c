@@ -1,11 +1,15 @@
 #include "collective/load-private.h"
 
+#include "cluster/sites.h"
+
 void
 load_sum_init (LoadSum *self, const Cluster *cluster)
 {
   self->cluster = cluster;
   self->port_efficiency = 0;
   self->reduced = FALSE;
+  self->wan = (WanUse){ 0 };
+  self->sites = NULL;
   numbering_init (&self->numbers);
   self->entries = g_array_new (FALSE, FALSE, sizeof (LoadEntry));
 }
@@ -15,6 +19,7 @@ load_sum_clear (LoadSum *self)
 {
   numbering_clear (&self->numbers);
   g_clear_pointer (&self->entries, g_array_unref);
+  g_clear_pointer (&self->sites, g_array_unref);
 }
 
 static void
@@ -41,9 +46,46 @@ load_sum_add (LoadSum *self, guint32 resource, double bytes)
     add (self, resource, bytes, 0);
 }
 
+static SiteFlow *
+find_site (LoadSum *self, guint32 link)
+{
+  SiteFlow none = { .resource = link };
+
+  if (self->sites == NULL)
+    self->sites = g_array_new (FALSE, FALSE, sizeof (SiteFlow));
+  for (guint i = 0; i < self->sites->len; i++)
+    if (g_array_index (self->sites, SiteFlow, i).resource == link)
+      return &g_array_index (self->sites, SiteFlow, i);
+  g_array_append_val (self->sites, none);
+  return &g_array_index (self->sites, SiteFlow, self->sites->len - 1);
+}
+
+static void
+note_wan (LoadSum *self, guint32 link, double flow, double way, double bytes)
+{
+  SiteFlow *site = find_site (self, link);
+
+  site->way = way;
+  self->wan.way = MAX (self->wan.way, way);
+  if (flow > 0)
+    site->flow = MAX (site->flow, bytes / flow);
+  self->wan.flow = MAX (self->wan.flow, site->flow);
+}
+
+void
+load_sum_note_flow (LoadSum *self, guint from, guint to, double bytes)
+{
+  WanLink link;
+
+  if (bytes > 0 && cluster_wan_between (self->cluster, from, to, &link))
+    note_wan (self, link.resource, link.flow, link.rtt / 2, bytes);
+}
+
 void
 load_sum_add_route (LoadSum *self, const Route *route, double bytes)
 {
+  if (bytes > 0 && route->wan > 0)
+    note_wan (self, route->link, route->flow, route->wan, bytes);
   for (guint i = 0; bytes > 0 && i < route->n; i++)
     add (self, route->resources[i], bytes * route->shares[i],
          route->class_ == PATH_NET ? LOAD_HOP_NET : LOAD_HOP_INTRA);
@@ -114,6 +156,15 @@ load_sum_store (LoadSum *self, CollectiveLayout *plan)
 
   numbering_sort (&self->numbers, order);
   plan->n_loads = n;
+  plan->wan = self->wan;
+  for (guint i = 0; self->sites != NULL && i < self->sites->len; i++)
+    {
+      SiteFlow *site = &g_array_index (self->sites, SiteFlow, i);
+
+      site->link = load_sum_get (self, site->resource).bytes
+                   / cluster_resource (self->cluster, site->resource)->capacity;
+    }
+  plan->sites = g_steal_pointer (&self->sites);
   plan->loads = g_new (CollectiveLoad, n);
   plan->link_seconds_per_byte = plan->intra_seconds_per_byte = plan->net_seconds_per_byte = 0;
   for (guint i = 0; i < n; i++)

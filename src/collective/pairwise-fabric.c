@@ -1,5 +1,7 @@
 #include "collective/pairwise-fabric-private.h"
 
+#include "cluster/sites.h"
+
 /* ---- sprayed: by who hangs under the same uplinks -------------------------------------------- */
 
 /* N members of a node that send, or receive, behind the same uplink; G_MAXUINT32: behind none. */
@@ -143,6 +145,36 @@ add_sprayed (const Exits *exits, double bytes)
   ends_clear (&in);
 }
 
+/* The links between sites: every member of one sends to every member of another. */
+static void
+add_sites (const Exits *exits, double bytes)
+{
+  LoadSum          *sum = exits->context->sum;
+  const Members    *members = exits->members;
+  const guint       n = cluster_n_sites (sum->cluster);
+  g_autofree guint *on = g_new0 (guint, n + 1);
+
+  for (guint slot = 0; n > 0 && slot < members->n_nodes; slot++)
+    on[cluster_site_of_node (sum->cluster, members->nodes[slot].node)] += members->nodes[slot].n;
+  for (guint from = 0; from < n; from++)
+    for (guint to = 0; to < n; to++)
+      if (from != to)
+        load_sum_add (sum, cluster_wan_link (sum->cluster, from, to).resource,
+                      bytes * on[from] * on[to]);
+}
+
+/* One flow of each pair of nodes asks of TCP what all of its pairs of members do. */
+static void
+note_flows (const Exits *exits, double bytes)
+{
+  const Members *members = exits->members;
+
+  for (guint a = 0; cluster_n_sites (exits->context->sum->cluster) > 0 && a < members->n_nodes; a++)
+    for (guint b = 0; b < members->n_nodes; b++)
+      load_sum_note_flow (exits->context->sum, members->nodes[a].node, members->nodes[b].node,
+                          bytes);
+}
+
 /* ---- otherwise: pair by pair ----------------------------------------------------------------- */
 
 static void
@@ -176,7 +208,11 @@ void
 pairwise_add_fabric (const Exits *exits, double bytes)
 {
   if (cluster_routing_is_symmetric (exits->context->sum->cluster))
-    add_sprayed (exits, bytes);
+    {
+      add_sprayed (exits, bytes);
+      add_sites (exits, bytes);
+    }
   else
     add_chosen (exits, bytes);
+  note_flows (exits, bytes / exits->lanes);
 }

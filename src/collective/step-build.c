@@ -86,6 +86,8 @@ add_edge (StepBuild *self, const LayEdge *edge, guint n_items, double at_once)
   const StepSource *source = self->source;
   double            hop = edge->net ? source->parameters->hop_net : source->parameters->hop_intra;
   gboolean          capped = !edge->net || !source->parameters->capped_inside;
+  double            cap = capped ? edge->bytes * source->parameters->rate_cap / at_once : 0;
+  double            flow = edge->flow * source->parameters->flows;
 
   g_array_set_size (self->loads, 0);
   for (guint i = 0; i < edge->n; i++)
@@ -100,8 +102,8 @@ add_edge (StepBuild *self, const LayEdge *edge, guint n_items, double at_once)
       self->program,
       &(StepEdge){ .n_items = n_items,
                    .bytes = edge->bytes * source->bytes / n_items,
-                   .hop = hop,
-                   .cap = capped ? edge->bytes * source->parameters->rate_cap / at_once : 0,
+                   .hop = hop + edge->way * source->parameters->ways,
+                   .cap = cap > 0 && flow > 0 ? MIN (cap, flow) : MAX (cap, flow),
                    .weight = source->cost->weight * edge->bytes / source->payload / at_once },
       (const StepLoad *) (gpointer) self->loads->data, self->loads->len);
 }

@@ -2,6 +2,9 @@
 
 #include <stdlib.h>
 
+#define MOST_RUNS    (1u << 17) /* edges of runs that are followed one by one */
+#define MOST_THROUGH 16
+
 StepProgram *
 step_program_new (double launch)
 {
@@ -177,4 +180,125 @@ double
 step_ring_exposed (guint nodes, guint per_node, guint steps, double intra, double net)
 {
   return run_gain (step_ring_run (nodes, per_node, steps, intra, net), intra, net);
+}
+
+/* ---- unlike edges ---------------------------------------------------------------------------- */
+
+static gboolean
+differs_from_last (const StepClass *edges, guint n, guint i)
+{
+  const StepClass *own = &edges[i % n], *last = &edges[(i + n - 1) % n];
+
+  return own->item != last->item || own->hop != last->hop;
+}
+
+/* The best run that begins at edge FIRST. */
+static double
+longest_from (const StepClass *edges, guint n, guint steps, guint first)
+{
+  double sum = 0, slowest = 0, most = 0;
+
+  for (guint k = 1; k <= steps; k++)
+    {
+      const StepClass *edge = &edges[(first + k - 1) % n];
+
+      sum += edge->item + edge->hop;
+      slowest = MAX (slowest, edge->item);
+      most = MAX (most, (steps - k) * slowest + sum);
+    }
+  return most;
+}
+
+/*
+ * A run inside like edges is as good as one that is moved along them to where they end: it begins,
+ * or what follows it does, with an edge that is unlike the one before.
+ */
+static gboolean
+may_begin (const StepClass *edges, guint n, guint steps, guint first)
+{
+  return first == 0 || differs_from_last (edges, n, first)
+         || differs_from_last (edges, n, first + steps);
+}
+
+/* ---- long rings ------------------------------------------------------------------------------ */
+
+/* Runs of all STEPS edges, which stay nowhere. */
+static double
+longest_whole_run (const StepClass *edges, guint n, guint steps)
+{
+  double sum = 0, most;
+
+  for (guint i = 0; i < steps; i++)
+    sum += edges[i % n].item + edges[i % n].hop;
+  most = sum;
+  for (guint first = 1; first < n; first++)
+    {
+      const StepClass *gone = &edges[first - 1], *come = &edges[(first - 1 + steps) % n];
+
+      sum += come->item + come->hop - gone->item - gone->hop;
+      most = MAX (most, sum);
+    }
+  return most;
+}
+
+/* Runs with edge AT in them, the slowest of all: what moving on adds to staying there. */
+static double
+longest_through (const StepClass *edges, guint n, guint steps, guint at)
+{
+  const double       slowest = edges[at].item;
+  g_autofree double *right = g_new0 (double, steps); /* [r]: the best of up to r edges behind it */
+  double             sum = 0, most = 0;
+
+  for (guint r = 1; r < steps; r++)
+    {
+      const StepClass *edge = &edges[(at + r) % n];
+
+      sum += edge->item + edge->hop - slowest;
+      right[r] = MAX (right[r - 1], sum);
+    }
+  sum = 0;
+  for (guint l = 0; l < steps; l++)
+    {
+      const StepClass *edge = &edges[(at + n * 2 - l) % n];
+
+      sum += edge->item + edge->hop - slowest;
+      most = MAX (most, sum + right[steps - 1 - l]);
+    }
+  return steps * slowest + most;
+}
+
+/*
+ * Of long rings those runs that stay on the slowest edge or nowhere, through MOST_THROUGH of the
+ * edges that are as slow: no more than the longest run of all.
+ */
+static double
+longest_of_many (const StepClass *edges, guint n, guint steps)
+{
+  double most = longest_whole_run (edges, n, steps), slowest = 0;
+  guint  n_slow = 0, k = 0;
+
+  for (guint i = 0; i < n; i++)
+    slowest = MAX (slowest, edges[i].item);
+  for (guint i = 0; i < n; i++)
+    n_slow += edges[i].item == slowest;
+  for (guint i = 0; i < n; i++)
+    if (edges[i].item == slowest && k++ % (n_slow / MOST_THROUGH + 1) == 0)
+      most = MAX (most, longest_through (edges, n, steps, i));
+  return most;
+}
+
+double
+step_ring_unlike (const StepClass *edges, guint n, guint steps)
+{
+  guint64 starts = 0;
+  double  most = 0;
+
+  for (guint first = 0; first < n; first++)
+    starts += may_begin (edges, n, steps, first);
+  if (starts * steps > MOST_RUNS)
+    return longest_of_many (edges, n, steps);
+  for (guint first = 0; first < n; first++)
+    if (may_begin (edges, n, steps, first))
+      most = MAX (most, longest_from (edges, n, steps, first));
+  return most;
 }

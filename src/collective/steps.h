@@ -75,6 +75,7 @@ typedef struct
   gboolean capped_inside;      /* only stages inside nodes have that limit */
   double   chunk;              /* bytes of S that pass a pipeline at once, on all channels; > 0 */
   guint    credits;            /* chunks that a connection of a ring holds; 0: any number */
+  guint    ways, flows;        /* between sites: of a message from end to end; of an edge */
 } StepParameters;
 
 void collective_plan_step_parameters (CollectivePlan *plan, double bytes,
@@ -112,6 +113,14 @@ typedef struct
  * 0 where all edges are alike.
  */
 double step_ring_credits (guint nodes, guint per_node, guint steps, StepClass intra, StepClass net);
+
+/*
+ * The whole time of a ring of N EDGES in the order of its way, each with an item and a hop of its
+ * own, s: a path of STEPS items that stays on the slowest edge E that it visits,
+ *   time = max over runs of k <= STEPS edges of  (STEPS - k) x w_E + sum (w_e + a_e).
+ * In rings of hundreds of edges only runs that stay on the slowest edge of all, or nowhere, count.
+ */
+double step_ring_unlike (const StepClass *edges, guint n, guint steps);
 
 /* How many edges of each class are in that run; those on which the path stays are not counted. */
 typedef struct

@@ -63,7 +63,7 @@ timed_link_hop_net (const Timed *self)
 double
 timed_hop_across (const Timed *self)
 {
-  return net_hop (self, ALGORITHM_TREE);
+  return net_hop (self, ALGORITHM_TREE) + self->way;
 }
 
 double
@@ -89,4 +89,10 @@ StepParameters
 timed_link_hops (const Timed *self)
 {
   return (StepParameters){ .hop_intra = self->hop_intra, .hop_net = self->hop_net };
+}
+
+guint
+timed_tree_levels (const Timed *self)
+{
+  return self->graph->n_nodes > 1 ? g_bit_storage (self->graph->n_nodes - 1) : 0;
 }

@@ -7,6 +7,7 @@
  * What a message takes beyond its bytes: one way; three times that and the wait for the answer
  * where it is announced; and the reduction of what it brings.
  */
+guint  timed_message_ways (const Timed *self); /* of its parts from one end to the other */
 double timed_message_hop (const Timed *self);
 
 /*

@@ -64,6 +64,12 @@ reduce_seconds (const Timed *self)
             * host->reduction_efficiency.value);
 }
 
+guint
+timed_message_ways (const Timed *self)
+{
+  return is_announced (self) ? 3 : 1;
+}
+
 double
 timed_message_hop (const Timed *self)
 {

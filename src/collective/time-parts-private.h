@@ -8,6 +8,7 @@
  *   time-tree.c      the double tree, whose chunks follow a connection's buffer
  *   time-steps.c     steps that all ranks make one after another
  *   time-messages.c  messages between plain hosts
+ *   time-sites.c     what lies between sites
  *   time.c           all together, its steps, its bound
  */
 #pragma once
@@ -24,6 +25,9 @@ typedef struct
   double                  bytes;
   const CollectiveLayout *layout;
   double                  hop_intra, hop_net; /* s: of a hop of either kind; hosts: of a message */
+  double way;   /* s: of hop_net, between sites; rings have each edge's own instead */
+  guint  ways;  /* between sites that a message makes: announced ones three */
+  guint  flows; /* of two neighbours on one lane, between sites */
 } Timed;
 
 /* ---- hops ------------------------------------------------------------------------------------ */
@@ -69,6 +73,14 @@ guint    timed_ring_credits (const Timed *self); /* chunks that a connection hol
 void     timed_spread_ring (const Timed *self, CollectiveCost *cost);
 double   timed_ring_bound (const Timed *self, guint channels, double cap);
 double   timed_chain_bound (const Timed *self, guint channels, double cap);
+
+/* ---- between sites --------------------------------------------------------------------------- */
+
+guint  timed_flows (const Timed *self, guint channels);
+double timed_flow_cap (const Timed *self);
+double timed_site_hop (const Timed *self);
+double timed_unlike_seconds (const Timed *self, double cap, gboolean alone);
+double timed_chain_ways (const Timed *self);
 
 /* ---- pipelines ------------------------------------------------------------------------------- */
 

@@ -11,12 +11,6 @@
 #define MOST_LINES  4096
 #define STAGE_LINES 8 /* chunks a stage at least: the first one's way is no eighth of the time */
 
-guint
-timed_tree_levels (const Timed *self)
-{
-  return self->graph->n_nodes > 1 ? g_bit_storage (self->graph->n_nodes - 1) : 0;
-}
-
 /*
  * The longest way to the root is by the powers of two: 1, 2, 4, ... and from the last one to 0. All
  * of them but 1 have two children; the last one, if nothing comes after the node behind it, has

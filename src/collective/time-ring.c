@@ -70,12 +70,15 @@ last_hop (const Timed *self, const RingPace *pace)
 /*
  * Chunks that a connection holds: eight slots of its buffer, of which a chunk takes four under
  * Simple and one under LL and LL128, where eight are never too few (src/include/device.h; ring
- * chunks of src/enqueue.cc). Messages of plain hosts have buffers of their own.
+ * chunks of src/enqueue.cc). Messages of plain hosts have buffers of their own, and between sites
+ * the sockets' hold what is on its way.
  */
 guint
 timed_ring_credits (const Timed *self)
 {
-  return self->protocol == PROTOCOL_SIMPLE && !self->algorithm->hosts ? 2 : 0;
+  return self->protocol == PROTOCOL_SIMPLE && !self->algorithm->hosts && self->layout->edges == NULL
+             ? 2
+             : 0;
 }
 
 /* The longest path between the slowest edge and its neighbour, where credits bind. */
@@ -119,6 +122,8 @@ alone_seconds (const Timed *self, double cap)
 {
   RingPace pace = timed_ring_pace_alone (self, cap);
 
+  if (self->layout->edges != NULL)
+    return timed_unlike_seconds (self, cap, TRUE);
   return self->bytes * pace.slowest + ring_hops (self, &pace);
 }
 
@@ -166,8 +171,12 @@ folded_seconds (const Timed *self, double cap)
 double
 timed_ring_hops (const Timed *self, const RingPace *pace, double cap)
 {
-  double shown = ring_hops (self, pace);
+  double shown = ring_hops (self, pace), limit = timed_flow_cap (self);
 
+  if (self->layout->edges != NULL)
+    return MAX (timed_unlike_seconds (self, cap, FALSE)
+                    - self->bytes * MAX (pace->slowest, limit > 0 ? 1 / limit : 0),
+                0);
   if (is_folded (self, pace, cap))
     return MAX (
         MAX (folded_seconds (self, cap), alone_seconds (self, cap)) - self->bytes * pace->slowest,
@@ -192,7 +201,7 @@ timed_ring_spread (const Timed *self, const RingPace *pace, double cap)
   guint                  steps = collective_ring_steps (self->kind, graph->n_ranks);
   StepRun                run;
 
-  if (graph->n_nodes == 1 || graph->per_node == 1)
+  if (graph->n_nodes == 1 || graph->per_node == 1 || self->layout->edges != NULL)
     return 0;
   run =
       step_ring_run (graph->n_nodes, graph->per_node, steps, ring_hop_intra (self), self->hop_net);
@@ -246,7 +255,7 @@ chain_hops (const Timed *self, const RingPace *pace, guint net, guint channels)
   double chunk = MIN (self->bytes, self->algorithm->chunk (self, channels));
   double items = MAX (ceil (self->bytes / MAX (chunk, 1)), 1);
 
-  return MAX (intra * self->hop_intra + net * self->hop_net
+  return MAX (intra * self->hop_intra + net * self->hop_net + timed_chain_ways (self)
                   + self->bytes / items * (intra * pace->intra + net * pace->net - pace->slowest),
               0);
 }

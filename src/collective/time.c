@@ -5,10 +5,22 @@ static Timed
 timed_new (const CollectiveGraph *graph, CollectiveKind kind, const Algorithm *algorithm,
            CollectiveProtocol protocol, double bytes, const CollectiveLayout *layout)
 {
-  Timed self = { graph, kind, algorithm, protocol, bytes, layout, 0, 0 };
+  Timed self = { .graph = graph,
+                 .kind = kind,
+                 .algorithm = algorithm,
+                 .protocol = protocol,
+                 .bytes = bytes,
+                 .layout = layout,
+                 .ways = 1,
+                 .flows = 1 };
 
   self.hop_intra = timed_link_hop_intra (&self);
   self.hop_net = algorithm->hosts ? timed_message_hop (&self) : timed_link_hop_net (&self);
+  if (algorithm->hosts && graph->n_nodes > 1)
+    self.ways = timed_message_ways (&self);
+  self.flows = timed_flows (&self, algorithm->channels != NULL ? algorithm->channels (&self) : 1);
+  self.way = self.ways * timed_site_hop (&self);
+  self.hop_net += self.way;
   return self;
 }
 
@@ -24,6 +36,13 @@ process_floor (const Timed *self)
 
   return graph->per_node
          * (graph->library->process_launch.value + peers * graph->library->process_peer.value);
+}
+
+/* Of two limits, where 0 is none. */
+static double
+less_of (double a, double b)
+{
+  return a > 0 && b > 0 ? MIN (a, b) : MAX (a, b);
 }
 
 void
@@ -46,6 +65,7 @@ collective_time (const CollectiveGraph *graph, CollectiveKind kind, CollectiveCh
       + algorithm->latency (&self, cost->channels, cost->rate_cap)
       + (algorithm->fill != NULL ? algorithm->fill (&self, cost->channels, cost->rate_cap) : 0);
   cost->latency += graph->issue;
+  cost->rate_cap = less_of (cost->rate_cap, timed_flow_cap (&self));
   if (options->single_process)
     cost->latency += cost->channels * graph->library->process_channel.value;
   links = bytes * layout->link_seconds_per_byte * cost->service_scale;
@@ -74,10 +94,14 @@ collective_time_steps (const CollectiveGraph *graph, CollectiveKind kind,
                        const Algorithm *algorithm, double bytes, const CollectiveLayout *layout,
                        const CollectiveCost *cost, StepParameters *parameters)
 {
-  Timed  self = timed_new (graph, kind, algorithm, cost->protocol, bytes, layout);
+  Timed  self = timed_new (graph, kind, algorithm, cost->protocol, bytes, layout), bare = self;
   double cap = timed_unaligned_cap (&self, algorithm->rate_cap (&self, cost->channels));
 
-  *parameters = algorithm->hops != NULL ? algorithm->hops (&self) : (StepParameters){ 0 };
+  bare.hop_net -= self.way; /* an edge has its own */
+  bare.way = 0;
+  *parameters = algorithm->hops != NULL ? algorithm->hops (&bare) : (StepParameters){ 0 };
+  parameters->ways = self.ways;
+  parameters->flows = self.flows;
   parameters->launch = launch_of (&self, cost, cap);
   parameters->rate_cap = cap;
   parameters->capped_inside = algorithm->capped_inside;

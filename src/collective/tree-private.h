@@ -37,3 +37,6 @@ guint tree_parent (guint tree, guint node, guint n);
 
 /* The member of SLOT nearest to CARD: its position there. */
 guint tree_head (const LayContext *context, const Members *members, guint slot, guint card);
+
+/* What lies between sites, into PLAN's `wan` and `sites`. */
+void tree_note_sites (CollectiveLayout *plan, const Cluster *cluster, const Members *members);

@@ -1,5 +1,7 @@
 #include "collective/tree-private.h"
 
+#include "cluster/sites.h"
+
 /*
  * A node's level is its lowest set bit; its parent has that bit cleared and the next one set, or,
  * where there is no such node, only cleared. Node 0 is the root.
@@ -183,4 +185,102 @@ tree_lay (const LayContext *context, const Members *members, double bytes)
     }
   tree_lay_nodes (context, members, bytes);
   tree_lay_chains (context, members, 2, bytes);
+}
+
+/* ---- between sites --------------------------------------------------------------------------- */
+
+/* Ways between sites, s: by slot, of one tree. */
+typedef struct
+{
+  double *to_root, *from_root;
+  double *above, *below; /* the longest that comes up to it, and that goes down from it */
+} TreeWays;
+
+static double
+way_between (const Cluster *cluster, const Members *members, guint from, guint to)
+{
+  WanLink link;
+
+  return cluster_wan_between (cluster, members->nodes[from].node, members->nodes[to].node, &link)
+             ? link.rtt / 2
+             : 0;
+}
+
+/* SLOT is below all that it passes on its way up. */
+static void
+walk_up (TreeWays *self, const Cluster *cluster, const Members *members, guint tree, guint slot)
+{
+  double up = 0, down = 0;
+
+  for (guint at = slot, over; (over = tree_parent (tree, at, members->n_nodes)) != members->n_nodes;
+       at = over)
+    {
+      up += way_between (cluster, members, at, over);
+      down += way_between (cluster, members, over, at);
+      self->above[over] = MAX (self->above[over], up);
+      self->below[over] = MAX (self->below[over], down);
+    }
+  self->to_root[slot] = up;
+  self->from_root[slot] = down;
+}
+
+/* An edge from node FROM to node TO. */
+static void
+note_flow (CollectiveLayout *plan, const Cluster *cluster, guint from, guint to, double before,
+           double after)
+{
+  WanLink  link;
+  TreeFlow flow = { .before = before, .after = after };
+
+  if (!cluster_wan_between (cluster, from, to, &link))
+    return;
+  flow.link = link.resource;
+  g_array_append_val (plan->tree_flows, flow);
+}
+
+static gint
+compare_flows (gconstpointer a, gconstpointer b)
+{
+  const TreeFlow *x = a, *y = b;
+
+  if (x->before != y->before)
+    return x->before < y->before ? -1 : 1;
+  return x->after < y->after ? -1 : x->after > y->after;
+}
+
+static void
+note_tree (CollectiveLayout *plan, const Cluster *cluster, const Members *members, guint tree)
+{
+  const guint        n = members->n_nodes;
+  g_autofree double *ways = g_new0 (double, (gsize) 4 * n);
+  TreeWays           self = { ways, ways + n, ways + 2 * n, ways + 3 * n };
+  guint              root = 0;
+
+  for (guint slot = 0; slot < n; slot++)
+    {
+      walk_up (&self, cluster, members, tree, slot);
+      root = tree_parent (tree, slot, n) == n ? slot : root;
+    }
+  plan->wan.path = MAX (plan->wan.path, self.above[root] + self.below[root]);
+  for (guint slot = 0; slot < n; slot++)
+    {
+      const guint over = tree_parent (tree, slot, n);
+
+      if (over == n)
+        continue;
+      note_flow (plan, cluster, members->nodes[slot].node, members->nodes[over].node,
+                 self.above[slot], self.to_root[slot] + self.below[root]);
+      note_flow (plan, cluster, members->nodes[over].node, members->nodes[slot].node,
+                 self.above[root] + self.from_root[over],
+                 self.from_root[slot] - self.from_root[over] + self.below[slot]);
+    }
+}
+
+void
+tree_note_sites (CollectiveLayout *plan, const Cluster *cluster, const Members *members)
+{
+  plan->tree_flows = g_array_new (FALSE, FALSE, sizeof (TreeFlow));
+  for (guint tree = 0; tree < 2; tree++)
+    note_tree (plan, cluster, members, tree);
+  g_array_sort (plan->tree_flows, compare_flows);
 }

@@ -10,4 +10,11 @@ typedef enum
   TRANSPORT_N,
 } Transport;
 
+/* In which order a ring of the hosts visits its members. */
+typedef enum
+{
+  RING_ORDER_RANKS, /* as the group has them */
+  RING_ORDER_BEST,  /* so that its slowest edge between sites is as fast as can be */
+} RingOrder;
+
 const char *transport_name (Transport transport); /* "host" */

@@ -70,12 +70,25 @@ use_index (const BindGraph *self, guint role, CommRef comm, guint kind)
   return (role * schedule_n_comms (self->schedule) + comm) * COLLECTIVE_N_KINDS + kind;
 }
 
+/* Whether CODEC is one of every hop that packs more elements into a byte than OTHER (or NULL). */
+static gboolean
+costs_more (const Codec *codec, const Codec *other)
+{
+  const guint64 sample = 1 << 20;
+
+  return codec != NULL && codec->every_hop
+         && (other == NULL || codec_wire_bytes (codec, sample) < codec_wire_bytes (other, sample));
+}
+
 static void
 note_collective (BindGraph *self, guint role, const ScheduleItem *item)
 {
+  GraphUse *use = &self->uses[item->ref * COLLECTIVE_N_KINDS + item->collective];
+
   self->used[use_index (self, role, item->ref, item->collective)] = TRUE;
-  bind_graph_note_size (&self->uses[item->ref * COLLECTIVE_N_KINDS + item->collective],
-                        item->bytes);
+  bind_graph_note_size (use, item->bytes);
+  if (costs_more (item->codec, use->codec))
+    use->codec = item->codec;
 }
 
 static void
@@ -203,6 +216,8 @@ add_groups (BindGraph *self, CommRef comm, guint kind)
 
   library.transport = schedule_comm_info (self->schedule, comm)->transport;
   library.dispatch = schedule_comm_info (self->schedule, comm)->dispatch;
+  library.ring_order = schedule_comm_info (self->schedule, comm)->ring_order;
+  library.codec = use->codec;
   for (guint i = 0; i < n_groups; i++)
     if (group_uses (self, group, i, comm, kind))
       {

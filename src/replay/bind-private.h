@@ -29,6 +29,7 @@ typedef struct
   guint32 first_op; /* of the first group; each group has n_algorithms ops, one after another */
   guint   n_algorithms;
   CollectiveAlgorithm algorithms[ALGORITHM_N]; /* that any group uses at any size */
+  const Codec        *codec;                   /* of every hop, that costs most; NULL: none */
 } GraphUse;
 
 /* Messages that ranks of a role send to one member of a communicator's group. */

@@ -66,20 +66,35 @@ scenario_options (const Scenario *self, const OptionSpec *table)
   return NULL;
 }
 
+/* The files that a scenario names stand beside it. */
+static void
+place_beside (char **text, const char *base_dir)
+{
+  char *file;
+
+  if (g_path_is_absolute (*text))
+    return;
+  file = g_build_filename (base_dir, *text, NULL);
+  g_free (*text);
+  *text = file;
+}
+
 Cluster *
 scenario_cluster_new (const Scenario *self, ProfileSet *profiles, DiagList *diags)
 {
   const OptionMarks *marks = scenario_marks (self, cluster_options);
-  const char        *placement = self->cluster.placement;
+  const gboolean     placed = cluster_placement_is_file (self->cluster.placement);
+  const gboolean     sites = cluster_sites_is_file (self->cluster.sites);
   ClusterOptions     options = { 0 };
   Cluster           *cluster;
 
-  if (self->base_dir == NULL || !cluster_placement_is_file (placement)
-      || g_path_is_absolute (placement))
+  if (self->base_dir == NULL || (!placed && !sites))
     return cluster_new (&self->cluster, profiles, marks, diags);
   option_table_copy (cluster_options, &self->cluster, &options);
-  g_free (options.placement);
-  options.placement = g_build_filename (self->base_dir, placement, NULL);
+  if (placed)
+    place_beside (&options.placement, self->base_dir);
+  if (sites)
+    place_beside (&options.sites, self->base_dir);
   cluster = cluster_new (&options, profiles, marks, diags);
   option_table_clear (cluster_options, &options);
   return cluster;

@@ -203,7 +203,7 @@ find_comm (ScheduleBuilder *b, ScheduleComm comm)
       if (g_str_equal (known->name, comm.name))
         {
           g_assert (mesh_group_equal (known->group, comm.group)
-                    && known->transport == comm.transport);
+                    && known->transport == comm.transport && known->ring_order == comm.ring_order);
           known->role = MAX (known->role, comm.role);
           return i;
         }
@@ -215,25 +215,34 @@ find_comm (ScheduleBuilder *b, ScheduleComm comm)
 CommRef
 schedule_comm (ScheduleBuilder *b, const char *name, MeshGroup group)
 {
-  return find_comm (b, (ScheduleComm){ name, group, TRANSPORT_GPU, COMM_EXCHANGES, { 0 } });
+  return find_comm (
+      b, (ScheduleComm){ name, group, TRANSPORT_GPU, COMM_EXCHANGES, { 0 }, RING_ORDER_RANKS });
 }
 
 CommRef
 schedule_sharing_comm (ScheduleBuilder *b, const char *name, MeshGroup group)
 {
-  return find_comm (b, (ScheduleComm){ name, group, TRANSPORT_GPU, COMM_SHARES, { 0 } });
+  return find_comm (
+      b, (ScheduleComm){ name, group, TRANSPORT_GPU, COMM_SHARES, { 0 }, RING_ORDER_RANKS });
 }
 
 CommRef
 schedule_token_comm (ScheduleBuilder *b, const char *name, MeshGroup group, Dispatch dispatch)
 {
-  return find_comm (b, (ScheduleComm){ name, group, TRANSPORT_GPU, COMM_SHARES, dispatch });
+  return find_comm (
+      b, (ScheduleComm){ name, group, TRANSPORT_GPU, COMM_SHARES, dispatch, RING_ORDER_RANKS });
 }
 
 CommRef
 schedule_host_comm (ScheduleBuilder *b, const char *name, MeshGroup group)
 {
-  return find_comm (b, (ScheduleComm){ name, group, TRANSPORT_HOST, COMM_EXCHANGES, { 0 } });
+  return schedule_host_ring (b, name, group, RING_ORDER_RANKS);
+}
+
+CommRef
+schedule_host_ring (ScheduleBuilder *b, const char *name, MeshGroup group, RingOrder order)
+{
+  return find_comm (b, (ScheduleComm){ name, group, TRANSPORT_HOST, COMM_EXCHANGES, { 0 }, order });
 }
 
 /* ---- items ----------------------------------------------------------------------------------- */

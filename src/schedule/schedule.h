@@ -165,7 +165,8 @@ typedef struct
   MeshGroup   group;
   Transport   transport;
   CommRole    role;
-  Dispatch    dispatch; /* of its all-to-alls; none: zeroed */
+  Dispatch    dispatch;   /* of its all-to-alls; none: zeroed */
+  RingOrder   ring_order; /* of the hosts' rings */
 } ScheduleComm;
 
 /*
@@ -252,6 +253,13 @@ CommRef schedule_token_comm (ScheduleBuilder *b, const char *name, MeshGroup gro
                              Dispatch dispatch);
 /* A communicator of the hosts: its collectives read and write host memory. */
 CommRef schedule_host_comm (ScheduleBuilder *b, const char *name, MeshGroup group);
+/*
+ * The same with rings that visit their members in ORDER. What its reductions send encoded by a
+ * codec that decodes at every hop (Codec.every_hop) costs the hosts memory at each hop, first
+ * encoding and last decoding included: emit no ops for these. One codec a communicator and kind:
+ * the one that costs most counts for all.
+ */
+CommRef schedule_host_ring (ScheduleBuilder *b, const char *name, MeshGroup group, RingOrder order);
 
 /* Device ops. LABEL is interned; a group of one member emits nothing and returns SCHEDULE_NONE. */
 OpRef schedule_kernel (ScheduleBuilder *b, StreamRef stream,

@@ -353,6 +353,12 @@ hand collective-csv 0 collective --collective all_reduce --cluster '2 x hand-pai
 hand collective-json 0 collective --collective sendrecv --cluster hand-pair -b 4K -e 4K \
   --fidelity fluid --format json
 hand measured 0 simulate good.yaml --measured 'all_reduce 1GiB 0.5 GB/s, all_gather 1GiB 0.4 GB/s'
+hand collective-sites 0 collective --collective all_reduce --cluster '3 x hand-pair' \
+  --sites sites.csv --wan-window 64KiB -b 1K -e 16M -f 128
+hand sites-bad 2 collective --collective all_reduce --cluster '3 x hand-pair' \
+  --sites sites-bad.csv -b 1K -e 1K
+hand sites-nodes 2 simulate good.yaml --sites sites.csv --site-nodes a:1,d:1
+hand sites-unused 2 simulate good.yaml --wan-streams 4
 hand measured-json 0 collective --collective all_reduce --cluster '2 x hand-pair' -b 1G -e 1G \
   --measured 'all_reduce 1 GiB 500 MB/s' --format json
 hand measured-above 2 simulate measured-bad.yaml

@@ -189,6 +189,20 @@ random_placement (Overrides *o, guint32 seed, guint nodes, const char *routing)
   g_rand_free (rand);
 }
 
+/* Two or three sites with unlike links, where there are nodes for them. */
+static void
+add_sites (Overrides *o, guint nodes)
+{
+  const char      *root = g_getenv ("SHARDSIM_SOURCE_ROOT");
+  g_autofree char *file = g_build_filename (root != NULL ? root : ".", "tests/cluster/sites",
+                                            nodes > 2 ? "three.csv" : "two.csv", NULL);
+
+  if (nodes < 2)
+    return;
+  overrides_add (o, "cluster.sites", file);
+  overrides_add_int (o, "cluster.wan_streams", 4);
+}
+
 static void
 random_fabric (Overrides *o, GRand *rand, guint nodes)
 {
@@ -199,7 +213,11 @@ random_fabric (Overrides *o, GRand *rand, guint nodes)
   gint                     leaf_nodes = g_rand_int_range (rand, 1, (gint) nodes + 1);
 
   if (g_rand_int_range (rand, 0, 2) == 0)
-    return;
+    {
+      if (leaf_nodes % 2 == 1)
+        add_sites (o, nodes);
+      return;
+    }
   overrides_add_int (o, "cluster.leaf_nodes", leaf_nodes);
   overrides_add (o, "cluster.oversubscription", PICK (rand, oversubscription));
   routing = PICK (rand, routings);
