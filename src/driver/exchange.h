@@ -45,6 +45,7 @@ typedef struct
   ExchangePieces pieces;
   Dtype          dtype;     /* of what is exchanged */
   const Codec   *codec;     /* as which it travels; NULL: as it is */
+  RingOrder      order;     /* of the hosts' ring */
   Transport      transport; /* of the hosts: it goes to pinned memory and comes back */
   OuterStep      outer;
   Place          outer_home; /* of outer parameters */

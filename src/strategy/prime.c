@@ -33,6 +33,7 @@ prime_exchange (const PlanInput *in, gconstpointer opt, Exchange *exchange)
 
   outer_exchange (in, &o, exchange);
   exchange->pieces = EXCHANGE_BY_UNIT;
+  exchange->order = RING_ORDER_BEST;
 }
 
 const Strategy strategy_prime = {

@@ -107,7 +107,7 @@ sync_open_route (StrategyRun *run)
   const Exchange  *exchange = run->exchange;
   g_autofree char *name = sync_name (run, "workers");
   CommRef          comm = exchange->transport == TRANSPORT_HOST
-                              ? schedule_host_comm (run->b, name, exchange->across)
+                              ? schedule_host_ring (run->b, name, exchange->across, exchange->order)
                               : schedule_comm (run->b, name, exchange->across);
 
   if (sync_stages (run))
