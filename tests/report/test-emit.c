@@ -406,6 +406,8 @@ START_TEST (test_strategies)
     { "zero-infinity", "deepspeed" },
     { "zeropp", "deepspeed" },
     { "zero-offload", "deepspeed" },
+    { "zo2", "" },
+    { "distzo2", "" },
   };
   g_autoptr (GPtrArray)   all = load_all ();
   g_autoptr (ProfileSet)  profiles = profile_set_new (NULL);
