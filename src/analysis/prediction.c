@@ -574,6 +574,7 @@ prediction_from_replay (const Replay *replay)
   self->fits = self->hbm.fits && self->host.fits && self->drives.fits;
   fill_time (self, replay, path, exposure);
   fill_traffic (self, replay, exposure);
+  busy_shares (replay, self->exposed_rank, self->busy_percent);
   fill_cards (self, replay_cluster (replay));
   fill_host_link (self, replay);
   return self;

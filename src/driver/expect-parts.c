@@ -205,13 +205,14 @@ activation_bounds (const Workload *workload)
 
 /*
  * A pass of a layer holds what it works on and its output; the other pass has either the output of
- * the layer before or that of this one. A loss is 4 bytes.
+ * the layer before or that of this one, and of the head its logits where they are held. A loss is 4
+ * bytes.
  */
 ActivationBounds
-perturbed_bounds (const Workload *workload, guint passes)
+perturbed_bounds (const Workload *workload, const Policy *policy)
 {
   ActivationBounds bounds = { 0 };
-  double           before = 4;
+  double           before = 4, others = policy->passes - 1.0;
 
   for (guint i = 0; i < workload_n_layers (workload); i++)
     {
@@ -219,8 +220,10 @@ perturbed_bounds (const Workload *workload, guint passes)
       double           output = layer->kind == LAYER_HEAD ? 4 : (double) layer->output_bytes;
       double           pass = (double) layer->inference_bytes + output;
 
+      if (layer->kind == LAYER_HEAD)
+        pass += others * policy->held_logits * (double) layer->head_bytes;
       bounds.low = MAX (bounds.low, pass);
-      bounds.high = MAX (bounds.high, pass + (passes - 1) * MAX (before, output));
+      bounds.high = MAX (bounds.high, pass + others * MAX (before, output));
       before = output;
     }
   return bounds;

@@ -323,9 +323,8 @@ static void
 add_memory (const PlanInput *in, const Policy *policy, const Issue *issue, const IssueForm *form,
             PlanTotals *totals)
 {
-  ActivationBounds activations = policy->passes > 0
-                                     ? perturbed_bounds (in->workload, policy->passes)
-                                     : activation_bounds (in->workload);
+  ActivationBounds activations = policy->passes > 0 ? perturbed_bounds (in->workload, policy)
+                                                    : activation_bounds (in->workload);
   double           gradients = expect_state_bytes (in, policy, STATE_GRADIENTS, PLACE_HBM);
   double           hbm = form->states, host = form->host;
 

@@ -27,8 +27,8 @@ typedef struct
 
 ActivationBounds activation_bounds (const Workload *workload);
 
-/* The same of steps of PASSES perturbed passes of each layer, of which nothing is kept. */
-ActivationBounds perturbed_bounds (const Workload *workload, guint passes);
+/* The same of steps of POLICY's perturbed passes of each layer, of which nothing is kept. */
+ActivationBounds perturbed_bounds (const Workload *workload, const Policy *policy);
 
 /* Tensors that a closed form sums over. */
 typedef gboolean (*ExpectFilter) (const Workload *workload, const LayerDesc *layer);

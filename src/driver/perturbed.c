@@ -50,7 +50,7 @@ policy_check_perturbed (const Strategy *strategy, const Policy *policy, const Pl
 
   if (policy->passes == 0)
     return TRUE;
-  g_assert (policy->passes <= POLICY_MAX_PASSES);
+  g_assert (policy->passes <= POLICY_MAX_PASSES && policy->held_logits <= POLICY_MAX_HELD);
   if (strategy->issue != NULL && !strategy->issue->carries.perturbs)
     diag_error (diags, NULL, NULL, "strategy '%s': its issue runs no perturbed passes",
                 strategy->name);

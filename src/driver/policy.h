@@ -83,6 +83,7 @@ typedef struct
 
 #define POLICY_MAX_HOPS   4
 #define POLICY_MAX_PASSES 2
+#define POLICY_MAX_HELD   2
 
 typedef struct
 {
@@ -171,10 +172,11 @@ typedef struct
    * and no backward pass; 0: forward and backward passes. So many ranks share a micro-batch, each
    * with passes of its own (0: one).
    */
-  guint         passes, pass_ranks;
-  guint         accumulates; /* bytes of an element of the gradients to which the products that make
+  guint passes, pass_ranks;
+  guint held_logits;   /* so many times a pass's logits stay until the head's last pass is over */
+  guint accumulates;   /* bytes of an element of the gradients to which the products that make
                            them add, at their end; 0: they write what they made */
-  gconstpointer issue;       /* the issue's own options */
+  gconstpointer issue; /* the issue's own options */
 } Policy;
 
 /* What workers, groups of ranks that train on their own, exchange now and then. */

@@ -227,11 +227,29 @@ walk_pass (Driver *self, const LayerDesc *desc, guint layer, guint pass)
   *input = output;
 }
 
+/* A runtime whose passes alternate module by module has the first one's logits to the end. */
+static guint
+hold_logits (Driver *self, const LayerDesc *desc, guint n_held, BufferRef *held)
+{
+  guint64 bytes = desc->kind == LAYER_HEAD ? desc->head_bytes : 0;
+
+  if (bytes == 0)
+    return n_held;
+  for (guint i = 0; i < self->at->policy->held_logits; i++)
+    {
+      held[n_held] = schedule_alloc (self->b, PLACE_HBM, POOL_ACTIVATION, bytes, "held logits");
+      schedule_touches (self->b, SCHEDULE_COMPUTE, held[n_held++], SCHEDULE_WHOLE, ACCESS_WRITE);
+    }
+  return n_held;
+}
+
 static void
 walk_layer_perturbed (Driver *self, const SlotWalk *walk, guint layer)
 {
   const LayerDesc *desc = layer_of (self, walk, layer);
   guint            first = self->at->first_unit[layer], end = self->at->first_unit[layer + 1];
+  guint            passes = self->at->policy->passes, n_held = 0;
+  BufferRef        held[POLICY_MAX_PASSES * POLICY_MAX_HELD];
 
   walk_assign_kernels (self, layer, desc->forward, desc->n_forward, first);
   for (guint u = first; u < end; u++)
@@ -240,7 +258,7 @@ walk_layer_perturbed (Driver *self, const SlotWalk *walk, guint layer)
 
       use_begins (self, PHASE_FORWARD, &slot);
     }
-  for (guint pass = 0; pass < self->at->policy->passes; pass++)
+  for (guint pass = 0; pass < passes; pass++)
     {
       for (guint u = first; u < end; u++)
         {
@@ -250,7 +268,11 @@ walk_layer_perturbed (Driver *self, const SlotWalk *walk, guint layer)
           driver_unit_hook (self, PHASE_FORWARD, HOOK_BEGINS, HOOK (pass_begin), &slot);
         }
       walk_pass (self, desc, layer, pass);
+      if (pass + 1 < passes)
+        n_held = hold_logits (self, desc, n_held, held);
     }
+  while (n_held > 0)
+    schedule_free (self->b, held[--n_held]);
   for (guint u = first; u < end; u++)
     {
       const UnitSlot slot = unit_slot (self, walk, u, USE_FORWARD);

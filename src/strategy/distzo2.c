@@ -1,7 +1,7 @@
 /*
- * DistZO2: ZO2 on several GPUs. The two passes of a batch on two GPUs (perturbation parallelism), or
- * a batch a GPU (data parallelism on scalars), or both; and blocks that come to a node once, a slice
- * over the host link of each GPU. Source: Wang et al., arXiv:2507.03211.
+ * DistZO2: ZO2 on several GPUs. The two passes of a batch on two GPUs (perturbation parallelism),
+ * or a batch a GPU (data parallelism on scalars), or both; and blocks that come to a node once, a
+ * slice over the host link of each GPU. Source: Wang et al., arXiv:2507.03211.
  */
 #include "strategy/issue-zo.h"
 

@@ -263,8 +263,8 @@ typedef struct
 } ZoChain;
 
 /*
- * z = normal (), param.add_ (scale * z * eps): three temporaries; and with weight decay, of matrices
- * only, param.sub_ (lr * (g * z + wd * param)): four (zo2/optimizer/mezo_sgd/zo.py).
+ * z = normal (), param.add_ (scale * z * eps): three temporaries; and with weight decay, of
+ * matrices only, param.sub_ (lr * (g * z + wd * param)): four (zo2/optimizer/mezo_sgd/zo.py).
  */
 static const ZoChain zo_perturb = { "perturb", FALSE, { 3, 3 }, { 4, 4 }, { 4, 4 }, { 4, 4 } };
 static const ZoChain zo_update = { "zo_update", TRUE, { 4, 2 }, { 7, 3 }, { 6, 3 }, { 6, 3 } };

@@ -92,6 +92,7 @@ zo_policy (const PlanInput *in, const ZoIssue *issue, Policy *policy)
   policy->compute = training_compute_dtype (training);
   policy->pass_ranks = zo_pair (in, issue).size;
   policy->passes = 2 / policy->pass_ranks;
+  policy->held_logits = 2; /* as made, and without their last token: get_shift_logits */
   policy->issue = issue;
   kind->format = &format_flat;
   kind->states[STATE_PARAMETERS] = (PolicyState){ slices, stored, 0, home };

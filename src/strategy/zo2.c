@@ -1,6 +1,6 @@
 /*
- * ZO2: zeroth-order fine-tuning of models whose blocks are in host memory, on one GPU. A step is two
- * forward passes; there are no gradients, no optimizer states and no activations that stay. On
+ * ZO2: zeroth-order fine-tuning of models whose blocks are in host memory, on one GPU. A step is
+ * two forward passes; there are no gradients, no optimizer states and no activations that stay. On
  * several GPUs each takes its own batch, and they add up one number a step. Source: Wang et al.,
  * arXiv:2503.12668.
  */

@@ -124,6 +124,7 @@ fill_memory (const Workload *self, const LayerBuild *build, const TapeResult *re
   desc->output_bytes =
       desc->kind == LAYER_HEAD ? 0 : to_bytes (tape_tensor (build->tape, build->output)->bytes);
   desc->inference_bytes = to_bytes (result->inference) - desc->output_bytes;
+  desc->head_bytes = to_bytes (build->head_bytes);
   desc->held_bytes = to_bytes (build->held_bytes);
   desc->logits_bytes = to_bytes (build->logits_bytes);
   desc->forward_memory =

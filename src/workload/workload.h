@@ -107,6 +107,7 @@ typedef struct
   guint64       cached_bytes; /* copies of its weights in fp8 that stay for ever */
   guint64       held_bytes;   /* head: of its output, held beyond its forward pass for
                                  training_held_outputs micro-steps; else 0 */
+  guint64       head_bytes;   /* head: its logits as its product makes them; 0: never all at once */
   guint64       logits_bytes; /* head: vocabulary-wide tensors of its backward (inside saved_bytes
                                  and backward_bytes): for reports */
   guint64       output_bytes; /* the activation handed to the next layer */

@@ -24,11 +24,10 @@ typedef struct
 static Step
 step_over (Workload *workload, guint ranks, const char *name, const char *options_text)
 {
-  const Strategy      *strategy = strategy_find (name);
-  g_autofree gpointer  options = g_malloc0 (strategy->options_size);
-  const PlanInput      in = { .workload = workload,
-                              .mesh = {
-                                  .n_ranks = ranks, .ranks_per_node = MIN (ranks, 2), .world = ranks } };
+  const Strategy     *strategy = strategy_find (name);
+  g_autofree gpointer options = g_malloc0 (strategy->options_size);
+  const Mesh          mesh = { .n_ranks = ranks, .ranks_per_node = MIN (ranks, 2), .world = ranks };
+  const PlanInput     in = { .workload = workload, .mesh = mesh };
   const StrategyChoice choice = { strategy, options, NULL };
   g_autoptr (DiagList) diags = diag_list_new ();
   Step                 step = { .block = workload_layer (workload, 1)->elements };
@@ -279,9 +278,8 @@ START_TEST (is_refused)
   g_autoptr (DiagList) diags = diag_list_new ();
   g_autoptr (Workload) plain = opt ("1.3b", 64, 1), workload = NULL;
   TrainingOptions      training = *workload_training (plain);
-  PlanInput            in = {
-               .mesh = { .n_ranks = bad[_i].ranks, .ranks_per_node = bad[_i].ranks, .world = bad[_i].ranks }
-  };
+  const guint          n = bad[_i].ranks;
+  PlanInput            in = { .mesh = { .n_ranks = n, .ranks_per_node = n, .world = n } };
 
   training.checkpointing = (gint) bad[_i].checkpointing;
   training.fp8_recipe = (gint) bad[_i].fp8;
