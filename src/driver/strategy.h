@@ -353,13 +353,13 @@ struct _Strategy
 };
 
 /*
- * Whether STRATEGY, an innermost one, takes steps of zeroth order: another algorithm than training
- * by gradients, so that the one is never offered in place of the other.
+ * Whether STRATEGY (NULL: not known), an innermost one, takes steps of zeroth order: another
+ * algorithm than training by gradients, so that the one is never offered in place of the other.
  */
 static inline gboolean
 strategy_perturbs (const Strategy *strategy)
 {
-  return strategy->issue != NULL && strategy->issue->carries.perturbs;
+  return strategy != NULL && strategy->issue != NULL && strategy->issue->carries.perturbs;
 }
 
 /* What is gathered or reduced as a whole under STRATEGY, an innermost one. */
