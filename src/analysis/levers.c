@@ -315,7 +315,8 @@ add_strategies (LeverMoves *self, const Lever *lever)
 
   (void) lever;
   for (; !has_own_words (self, self->config) && *list != NULL; list++)
-    if (!(*list)->outer && *list != self->config->strategy)
+    if (!(*list)->outer && *list != self->config->strategy
+        && strategy_perturbs (*list) == strategy_perturbs (self->config->strategy))
       add_strategy (self, *list, self->prefix);
 }
 

@@ -271,16 +271,25 @@ typedef struct
   double sequences, tokens, flops;
 } StepWork;
 
-static void
-add_sequences (StepWork *self, const Workload *workload, double n, gint64 length)
+/* Model FLOPs of a token of a step of SHAPE: zeroth order has its forward passes. */
+static double
+token_flops (const Workload *workload, StepShape shape, gint64 length)
 {
-  FlopsConvention convention = (FlopsConvention) workload_training (workload)->flops;
+  const TrainingOptions *training = workload_training (workload);
+  FlopsConvention        convention = (FlopsConvention) training->flops;
 
+  if (shape.backward)
+    return flops_trained_per_token (workload_shape (workload), training, convention, length);
+  return shape.passes * shape.pass_ranks
+         * flops_forward_per_token (workload_shape (workload), training, convention, length);
+}
+
+static void
+add_sequences (StepWork *self, const Workload *workload, StepShape shape, double n, gint64 length)
+{
   self->sequences += n;
   self->tokens += n * (double) length;
-  self->flops += n * (double) length
-                 * flops_trained_per_token (workload_shape (workload), workload_training (workload),
-                                            convention, length);
+  self->flops += n * (double) length * token_flops (workload, shape, length);
 }
 
 static StepWork
@@ -291,15 +300,18 @@ step_work (const Replay *replay)
   const SequenceLengths *lengths = replay_resolved (replay)->lengths;
   double   cells = (double) replay_resolved (replay)->n_data_ranks * (double) training->grad_accum;
   StepWork work = { 0 };
+  const StepShape shape =
+      strategy_step_shape (&replay_resolved (replay)->input, replay_resolved (replay)->strategy);
 
   if (lengths == NULL)
-    add_sequences (&work, workload, cells * (double) training->micro_batch, training->seq_len);
+    add_sequences (&work, workload, shape, cells * (double) training->micro_batch,
+                   training->seq_len);
   for (gsize i = 0; lengths != NULL && i < (gsize) cells; i++)
     {
       const GArray *batch = sequence_lengths_batch (lengths, sequence_lengths_table (lengths)[i]);
 
       for (guint j = 0; j < batch->len; j++)
-        add_sequences (&work, workload, 1, g_array_index (batch, gint64, j));
+        add_sequences (&work, workload, shape, 1, g_array_index (batch, gint64, j));
     }
   return work;
 }
@@ -564,6 +576,7 @@ prediction_from_replay (const Replay *replay)
   self->fits = self->hbm.fits && self->host.fits && self->drives.fits;
   fill_time (self, replay, path, exposure);
   fill_traffic (self, replay, exposure);
+  busy_shares (replay, self->exposed_rank, self->busy_percent);
   fill_cards (self, replay_cluster (replay));
   fill_host_link (self, replay);
   return self;

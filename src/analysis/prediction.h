@@ -27,6 +27,16 @@ typedef enum
 const char *time_part_name (TimePart part); /* "inter-node communication" */
 const char *time_part_key (TimePart part);  /* "inter_node": CSV and JSON */
 
+/* What runs on a GPU, as a profiler's bars tell it apart. */
+typedef enum
+{
+  BUSY_KERNELS,
+  BUSY_TO_HOST,
+  BUSY_FROM_HOST,
+  BUSY_COMMUNICATION,
+  BUSY_N,
+} BusyKind;
+
 /* One tier's memory at its fullest place. */
 typedef struct
 {
@@ -98,6 +108,7 @@ typedef struct
   guint   n_replayed;   /* micro-batches that were replayed, from which the rest follows; 0 = all */
   guint   n_steps_replayed, n_steps; /* of a round, likewise; and its steps where few were */
   double  parts[TIME_N];             /* s; sum = step_time_s */
+  double  busy_percent[BUSY_N];      /* on exposed_rank: busy_shares */
   char   *binding_resource;          /* that which bound the largest share of the step */
   GArray *bindings;                  /* BindingUse, largest first */
   GArray *traffic;                   /* TrafficUse */
@@ -219,6 +230,14 @@ Prediction *predict_with_replay (const Scenario *scenario, const PredictOptions 
  * cluster lists them: rank 0 where all nodes are alike.
  */
 const char *make_represented (const Replay *replay, guint rank);
+
+/* ---- what runs ---- */
+
+/*
+ * The durations of world rank RANK's ops of each kind in what was replayed of the last period, over
+ * those of all: 100 in all, or nothing ran.
+ */
+void busy_shares (const Replay *replay, guint rank, double percent[BUSY_N]);
 
 /* ---- critical path --------------------------------------------------------------------------- */
 

@@ -424,7 +424,7 @@ add_strategies (Maker *self)
     {
       const ScenarioOverride head = { "strategy.name", (*list)->name, "search" };
 
-      if (!(*list)->outer)
+      if (!(*list)->outer && !strategy_perturbs (*list))
         add_strategy (self, &head, 1);
     }
 }

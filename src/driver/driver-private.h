@@ -10,7 +10,9 @@
  *   policy-check.c  what cannot be, and what an issue does not carry
  *   roles.c     which ranks are alike
  *   checkpoints.c  activations in host memory
- *   walk.c      slots: layers, units, kernels and the collectives that stand among them
+ *   walk.c      slots: layers and units
+ *   walk-kernels.c  their kernels, and the collectives that stand among them
+ *   perturbed.c steps without a backward pass: what they are, and what has no meaning there
  *   messages.c  what pipeline stages send each other, and gradients that several of them share
  *   data.c      what the ops that these emit read and write
  *   expect.c    closed forms of nested strategies
@@ -102,7 +104,8 @@ struct _Driver
   DriverMail  *handed;     /* [ring][chunk]: activations that were sent on and stay */
   BufferRef    leaving[2]; /* the activation and the gradient that wait to be sent */
   BufferRef held[2]; /* outputs of the last layer that the framework holds on to, by micro-batch */
-  guint    *backward_done;          /* [chunk]: micro-batches of the step */
+  BufferRef passed[POLICY_MAX_PASSES]; /* what each perturbed pass handed on to the next layer */
+  guint    *backward_done;             /* [chunk]: micro-batches of the step */
   GHashTable *accumulating;         /* products of gradients that add to what is kept, by those that
                                       write: KernelDesc, the schedule's */
   GArray     *owner;                /* guint: unit that each kernel of the current list goes with */
@@ -170,6 +173,14 @@ gboolean policy_check_average (const Strategy *strategy, const Policy *policy,
 gboolean policy_check_packed (const Strategy *strategy, const Policy *policy,
                               const Workload *workload, DiagList *diags);
 
+/*
+ * perturbed.c: whether the steps of the current role have perturbed forward passes alone; FALSE
+ * after a diagnostic of what has no meaning there, or what the issue does not carry.
+ */
+gboolean driver_is_perturbed (const Driver *self);
+gboolean policy_check_perturbed (const Strategy *strategy, const Policy *policy,
+                                 const PlanInput *in, DiagList *diags);
+
 /* policy.c: what the units of STAGE have under its policy; the role's communicators. */
 void policy_plan_units (Driver *self, DriverStage *stage);
 void policy_open (Driver *self);
@@ -177,6 +188,17 @@ void policy_open (Driver *self);
 /* checkpoints.c: what LAYER saved, at *SAVED, leaves the GPU, and returns to it. */
 void checkpoint_leaves (Driver *self, const LayerDesc *layer, BufferRef *saved);
 void checkpoint_returns (Driver *self, const LayerDesc *layer, BufferRef *saved);
+
+/*
+ * What a backward pass computes. Zero-bubble pipelines split it: a pass for the gradients of inputs
+ * reads parameters and has no gradient of a weight yet; one for those, later, reads no parameters.
+ */
+typedef enum
+{
+  BACKWARD_BOTH,
+  BACKWARD_INPUTS,
+  BACKWARD_WEIGHTS,
+} BackwardPart;
 
 /* walk.c */
 void walk_slot (Driver *self, const PipelineSlot *slot);
@@ -207,6 +229,20 @@ void data_reduced (Driver *self, guint first, guint end);
 void data_read_result (Driver *self);
 /* FALSE after a diagnostic when the strategy did not say where something is that was used. */
 gboolean data_check_declared (const Driver *self, DiagList *diags);
+
+/* walk-kernels.c */
+/*
+ * Sets the owner of each of N kernels of LAYER: the unit whose module it reads; kernels that read
+ * none go with the one before them, at the start with unit START. A tied head's product names no
+ * module of its layer, but reads the table that its last unit gathers.
+ */
+void walk_assign_kernels (Driver *self, guint layer, const KernelDesc *kernels, guint n,
+                          guint start);
+/* Emits those of one unit, or (SCHEDULE_NONE) all of them. */
+void walk_kernels (Driver *self, const KernelDesc *kernels, guint n, guint unit, BackwardPart part,
+                   const DataBracket *bracket);
+/* The compute stream waits for asynchronous collectives. */
+void walk_join_collectives (Driver *self);
 
 /* The step is over: outputs that were held are let go. */
 void walk_release_outputs (Driver *self);
@@ -292,6 +328,6 @@ void plan_expect_checkpoints (const PlanInput *in, double gradients, PlanTotals 
 
 /*
  * Adds what the axes of the mesh move in a step of a rank of IN's workload; HELD: its gradients as
- * the strategy leaves them.
+ * the strategy leaves them; PASSES: as the policy's.
  */
-void plan_expect_mesh (const PlanInput *in, PlanGradient held, PlanTotals *totals);
+void plan_expect_mesh (const PlanInput *in, PlanGradient held, guint passes, PlanTotals *totals);

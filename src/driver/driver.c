@@ -61,6 +61,8 @@ walk_action (Driver *self, guint i)
   const PipelineAction *action =
       self->actions != NULL ? &g_array_index (self->actions, PipelineAction, i) : NULL;
 
+  if (slot.pass == PASS_BACKWARD && driver_is_perturbed (self))
+    return;
   if (action == NULL)
     walk_slot (self, &slot);
   else if (action->n_messages > 0)
@@ -111,7 +113,8 @@ walk_step (Driver *self, guint step, DiagList *diags)
   driver_hook (self, PHASE_FORWARD, HOOK_BEGINS, HOOK (step_begin));
   if (!walk_actions (self, diags))
     return FALSE;
-  messages_shared_gradients (self);
+  if (!driver_is_perturbed (self))
+    messages_shared_gradients (self);
   driver_hook (self, PHASE_OPTIMIZER, HOOK_ENDS, HOOK (step_end));
   driver_step_over (self, step);
   walk_release_outputs (self);
@@ -209,6 +212,8 @@ open_buffers (Driver *self)
       self->leaving[way] = SCHEDULE_NONE;
       self->held[way] = SCHEDULE_NONE;
     }
+  for (guint pass = 0; pass < POLICY_MAX_PASSES; pass++)
+    self->passed[pass] = SCHEDULE_NONE;
   self->backward_done = g_new0 (guint, self->pipeline.chunks);
 }
 
@@ -327,7 +332,8 @@ check_level (const DriverLevel *level, const StrategyChoice *choice, guint n_out
     strategy->policy (&level->in, choice->options, &policy);
   if (diag_list_n_errors (diags) != n_errors || !policy_check (strategy, &policy, diags)
       || (strategy->policy != NULL
-          && !policy_check_packed (strategy, &policy, level->in.workload, diags)))
+          && (!policy_check_packed (strategy, &policy, level->in.workload, diags)
+              || !policy_check_perturbed (strategy, &policy, &level->in, diags))))
     return FALSE;
   for (const DriverLevel *outer = level - n_outer; outer < level; outer++)
     if (outer->run.exchange != NULL

@@ -59,8 +59,9 @@ add_kernels (const PlanInput *in, const KernelDesc *kernels, guint n, double tim
                        times * (double) (guint64) kernels[k].read_bytes);
 }
 
+/* PASSES: of perturbed steps, which are forward passes alone; else 0. */
 static void
-add_layers (const PlanInput *in, double times, PlanTotals *totals)
+add_layers (const PlanInput *in, double times, guint passes, PlanTotals *totals)
 {
   guint n = workload_n_layers (in->workload);
 
@@ -71,7 +72,10 @@ add_layers (const PlanInput *in, double times, PlanTotals *totals)
 
       while (i < n && workload_layer (in->workload, i) == layer)
         i++;
-      add_kernels (in, layer->forward, layer->n_forward, times * (i - first), totals);
+      add_kernels (in, layer->forward, layer->n_forward, MAX (passes, 1) * times * (i - first),
+                   totals);
+      if (passes > 0)
+        continue;
       add_kernels (in, layer->recompute, layer->n_recompute, times * (i - first), totals);
       add_kernels (in, layer->backward, layer->n_backward, times * (i - first), totals);
     }
@@ -185,13 +189,14 @@ add_shared (const PlanInput *in, const Pipeline *pipeline, PlanGradient held, Pl
 }
 
 void
-plan_expect_mesh (const PlanInput *in, PlanGradient held, PlanTotals *totals)
+plan_expect_mesh (const PlanInput *in, PlanGradient held, guint passes, PlanTotals *totals)
 {
   Pipeline pipeline = pipeline_of (in->workload);
   double   times = pipeline_chunk_micros (&pipeline);
 
-  add_layers (in, times, totals);
+  add_layers (in, times, passes, totals);
   if (pipeline.stages > 1)
     add_messages (in, &pipeline, times, totals);
-  add_shared (in, &pipeline, held, totals);
+  if (passes == 0)
+    add_shared (in, &pipeline, held, totals);
 }

@@ -46,6 +46,22 @@ expect_flops (const PlanInput *in)
          * (double) workload_training (in->workload)->grad_accum;
 }
 
+double
+expect_forward_flops (const PlanInput *in)
+{
+  double sum = 0;
+
+  for (guint l = 0; l < workload_n_layers (in->workload); l++)
+    {
+      const LayerDesc *layer = workload_layer (in->workload, l);
+
+      for (guint k = 0; k < layer->n_forward; k++)
+        if (kernel_desc_is_product (&layer->forward[k]))
+          sum += layer->forward[k].flops;
+    }
+  return sum * (double) workload_training (in->workload)->grad_accum;
+}
+
 /* What the layers of a chunk save: bytes between the passes and, of what leaves, in a pass. */
 typedef struct
 {
@@ -184,5 +200,31 @@ activation_bounds (const Workload *workload)
       bounds.high = MAX (bounds.high, most);
     }
   bounds.high += (double) head->held_bytes * held;
+  return bounds;
+}
+
+/*
+ * A pass of a layer holds what it works on and its output; the other pass has either the output of
+ * the layer before or that of this one, and of the head its logits where they are held. A loss is 4
+ * bytes.
+ */
+ActivationBounds
+perturbed_bounds (const Workload *workload, const Policy *policy)
+{
+  ActivationBounds bounds = { 0 };
+  double           before = 4, others = policy->passes - 1.0;
+
+  for (guint i = 0; i < workload_n_layers (workload); i++)
+    {
+      const LayerDesc *layer = workload_layer (workload, i);
+      double           output = layer->kind == LAYER_HEAD ? 4 : (double) layer->output_bytes;
+      double           pass = (double) layer->inference_bytes + output;
+
+      if (layer->kind == LAYER_HEAD)
+        pass += others * policy->held_logits * (double) layer->head_bytes;
+      bounds.low = MAX (bounds.low, pass);
+      bounds.high = MAX (bounds.high, pass + others * MAX (before, output));
+      before = output;
+    }
   return bounds;
 }

@@ -312,6 +312,8 @@ temporary_bytes (const PlanInput *in, const Policy *policy)
   OptimizerTemporaries bytes = workload_optimizer_temporaries (workload_training (in->workload), 0);
   double               share = trainable_of (in, policy, STATE_OPTIMIZER), away = 0;
 
+  if (policy->passes > 0) /* the issue's own */
+    return 0;
   if (policy->kinds[0].states[STATE_OPTIMIZER].home != PLACE_HBM)
     away = expect_off_gpu (policy, share);
   return (share - away) * (bytes.gradients + bytes.denominators);
@@ -321,7 +323,8 @@ static void
 add_memory (const PlanInput *in, const Policy *policy, const Issue *issue, const IssueForm *form,
             PlanTotals *totals)
 {
-  ActivationBounds activations = activation_bounds (in->workload);
+  ActivationBounds activations = policy->passes > 0 ? perturbed_bounds (in->workload, policy)
+                                                    : activation_bounds (in->workload);
   double           gradients = expect_state_bytes (in, policy, STATE_GRADIENTS, PLACE_HBM);
   double           hbm = form->states, host = form->host;
 
@@ -337,6 +340,8 @@ add_memory (const PlanInput *in, const Policy *policy, const Issue *issue, const
           totals->high[place] += held;
         }
     }
+  totals->low[PLACE_PAGEABLE] += form->pageable;
+  totals->high[PLACE_PAGEABLE] += form->pageable;
   hbm += copy_bytes (policy, issue, form, PLACE_HBM);
   host += copy_bytes (policy, issue, form, PLACE_PINNED);
   for (Place place = PLACE_PAGEABLE; place < PLACE_N; place++)
@@ -402,11 +407,13 @@ plan_expect_policy (const PlanInput *in, const Policy *policy, const Issue *issu
 
   issue->form (in, policy, &form);
   add_routes (in, policy, &form, totals);
-  expect_norm (in, optimizer->group, totals);
+  if (policy->passes == 0)
+    expect_norm (in, optimizer->group, totals);
   if (optimizer->home != PLACE_HBM)
     add_host_update (in, policy, &form, totals);
   totals->host[HOST_STREAM] += form.host_sums;
-  totals->flops += expect_flops (in);
+  totals->flops +=
+      policy->passes > 0 ? policy->passes * expect_forward_flops (in) : expect_flops (in);
   add_held (in, policy, totals);
   add_memory (in, policy, issue, &form, totals);
 }

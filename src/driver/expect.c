@@ -172,7 +172,7 @@ expect_innermost (const PlanInput *in, const StrategyChoice *choice, PlanTotals 
     plan_expect_policy (in, &policy, strategy->issue, totals);
   if (strategy->expect != NULL && !strategy->expect (in, choice->options, totals))
     return FALSE;
-  plan_expect_mesh (in, plan_gradient (in, has_policy ? &policy : NULL), totals);
+  plan_expect_mesh (in, plan_gradient (in, has_policy ? &policy : NULL), policy.passes, totals);
   plan_expect_checkpoints (
       in, has_policy ? expect_state_bytes (in, &policy, STATE_GRADIENTS, PLACE_PAGEABLE) : 0,
       totals);

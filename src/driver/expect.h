@@ -12,6 +12,9 @@ void expect_norm (const PlanInput *in, MeshGroup optimizer, PlanTotals *totals);
 
 double expect_flops (const PlanInput *in); /* a step's products and attention, recomputed too */
 
+/* The same of the forward passes of a step alone, once. */
+double expect_forward_flops (const PlanInput *in);
+
 /*
  * Activations: `kept` is the most that lives between forward and backward passes (of all
  * micro-batches in flight on a pipeline stage); `low` and `high` bound the transient on top of it
@@ -23,6 +26,9 @@ typedef struct
 } ActivationBounds;
 
 ActivationBounds activation_bounds (const Workload *workload);
+
+/* The same of steps of POLICY's perturbed passes of each layer, of which nothing is kept. */
+ActivationBounds perturbed_bounds (const Workload *workload, const Policy *policy);
 
 /* Tensors that a closed form sums over. */
 typedef gboolean (*ExpectFilter) (const Workload *workload, const LayerDesc *layer);

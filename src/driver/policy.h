@@ -82,7 +82,9 @@ typedef struct
   const char    *label; /* of its op; NULL: the collective's kind, the move's ends */
 } PolicyHop;
 
-#define POLICY_MAX_HOPS 4
+#define POLICY_MAX_HOPS   4
+#define POLICY_MAX_PASSES 2
+#define POLICY_MAX_HELD   2
 
 typedef struct
 {
@@ -167,9 +169,16 @@ typedef struct
                            trains on; else the next step waits for it */
   double   on_gpu; /* part of the optimizer, with its gradients, that stays in GPU memory where the
                       rest of it has another home */
-  guint    accumulates; /* bytes of an element of the gradients to which the products that make
+  /*
+   * Zeroth order: so many forward passes of a unit, each with perturbed parameters, inside one use,
+   * and no backward pass; 0: forward and backward passes. So many ranks share a micro-batch, each
+   * with passes of its own (0: one).
+   */
+  guint passes, pass_ranks;
+  guint held_logits;   /* so many times a pass's logits stay until the head's last pass is over */
+  guint accumulates;   /* bytes of an element of the gradients to which the products that make
                            them add, at their end; 0: they write what they made */
-  gconstpointer issue;  /* the issue's own options */
+  gconstpointer issue; /* the issue's own options */
 } Policy;
 
 /*

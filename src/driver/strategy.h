@@ -138,6 +138,7 @@ typedef struct
   UnitUse         use;         /* of use_begin and use_end */
   guint           micro;       /* micro-step of the step, as the unit's chunk counts them */
   gboolean        first, last; /* of the step's micro-steps */
+  guint           pass;        /* of pass_begin: which perturbed pass of the use */
   guint           first_unit, end_unit; /* of the unit's chunk: all units without pipeline */
 } UnitSlot;
 
@@ -157,6 +158,8 @@ typedef struct
   /* the parameters of a unit are needed from now on; until its next use they are not */
   void (*use_begin) (StrategyRun *run, const UnitSlot *slot);
   void (*use_end) (StrategyRun *run, const UnitSlot *slot);
+  /* a perturbed pass of the unit, inside its use, begins (Policy.passes) */
+  void (*pass_begin) (StrategyRun *run, const UnitSlot *slot);
   /* the last forward use of a micro-step (of a chunk) is over, its backward pass begins */
   void (*backward_begin) (StrategyRun *run);
   /*
@@ -267,6 +270,7 @@ typedef struct
   double low;              /* of HBM at least, beyond its states; the activations say more or not */
   double high;             /* of HBM at most, beyond its states and the activations */
   double host;             /* bytes of pinned memory beyond the policy's states */
+  double pageable;         /* the same of pageable memory */
   guint  clip_passes;      /* of the host's cores over gradients in its memory, to clip them */
   double host_sums;        /* elements that the host's cores add up, beyond the update */
 } IssueForm;
@@ -292,6 +296,7 @@ typedef struct
   gboolean late_update;     /* an update on the host may show one step late */
   gboolean part_on_gpu;     /* a part of what the host updates may stay on the GPU */
   gboolean averaged_host;   /* an average over workers reaches what it keeps off the GPU */
+  gboolean perturbs;        /* zeroth order: perturbed forward passes alone */
 } IssueCarries;
 
 /* A runtime: hooks that emit what the policy in run->policy says. It knows no system by name. */
@@ -350,6 +355,16 @@ struct _Strategy
   const char *caveat;
 };
 
+/*
+ * Whether STRATEGY (NULL: not known), an innermost one, takes steps of zeroth order: another
+ * algorithm than training by gradients, so that the one is never offered in place of the other.
+ */
+static inline gboolean
+strategy_perturbs (const Strategy *strategy)
+{
+  return strategy != NULL && strategy->issue != NULL && strategy->issue->carries.perturbs;
+}
+
 /* What is gathered or reduced as a whole under STRATEGY, an innermost one. */
 UnitGranularity strategy_granularity (const Strategy *strategy);
 
@@ -373,6 +388,17 @@ Schedule *schedule_build (const PlanInput *in, const StrategyChoice *choice, Dia
  * before it emits anything. FALSE after diagnostics.
  */
 gboolean strategy_check (const PlanInput *in, const StrategyChoice *choice, DiagList *diags);
+
+/* The shape of a step of CHOICE's innermost strategy. */
+typedef struct
+{
+  gboolean backward;   /* forward and backward passes; else zeroth order: */
+  guint    passes;     /* forward passes over a micro-batch on a rank, */
+  guint    pass_ranks; /* and ranks that share a micro-batch, at least 1 */
+} StepShape;
+
+/* CHOICE need not have been checked. */
+StepShape strategy_step_shape (const PlanInput *in, const StrategyChoice *choice);
 
 /* Whether CHOICE, or what it runs around, asks for the room in GPU memory. */
 gboolean strategy_reads_room (const StrategyChoice *choice);

@@ -1,162 +1,6 @@
 /* The slots of a stage: what each layer allocates and runs, and the hooks around its units. */
 #include "driver/driver-private.h"
 
-#include "workload/expert-dispatch.h"
-
-/*
- * What a backward pass computes. Zero-bubble pipelines split it: a pass for the gradients of inputs
- * reads parameters and has no gradient of a weight yet; one for those, later, reads no parameters.
- */
-typedef enum
-{
-  BACKWARD_BOTH,
-  BACKWARD_INPUTS,
-  BACKWARD_WEIGHTS,
-} BackwardPart;
-
-/* ---- kernels of units ------------------------------------------------------------------------ */
-
-/*
- * Sets the owner of each kernel: the unit whose module it reads; kernels that read none go with the
- * one before them, at the start with unit START. A tied head's product names no module of its
- * layer, but reads the table that its last unit gathers.
- */
-static void
-assign_kernels (Driver *self, guint layer, const KernelDesc *kernels, guint n, guint start)
-{
-  guint           first = self->at->first_unit[layer], end = self->at->first_unit[layer + 1];
-  const PlanUnit *units = driver_run (self)->units;
-  guint           owner = start;
-
-  g_array_set_size (self->owner, n);
-  for (guint k = 0; k < n; k++)
-    {
-      gboolean reads_tied = kernels[k].module < 0 && kernels[k].kind == KERNEL_MATMUL
-                            && units[end - 1].own_elements == 0;
-
-      for (guint u = first; u < end; u++)
-        if (kernels[k].module >= 0 ? units[u].module == kernels[k].module
-                                   : reads_tied && u == end - 1)
-          owner = u;
-      g_array_index (self->owner, guint, k) = owner;
-    }
-}
-
-/* ---- collectives among the kernels ----------------------------------------------------------- */
-
-static void
-join_collectives (Driver *self)
-{
-  for (guint axis = 0; axis < MESH_N_AXES; axis++)
-    {
-      schedule_wait (self->b, SCHEDULE_COMPUTE, self->pending[axis]);
-      self->pending[axis] = SCHEDULE_NONE;
-      data_join (self, (MeshAxis) axis);
-    }
-}
-
-static Dispatch
-axis_dispatch (const PlanInput *in, MeshAxis axis)
-{
-  if (axis != MESH_EXPERT)
-    return (Dispatch){ 0 };
-  return expert_dispatch (workload_shape (in->workload), workload_mesh (in->workload));
-}
-
-/* Returns the op if it is on the compute stream. */
-static OpRef
-walk_collective (Driver *self, const KernelDesc *kernel)
-{
-  const char    *name = driver_axis_name (self, kernel->axis);
-  MeshGroup      group = plan_axis_group (&self->at->levels[0].in, kernel->axis);
-  CommRef        comm = schedule_token_comm (self->b, name, group,
-                                             axis_dispatch (&self->at->levels[0].in, kernel->axis));
-  CollectiveKind kind = kernel->comm;
-  guint64        bytes = (guint64) kernel->read_bytes;
-  StreamRef      stream;
-  OpRef          op;
-  guint          part;
-
-  if (!kernel->async)
-    {
-      op = schedule_collective (self->b, SCHEDULE_COMPUTE, comm, kind, payload_of_bytes (bytes),
-                                kernel->name);
-      schedule_layer_collective (self->b, op, kernel->own_sms);
-      return op;
-    }
-  stream = schedule_stream (self->b, name, 0);
-  part = data_move (self, kernel->axis);
-  schedule_wait_stream (self->b, stream, SCHEDULE_COMPUTE);
-  op = schedule_collective (self->b, stream, comm, kind, payload_of_bytes (bytes), kernel->name);
-  schedule_layer_collective (self->b, op, kernel->own_sms);
-  schedule_uses (self->b, self->moved[self->concurrent][kernel->axis], part, ACCESS_READ_WRITE);
-  self->pending[kernel->axis] = schedule_record (self->b, stream);
-  return SCHEDULE_NONE;
-}
-
-/*
- * KERNEL as it runs: where the policy says that products add to the gradients that are kept, one
- * that makes a gradient reads and writes these at its end instead of writing what it made.
- */
-static const KernelDesc *
-as_run (Driver *self, const KernelDesc *kernel)
-{
-  const Policy     *policy = self->at->policy;
-  const KernelDesc *known;
-  KernelDesc        adds = *kernel;
-
-  if (policy == NULL || policy->accumulates == 0 || kernel->kind != KERNEL_MATMUL
-      || !kernel->weight_gradient)
-    return kernel;
-  known = g_hash_table_lookup (self->accumulating, kernel);
-  if (known != NULL)
-    return known;
-  adds.write_bytes =
-      (double) policy->accumulates * (double) kernel->m * (double) kernel->n * kernel->batch;
-  adds.read_bytes += adds.write_bytes;
-  known = schedule_keep_kernel (self->b, &adds);
-  g_hash_table_insert (self->accumulating, (gpointer) kernel, (gpointer) known);
-  return known;
-}
-
-/* Returns the op if it is on the compute stream. */
-static OpRef
-walk_kernel (Driver *self, const KernelDesc *kernel)
-{
-  if (kernel->joins)
-    join_collectives (self);
-  if (kernel->first_micro_only && driver_run (self)->micro > 0)
-    return SCHEDULE_NONE;
-  return kernel->kind == KERNEL_COMMUNICATION
-             ? walk_collective (self, kernel)
-             : schedule_layer_kernel (self->b, as_run (self, kernel));
-}
-
-/* Of one unit, or (SCHEDULE_NONE) all of them. */
-static void
-walk_kernels (Driver *self, const KernelDesc *kernels, guint n, guint unit, BackwardPart part,
-              const DataBracket *bracket)
-{
-  OpRef first = SCHEDULE_NONE, last = SCHEDULE_NONE;
-
-  for (guint k = 0; k < n; k++)
-    if ((unit == SCHEDULE_NONE || g_array_index (self->owner, guint, k) == unit)
-        && (part == BACKWARD_BOTH || kernels[k].weight_gradient == (part == BACKWARD_WEIGHTS)))
-      {
-        OpRef op = walk_kernel (self, &kernels[k]);
-
-        if (op == SCHEDULE_NONE)
-          continue;
-        if (first == SCHEDULE_NONE)
-          data_kernel (self, first = op, bracket);
-        last = op;
-      }
-  if (last == SCHEDULE_NONE)
-    data_no_kernel (self, bracket);
-  else if (last != first)
-    data_kernel (self, last, bracket);
-}
-
 /* ---- where the walk stands ------------------------------------------------------------------- */
 
 typedef struct
@@ -310,6 +154,8 @@ walk_release_outputs (Driver *self)
 {
   for (guint i = 0; i < G_N_ELEMENTS (self->held); i++)
     release_output (self, &self->held[i]);
+  for (guint i = 0; i < G_N_ELEMENTS (self->passed); i++)
+    release_output (self, &self->passed[i]);
 }
 
 static void
@@ -344,13 +190,95 @@ walk_layer_forward (Driver *self, const SlotWalk *walk, guint layer)
   working = schedule_alloc (self->b, PLACE_HBM, POOL_ACTIVATION, desc->working_bytes, "working");
   schedule_buffer_program (self->b, working, &desc->forward_memory, saved);
   *saved_by (self, walk, layer) = saved;
-  assign_kernels (self, layer, desc->forward, desc->n_forward, first);
+  walk_assign_kernels (self, layer, desc->forward, desc->n_forward, first);
   bracket = layer_bracket (self, layer, saved, ACCESS_WRITE, working);
   walk_units_forward (self, walk, desc, &bracket);
   schedule_free (self->b, working);
   checkpoint_leaves (self, desc, saved_by (self, walk, layer));
   if (desc->held_bytes > 0)
     hold_output (self, held_by (self, walk), desc->held_bytes);
+}
+
+/* ---- zeroth order ---------------------------------------------------------------------------- */
+
+/* What a pass hands on behind the head: its loss, an fp32 number. */
+#define LOSS_BYTES 4
+
+/*
+ * Nothing is kept for a backward pass: the output of the layer before goes as the pass begins,
+ * whose own tensors it becomes.
+ */
+static void
+walk_pass (Driver *self, const LayerDesc *desc, guint layer, guint pass)
+{
+  BufferRef  *input = &self->passed[pass];
+  BufferRef   output, working;
+  DataBracket bracket;
+
+  schedule_touches (self->b, SCHEDULE_COMPUTE, *input, SCHEDULE_WHOLE, ACCESS_READ);
+  schedule_free (self->b, *input);
+  output = schedule_alloc (self->b, PLACE_HBM, POOL_ACTIVATION,
+                           desc->kind == LAYER_HEAD ? LOSS_BYTES : desc->output_bytes, "output");
+  working = schedule_alloc (self->b, PLACE_HBM, POOL_ACTIVATION, desc->inference_bytes, "working");
+  schedule_buffer_program (self->b, working, &desc->inference_memory, output);
+  bracket = layer_bracket (self, layer, output, ACCESS_WRITE, working);
+  walk_kernels (self, desc->forward, desc->n_forward, SCHEDULE_NONE, BACKWARD_BOTH, &bracket);
+  schedule_free (self->b, working);
+  *input = output;
+}
+
+/* A runtime whose passes alternate module by module has the first one's logits to the end. */
+static guint
+hold_logits (Driver *self, const LayerDesc *desc, guint n_held, BufferRef *held)
+{
+  guint64 bytes = desc->kind == LAYER_HEAD ? desc->head_bytes : 0;
+
+  if (bytes == 0)
+    return n_held;
+  for (guint i = 0; i < self->at->policy->held_logits; i++)
+    {
+      held[n_held] = schedule_alloc (self->b, PLACE_HBM, POOL_ACTIVATION, bytes, "held logits");
+      schedule_touches (self->b, SCHEDULE_COMPUTE, held[n_held++], SCHEDULE_WHOLE, ACCESS_WRITE);
+    }
+  return n_held;
+}
+
+static void
+walk_layer_perturbed (Driver *self, const SlotWalk *walk, guint layer)
+{
+  const LayerDesc *desc = layer_of (self, walk, layer);
+  guint            first = self->at->first_unit[layer], end = self->at->first_unit[layer + 1];
+  guint            passes = self->at->policy->passes, n_held = 0;
+  BufferRef        held[POLICY_MAX_PASSES * POLICY_MAX_HELD];
+
+  walk_assign_kernels (self, layer, desc->forward, desc->n_forward, first);
+  for (guint u = first; u < end; u++)
+    {
+      const UnitSlot slot = unit_slot (self, walk, u, USE_FORWARD);
+
+      use_begins (self, PHASE_FORWARD, &slot);
+    }
+  for (guint pass = 0; pass < passes; pass++)
+    {
+      for (guint u = first; u < end; u++)
+        {
+          UnitSlot slot = unit_slot (self, walk, u, USE_FORWARD);
+
+          slot.pass = pass;
+          driver_unit_hook (self, PHASE_FORWARD, HOOK_BEGINS, HOOK (pass_begin), &slot);
+        }
+      walk_pass (self, desc, layer, pass);
+      if (pass + 1 < passes)
+        n_held = hold_logits (self, desc, n_held, held);
+    }
+  while (n_held > 0)
+    schedule_free (self->b, held[--n_held]);
+  for (guint u = first; u < end; u++)
+    {
+      const UnitSlot slot = unit_slot (self, walk, u, USE_FORWARD);
+
+      use_ends (self, PHASE_FORWARD, &slot);
+    }
 }
 
 /* ---- backward -------------------------------------------------------------------------------- */
@@ -361,7 +289,7 @@ walk_layer_recompute (Driver *self, const SlotWalk *walk, guint layer, const Dat
 {
   const LayerDesc *desc = layer_of (self, walk, layer);
 
-  assign_kernels (self, layer, desc->recompute, desc->n_recompute, bracket->first);
+  walk_assign_kernels (self, layer, desc->recompute, desc->n_recompute, bracket->first);
   for (guint u = bracket->first; u < bracket->end; u++)
     {
       UnitSlot    slot = unit_slot (self, walk, u, USE_RECOMPUTATION);
@@ -470,7 +398,7 @@ walk_layer_backward (Driver *self, const SlotWalk *walk, guint layer)
   bracket = layer_bracket (self, layer, *saved, ACCESS_READ, workspace);
   if (walk->part != BACKWARD_WEIGHTS && by_modules (self) && desc->n_recompute > 0)
     walk_layer_recompute (self, walk, layer, &bracket);
-  assign_kernels (self, layer, desc->backward, desc->n_backward, end - 1);
+  walk_assign_kernels (self, layer, desc->backward, desc->n_backward, end - 1);
   bracket.parameters = walk->part != BACKWARD_WEIGHTS;
   bracket.gradient = walk->part != BACKWARD_INPUTS;
   walk_units_backward (self, walk, desc, &bracket);
@@ -527,7 +455,7 @@ walk_backward (Driver *self, const SlotWalk *walk, guint first, guint end)
     driver_hook (self, PHASE_BACKWARD, HOOK_BEGINS, HOOK (backward_begin));
   for (guint l = end; l-- > first;)
     walk_layer_backward (self, walk, l);
-  join_collectives (self);
+  walk_join_collectives (self);
   if (walk->part == BACKWARD_INPUTS)
     return;
   self->backward_done[walk->slot->chunk]++;
@@ -555,8 +483,11 @@ walk_slot (Driver *self, const PipelineSlot *slot)
   if (slot->pass == PASS_FORWARD)
     {
       for (guint l = first; l < end; l++)
-        walk_layer_forward (self, &walk, l);
-      join_collectives (self);
+        if (driver_is_perturbed (self))
+          walk_layer_perturbed (self, &walk, l);
+        else
+          walk_layer_forward (self, &walk, l);
+      walk_join_collectives (self);
     }
   else
     walk_backward (self, &walk, first, end);

@@ -16,6 +16,8 @@ typedef enum
   SPEED_TIME,
 } Speed;
 
+#define BUSY(kind) (G_STRUCT_OFFSET (Prediction, busy_percent) + (kind) * sizeof (double))
+
 static const struct
 {
   const char *name;
@@ -27,6 +29,7 @@ static const struct
   { "step_time_s", G_STRUCT_OFFSET (Prediction, step_time_s), FALSE, FALSE, SPEED_TIME },
   { "tokens_per_s_per_gpu", G_STRUCT_OFFSET (Prediction, tokens_per_s_per_gpu), FALSE, FALSE,
     SPEED_RATE },
+  { "tokens_per_s", G_STRUCT_OFFSET (Prediction, tokens_per_s), FALSE, FALSE, SPEED_RATE },
   { "mfu_percent", G_STRUCT_OFFSET (Prediction, mfu_percent), FALSE, FALSE, SPEED_RATE },
   { "hfu_percent", G_STRUCT_OFFSET (Prediction, hfu_percent), FALSE, FALSE, SPEED_RATE },
   { "hardware_tflops_per_gpu", G_STRUCT_OFFSET (Prediction, hardware_tflops_per_gpu), FALSE, FALSE,
@@ -37,6 +40,12 @@ static const struct
     G_STRUCT_OFFSET (Prediction, inter_node_backward_bytes_per_gpu), FALSE, FALSE, NO_SPEED },
   { "peak_allocated_gib", G_STRUCT_OFFSET (Prediction, hbm.allocated), TRUE, FALSE, NO_SPEED },
   { "peak_reserved_gib", G_STRUCT_OFFSET (Prediction, hbm.reserved), TRUE, FALSE, NO_SPEED },
+  { "peak_device_gib", G_STRUCT_OFFSET (Prediction, hbm.device), TRUE, FALSE, NO_SPEED },
+  { "peak_host_gib", G_STRUCT_OFFSET (Prediction, host.device), TRUE, FALSE, NO_SPEED },
+  { "busy_kernels_percent", BUSY (BUSY_KERNELS), FALSE, FALSE, NO_SPEED },
+  { "busy_to_host_percent", BUSY (BUSY_TO_HOST), FALSE, FALSE, NO_SPEED },
+  { "busy_from_host_percent", BUSY (BUSY_FROM_HOST), FALSE, FALSE, NO_SPEED },
+  { "busy_communication_percent", BUSY (BUSY_COMMUNICATION), FALSE, FALSE, NO_SPEED },
   { "time_optimizer_s", G_STRUCT_OFFSET (Prediction, parts) + TIME_OPTIMIZER * sizeof (double),
     FALSE, FALSE, NO_SPEED },
   { "largest_parameters", G_STRUCT_OFFSET (Prediction, n_parameters), FALSE, TRUE, NO_SPEED },

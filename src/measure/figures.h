@@ -36,8 +36,8 @@ typedef struct
 {
   const char *figure, *row, *assumptions;
   /*
-   * A name of prediction_result_names, hfu_percent, peak_allocated_gib, peak_reserved_gib or
-   * largest_parameters.
+   * A name of prediction_result_names, hfu_percent, tokens_per_s, busy_..._percent or
+   * largest_parameters: docs/figures.md.
    */
   const char *metric;
   const char *title; /* of the metric, or of the ratio of two */

@@ -74,6 +74,35 @@ check_graphs (const ReplayPlan *self, DiagList *diags)
       option_mark (scenario_marks (scenario, training_options), "cuda_graphs", NULL), diags);
 }
 
+/* What steps of forward passes alone have no use for, where it was asked for. */
+static gboolean
+check_step_shape (const ReplayPlan *self, DiagList *diags)
+{
+  static const char *const keys[] = { "optimizer", "clip_gradients", "moment_dtype", "reduce_dtype",
+                                      "activation_checkpointing" };
+  const Scenario          *scenario = self->resolved->scenario;
+  const OptionMarks       *marks = scenario_marks (scenario, training_options);
+  const char              *name = self->resolved->strategy->strategy->name;
+  const StepShape          shape = strategy_step_shape (&self->input, self->resolved->strategy);
+  guint                    n_errors = diag_list_n_errors (diags);
+
+  for (guint i = 0; i < G_N_ELEMENTS (keys) && !shape.backward; i++)
+    {
+      const SourceMark *mark = option_mark (marks, keys[i], NULL);
+
+      if (mark != NULL && mark != &marks->section
+          && (!g_str_equal (keys[i], "activation_checkpointing")
+              || scenario->training.checkpointing != CHECKPOINT_NONE))
+        diag_error (diags, mark, "leave it out",
+                    "strategy '%s' has no gradients: '%s' has no meaning", name, keys[i]);
+    }
+  if (shape.pass_ranks > 1 && scenario->training.global_batch > 0)
+    diag_error (diags, option_mark (marks, "global_batch", NULL), "set 'grad_accum'",
+                "strategy '%s' gives %u GPUs one batch: 'global_batch' is not divided so", name,
+                shape.pass_ranks);
+  return diag_list_n_errors (diags) == n_errors;
+}
+
 static gboolean
 build_schedule (ReplayPlan *self, DiagList *diags)
 {
@@ -82,6 +111,8 @@ build_schedule (ReplayPlan *self, DiagList *diags)
   const char             *name = resolved->strategy->strategy->name;
   gboolean                ok;
 
+  if (!check_step_shape (self, diags))
+    return FALSE;
   diag_list_set_place (diags, place);
   diag_list_set_finder (diags, find_strategy_mark, resolved->scenario);
   self->schedule = schedule_build (&self->input, resolved->strategy, diags);

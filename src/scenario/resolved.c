@@ -212,6 +212,8 @@ finish (Resolution *self, gboolean ok)
   self->view.input = make_input (self);
   self->chain = scenario_strategy_choice (self->scenario);
   self->view.strategy = self->chain;
+  if (self->chain != NULL)
+    self->view.n_data_ranks /= strategy_step_shape (&self->view.input, self->chain).pass_ranks;
   return &self->view;
 }
 

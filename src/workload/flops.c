@@ -79,3 +79,13 @@ flops_trained_per_token (const ModelShape *shape, const TrainingOptions *trainin
       convention == FLOPS_6N ? active_parameters (shape, seq_len) : flops_matrix_parameters (shape);
   return all - 2 * frozen + 6 * trained_parameters (shape, training, seq_len);
 }
+
+double
+flops_forward_per_token (const ModelShape *shape, const TrainingOptions *training,
+                         FlopsConvention convention, gint64 seq_len)
+{
+  double all = count_flops (shape, convention, seq_len, training->document_length) / 3;
+
+  return training->peft == PEFT_NONE ? all
+                                     : all + 2 * trained_parameters (shape, training, seq_len);
+}

@@ -25,6 +25,10 @@ double flops_per_token (const ModelShape *shape, FlopsConvention convention, gin
 double flops_trained_per_token (const ModelShape *shape, const TrainingOptions *training,
                                 FlopsConvention convention, gint64 seq_len);
 
+/* Of one forward pass, whatever is trained: a third of what training without frozen ones counts. */
+double flops_forward_per_token (const ModelShape *shape, const TrainingOptions *training,
+                                FlopsConvention convention, gint64 seq_len);
+
 /*
  * Pairs of a query and a key that CONVENTION counts for a sequence of SEQ_LEN tokens in one layer:
  * PALM all, CAUSAL those that the mask, the ends of documents of mean DOCUMENT_LENGTH (0: none) and

@@ -21,6 +21,7 @@ typedef struct
   GArray   *modules; /* ModuleDesc */
   Tape     *tape;
   TapeValue output;
+  double    head_bytes;   /* head: its output, where it is there as a whole */
   double    held_bytes;   /* head: of its output, that the framework holds on to */
   double    logits_bytes; /* head: vocabulary-wide memory of its backward pass */
 } LayerBuild;

@@ -221,6 +221,8 @@ layer_build (const ModelShape *shape, const TrainingOptions *training, const Mes
     case LAYER_HEAD:
       build.output = build_head (&b, &build.held_bytes);
       build.logits_bytes = logits_bytes (&b);
+      if (training->loss != LOSS_CHUNKED)
+        build.head_bytes = tokens * (double) local_vocab (&b) * build.tape->e;
       break;
     }
   return build;

@@ -57,6 +57,29 @@ forward_peak (const Tape *self, CheckpointMode mode, gboolean again)
   return peak;
 }
 
+/* Most bytes that are alive at once in a forward pass that leaves its output only. */
+static double
+inference_peak (const Tape *self)
+{
+  double peak = 0;
+
+  for (gint t = 0; t < (gint) self->ops->len; t++)
+    {
+      double alive = 0;
+
+      for (guint i = 0; i < self->values->len; i++)
+        {
+          const TapeTensor *tensor = tape_tensor (self, i);
+
+          if (tensor->producer <= t
+              && (tensor->producer == t || tensor->last_use >= t || i == self->output))
+            alive += tensor->bytes;
+        }
+      peak = MAX (peak, alive);
+    }
+  return peak;
+}
+
 /* ---- the backward pass ---- */
 
 /* The gradients of op's outputs have been used, and what op was the last to keep is freed. */
@@ -331,6 +354,16 @@ log_forward (Tape *self, CheckpointMode mode)
   tape_log_forward (self, kept, NULL, self->values->len);
 }
 
+/* What is logged leaves the output only. */
+static void
+log_inference (Tape *self)
+{
+  g_autofree gboolean *kept = g_new0 (gboolean, self->values->len);
+
+  kept[self->output] = TRUE;
+  tape_log_forward (self, kept, NULL, self->values->len);
+}
+
 TapeResult
 tape_finish (Tape *self, TapeValue output, CheckpointMode mode)
 {
@@ -349,6 +382,9 @@ tape_finish (Tape *self, TapeValue output, CheckpointMode mode)
   result.working = MAX (0, forward_peak (self, mode, FALSE) - result.saved);
   log_forward (self, mode);
   result.forward_memory = tape_take_memory (self, &result.forward_to_peak);
+  result.inference = inference_peak (self);
+  log_inference (self);
+  result.inference_memory = tape_take_memory (self, &result.inference_to_peak);
   tape_comm_settle (self);
   result.forward = list_kernels (self, self->forward, NULL, kept);
   rerun = tape_find_rerun (self, mode);

@@ -163,8 +163,10 @@ typedef struct
 {
   GArray *forward, *recompute, *backward;
   GArray *forward_memory, *backward_memory; /* in the order of the passes */
-  guint   forward_to_peak, backward_to_peak, n_tensors;
+  GArray *inference_memory;                 /* of a forward pass that leaves its output only */
+  guint   forward_to_peak, backward_to_peak, inference_to_peak, n_tensors;
   double  saved, working, backward_bytes, cached;
+  double  inference; /* most bytes that are alive in that pass */
 } TapeResult;
 
 /*

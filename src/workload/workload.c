@@ -12,7 +12,7 @@ typedef struct
 {
   LayerClass key;
   LayerDesc  desc;
-  GArray    *arrays[8]; /* what desc points into */
+  GArray    *arrays[9]; /* what desc points into */
 } ClassRecord;
 
 struct _Workload
@@ -123,10 +123,14 @@ fill_memory (const Workload *self, const LayerBuild *build, const TapeResult *re
   desc->backward_bytes = to_bytes (result->backward_bytes);
   desc->output_bytes =
       desc->kind == LAYER_HEAD ? 0 : to_bytes (tape_tensor (build->tape, build->output)->bytes);
+  desc->inference_bytes = to_bytes (result->inference) - desc->output_bytes;
+  desc->head_bytes = to_bytes (build->head_bytes);
   desc->held_bytes = to_bytes (build->held_bytes);
   desc->logits_bytes = to_bytes (build->logits_bytes);
   desc->forward_memory =
       memory_program (result->forward_memory, result->forward_to_peak, result->n_tensors);
+  desc->inference_memory =
+      memory_program (result->inference_memory, result->inference_to_peak, result->n_tensors);
   desc->backward_memory =
       memory_program (result->backward_memory, result->backward_to_peak, result->n_tensors);
 }
@@ -201,6 +205,7 @@ fill_kernels (Workload *self, const LayerBuild *build, const TapeResult *result,
   record->arrays[5] = result->forward_memory;
   record->arrays[6] = result->backward_memory;
   record->arrays[7] = trainable;
+  record->arrays[8] = result->inference_memory;
 }
 
 static guint

@@ -98,9 +98,16 @@ typedef struct
    * (up to the rounding of fractions).
    */
   MemoryProgram forward_memory, backward_memory;
+  /*
+   * A forward pass of which nothing is kept for a backward pass: what is alive at its peak beyond
+   * `output_bytes`, and its tensors, of which only the output is left.
+   */
+  guint64       inference_bytes;
+  MemoryProgram inference_memory;
   guint64       cached_bytes; /* copies of its weights in fp8 that stay for ever */
   guint64       held_bytes;   /* head: of its output, held beyond its forward pass for
                                  training_held_outputs micro-steps; else 0 */
+  guint64       head_bytes;   /* head: its logits as its product makes them; 0: never all at once */
   guint64       logits_bytes; /* head: vocabulary-wide tensors of its backward (inside saved_bytes
                                  and backward_bytes): for reports */
   guint64       output_bytes; /* the activation handed to the next layer */

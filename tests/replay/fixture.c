@@ -274,17 +274,41 @@ random_training (Overrides *o, GRand *rand)
   overrides_add (o, "training.compile", g_rand_int_range (rand, 0, 2) ? "true" : "false");
 }
 
+/* The INDEX-th strategy that PERTURBS or does not, round and round. */
+static const Strategy *
+nth_strategy (guint index, gboolean perturbs)
+{
+  g_autoptr (GPtrArray) some = g_ptr_array_new ();
+
+  for (const Strategy *const *list = strategy_list (); *list != NULL; list++)
+    if (strategy_perturbs (*list) == perturbs)
+      g_ptr_array_add (some, (gpointer) *list);
+  return some->pdata[index % some->len];
+}
+
+/* One in nine is of zeroth order; what the others are does not depend on those. */
+static const Strategy *
+draw_strategy (GRand *rand)
+{
+  g_autoptr (GRand) other = g_rand_copy (rand);
+  guint             turn, n = 0;
+
+  g_rand_int (other); /* that draw is of the others */
+  turn = (guint) g_rand_int_range (other, 0, 18);
+  for (const Strategy *const *list = strategy_list (); *list != NULL; list++)
+    n += !strategy_perturbs (*list);
+  n = (guint) g_rand_int_range (rand, 0, (gint) n);
+  return turn < 2 ? nth_strategy (turn, TRUE) : nth_strategy (n, FALSE);
+}
+
 static void
 random_strategy (Overrides *o, GRand *rand, guint gpus)
 {
-  const Strategy *const *list = strategy_list ();
-  guint                  n = 0;
-  const Strategy        *strategy;
+  const Strategy *strategy = draw_strategy (rand);
 
-  while (list[n] != NULL)
-    n++;
-  strategy = list[g_rand_int_range (rand, 0, (gint) n)];
   overrides_add (o, "strategy.name", strategy->name);
+  if (strategy_perturbs (strategy))
+    overrides_add (o, "training.activation_checkpointing", "none");
   if (strategy->outer)
     {
       static const char *const inner[] = { "ddp", "fsdp2", "zero1" };

@@ -370,6 +370,27 @@ make_mixed (RandomPlan *self)
   return TRUE;
 }
 
+/* Steps that one without a backward pass can take. FALSE: they are there already. */
+static gboolean
+make_forward (RandomPlan *self)
+{
+  TrainingOptions *t = &self->training;
+
+  if (t->checkpointing == CHECKPOINT_NONE && t->fp8_recipe == FP8_NONE)
+    return FALSE;
+  t->checkpointing = CHECKPOINT_NONE;
+  t->cpu_checkpointing = t->partition_activations = FALSE;
+  t->fp8_recipe = FP8_NONE;
+  return TRUE;
+}
+
+/* Whether something of the plan became what more strategies take. */
+static gboolean
+make_plainer (RandomPlan *self)
+{
+  return make_mixed (self) || make_forward (self);
+}
+
 static RandomPlan *
 plan_new (const Strategy *strategy, guint32 seed, guint case_, Axes axes)
 {
@@ -384,7 +405,8 @@ plan_new (const Strategy *strategy, guint32 seed, guint case_, Axes axes)
     {
       draw_mesh (self, rand, case_ % 4 != 0 ? axes : AXES_NONE, case_ / 4);
       describe (self, seed, case_);
-      if (draw_strategy (self, strategy, rand, case_) || (axes == AXES_NONE && !make_mixed (self)))
+      if (draw_strategy (self, strategy, rand, case_)
+          || (axes == AXES_NONE && !make_plainer (self)))
         break;
       axes = MAX (axes, AXES_OF_LAYERS); /* the next turn has one fewer, or other types */
       g_ptr_array_unref (self->stages);

@@ -350,6 +350,14 @@ slices_in_buckets (const PlanInput *in, gconstpointer opt, Policy *policy)
 
 /* Matrices go one way, and all else none. */
 static void
+perturbs (const PlanInput *in, gconstpointer opt, Policy *policy)
+{
+  (void) opt;
+  replicated_policy (in, DTYPE_BF16, COLLECTIVE_ALL_REDUCE, FALSE, policy);
+  policy->passes = 2;
+}
+
+static void
 leaves_vectors (const PlanInput *in, gconstpointer opt, Policy *policy)
 {
   (void) opt;
@@ -433,6 +441,7 @@ static const struct
   { stores, &issue_fsdp2, "its issue takes no route of storing gradients" },
   { sharded_in_slices, &issue_slices, "its issue takes no route of gathering" },
   { moves_gradients, &issue_slices, "its issue takes no moves in a route of reduction" },
+  { perturbs, &issue_buckets, "its issue runs no perturbed passes" },
   { leaves_vectors, &issue_deepspeed, "tensors that its reduction does not take have no route" },
   { reduces_tensors, &issue_fsdp2, "its issue does not reduce tensors on their own" },
   { slices_in_buckets, &issue_buckets, "its issue does not reduce in each micro-step" },

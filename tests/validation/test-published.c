@@ -46,9 +46,24 @@ static const Bound bounds[] = {
   { "famous", "Llama 65B", "tokens_per_s_per_gpu", 0 },
   { "famous", "BLOOM 176B", "step_time_s", 0.02 },
   { "famous", "DeepSeek-V3", "tokens_per_s_per_gpu", 0.21 },
+  { "zo2", "OPT-1.3B", "peak_device_gib", 0.22 }, /* what the driver holds is not known */
+  { "zo2", "OPT-2.7B", "peak_device_gib", 0.18 },
+  { "zo2", "OPT-", "peak_device_gib", 0.15 },
+  { "zo2", "host memory of OPT-175B", "peak_host_gib", 0.15 },
+  { "zo2", "2 GPUs, a pair, PCIe", "busy_kernels_percent", 0.67 }, /* links not known */
+  { "zo2", "", "busy_kernels_percent", 0.20 },
+  { "zo2", "2 GPUs, replicas, NVLink", "busy_to_host_percent", 0.21 },
+  { "zo2", "", "busy_to_host_percent", 0.20 },
+  { "zo2", "4 GPUs, ", "busy_from_host_percent", 0.20 },
+  { "zo2", "", "busy_from_host_percent", 0.32 },
+  { "zo2", "4 GPUs, ", "busy_communication_percent", 0.61 }, /* waits of ranks are left out */
+  { "zo2", "2 GPUs, a pair, NVLink", "busy_communication_percent", 0.83 },
+  { "zo2", "2 GPUs, replicas, NVLink", "busy_communication_percent", 0.82 },
+  { "zo2", "", "busy_communication_percent", 0.20 },
+  { "zo2", "OPT-175B, DistZO2 over ZO2", "tokens_per_s", 0 }, /* a wide band */
 };
 
-static const char *const names[] = { "zeropp", "mics" };
+static const char *const names[] = { "zeropp", "mics", "zo2" };
 
 /* What takes minutes, for the suite 'full'. */
 static const char *const long_names[] = { "famous" };

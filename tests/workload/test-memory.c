@@ -1,7 +1,8 @@
 /*
  * The order of allocations inside a layer against its totals: every tensor comes once before it
  * goes, forward leaves what is saved, the peaks are saved + working and saved + backward bytes, and
- * backward leaves no more than the gradient that it hands on. Shapes, checkpointing modes and
+ * backward leaves no more than the gradient that it hands on; a pass that keeps nothing leaves its
+ * output. Shapes, checkpointing modes and
  * tensor groups of several kinds. When a tensor comes exactly is not asserted.
  */
 #include "fixture.h"
@@ -33,6 +34,24 @@ run (Walk *walk, const MemoryProgram *program)
     }
 }
 
+/* A pass that keeps nothing leaves its output, which the head's is a number. */
+static void
+check_inference (const LayerDesc *layer, const char *what)
+{
+  Walk   walk = { .bytes = g_new0 (guint64, layer->inference_memory.n_tensors) };
+  double slack = layer->inference_memory.n_tensors, output = (double) layer->output_bytes;
+
+  run (&walk, &layer->inference_memory);
+  ck_assert_msg (layer->kind == LAYER_HEAD ? walk.now <= 64 : fabs (walk.now - output) <= slack,
+                 "%s: inference leaves %.0f of %.0f", what, walk.now, output);
+  ck_assert_msg (fabs (walk.peak - output - (double) layer->inference_bytes) <= slack,
+                 "%s: inference peak %.0f, expected %.0f", what, walk.peak,
+                 output + (double) layer->inference_bytes);
+  ck_assert_uint_eq (walk.peak_at, layer->inference_memory.n_to_peak);
+  ck_assert_uint_eq (walk.n_faults, 0);
+  g_free (walk.bytes);
+}
+
 static void
 check_layer (const LayerDesc *layer, const char *what)
 {
@@ -53,6 +72,7 @@ check_layer (const LayerDesc *layer, const char *what)
                  saved + (double) layer->backward_bytes);
   ck_assert_uint_eq (walk.peak_at, layer->backward_memory.n_to_peak);
   ck_assert_uint_eq (walk.n_faults, 0);
+  check_inference (layer, what);
   g_free (walk.bytes);
 }
 
