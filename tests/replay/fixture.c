@@ -274,31 +274,54 @@ random_training (Overrides *o, GRand *rand)
   overrides_add (o, "training.compile", g_rand_int_range (rand, 0, 2) ? "true" : "false");
 }
 
-/* The INDEX-th strategy that PERTURBS or does not, round and round. */
+typedef gboolean (*IsOfKind) (const Strategy *strategy);
+
+static gboolean
+is_outer (const Strategy *strategy)
+{
+  return strategy->outer;
+}
+
+/* Those of gradients; of outer ones the two plainest. */
+static gboolean
+is_plain (const Strategy *strategy)
+{
+  return !strategy_perturbs (strategy)
+         && (!strategy->outer || g_str_equal (strategy->name, "co2")
+             || g_str_equal (strategy->name, "local-sgd"));
+}
+
+/* The INDEX-th strategy of KIND, round and round; *N: how many there are. */
 static const Strategy *
-nth_strategy (guint index, gboolean perturbs)
+nth_strategy (guint index, IsOfKind kind, guint *n)
 {
   g_autoptr (GPtrArray) some = g_ptr_array_new ();
 
   for (const Strategy *const *list = strategy_list (); *list != NULL; list++)
-    if (strategy_perturbs (*list) == perturbs)
+    if (kind (*list))
       g_ptr_array_add (some, (gpointer) *list);
+  *n = some->len;
   return some->pdata[index % some->len];
 }
 
-/* One in nine is of zeroth order; what the others are does not depend on those. */
+/*
+ * One in nine is of zeroth order, and an outer one is any of these; what the others are depends on
+ * neither.
+ */
 static const Strategy *
 draw_strategy (GRand *rand)
 {
   g_autoptr (GRand) other = g_rand_copy (rand);
-  guint             turn, n = 0;
+  const Strategy   *strategy;
+  guint             turn, n;
 
   g_rand_int (other); /* that draw is of the others */
   turn = (guint) g_rand_int_range (other, 0, 18);
-  for (const Strategy *const *list = strategy_list (); *list != NULL; list++)
-    n += !strategy_perturbs (*list);
-  n = (guint) g_rand_int_range (rand, 0, (gint) n);
-  return turn < 2 ? nth_strategy (turn, TRUE) : nth_strategy (n, FALSE);
+  nth_strategy (0, is_plain, &n);
+  strategy = nth_strategy ((guint) g_rand_int_range (rand, 0, (gint) n), is_plain, &n);
+  if (turn < 2)
+    return nth_strategy (turn, strategy_perturbs, &n);
+  return strategy->outer ? nth_strategy (g_rand_int (other), is_outer, &n) : strategy;
 }
 
 static void
@@ -312,9 +335,12 @@ random_strategy (Overrides *o, GRand *rand, guint gpus)
   if (strategy->outer)
     {
       static const char *const inner[] = { "ddp", "fsdp2", "zero1" };
+      const char              *drawn = PICK (rand, inner);
+      gboolean                 whole = strategy->role != NULL; /* what a leader exchanges */
 
       overrides_add (o, "strategy.local_steps", "3"); /* a first, one between, a last */
-      overrides_add (o, "strategy.inner.name", PICK (rand, inner));
+      overrides_add (o, "strategy.inner.name",
+                     whole && g_str_equal (drawn, "fsdp2") ? "zero2" : drawn);
     }
   else if (option_table_find (strategy->options, "shard") != NULL && gpus > 1
            && g_rand_int_range (rand, 0, 2))

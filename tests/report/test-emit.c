@@ -408,6 +408,12 @@ START_TEST (test_strategies)
     { "zero-offload", "deepspeed" },
     { "zo2", "" },
     { "distzo2", "" },
+    { "diloco", "" },
+    { "eager-diloco", "" },
+    { "opendiloco", "" },
+    { "prime", "" },
+    { "slowmo", "" },
+    { "streaming-diloco", "" },
   };
   g_autoptr (GPtrArray)   all = load_all ();
   g_autoptr (ProfileSet)  profiles = profile_set_new (NULL);
@@ -420,7 +426,7 @@ START_TEST (test_strategies)
   for (guint i = 0; i < G_N_ELEMENTS (expected); i++)
     {
       const char          *name = expected[i].strategy;
-      const gboolean       outer = g_str_equal (name, "co2") || g_str_equal (name, "local-sgd");
+      const gboolean       outer = strategy_find (name)->outer;
       g_autoptr (Scenario) scenario = fixture_scenario (
           "cluster.name", "2 x dgx-h100", "model.config", "llama-3-8b", "training.seq_len", "2048",
           "strategy.name", name, outer ? "strategy.inner.name" : NULL, "ddp", NULL);
