@@ -34,7 +34,7 @@ static const char *const orders[][8] = {
   { "roce-100", "roce-200", "roce-400" },
   { "efa-100-sendrecv", "efa-100-2023", "efa-100", "efa-200", "efa-400" },
   { "tcpx-200", "tcpxo-200" },
-  { "wan-1g-30ms", "tcp-1", "tcp-10", "tcp-25", "tcp-40", "tcp-100", "tcp-200" },
+  { "wan-1g-30ms", "tcp-1", "tcp-10", "tcp-25", "tcp-40", "tcp-80", "tcp-100", "tcp-200" },
   { "nvlink2-switch", "nvlink3-switch", "nvlink4-switch", "nvlink5-switch" },
   { "nvlink3-mesh", "nvlink4-mesh" },
   { "pcie3", "pcie4", "pcie5" },

@@ -321,7 +321,8 @@ static Scenario *
 strategy_scenario (const Strategy *strategy, const char *cluster)
 {
   return fixture_scenario ("cluster.name", cluster, SMALL_MODEL, "strategy.name", strategy->name,
-                           strategy->outer ? "strategy.inner.name" : NULL, "fsdp2", NULL);
+                           strategy->outer ? "strategy.local_steps" : NULL, "12",
+                           "strategy.inner.name", strategy->role != NULL ? "zero2" : "fsdp2", NULL);
 }
 
 START_TEST (test_periods_do_not_matter)
