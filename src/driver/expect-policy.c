@@ -223,7 +223,7 @@ frozen_saving (const PlanInput *in, const UnitPolicy *policy, const PolicyState 
           for (guint t = 0; t < module->n_tensors; t++)
             frozen = frozen && tensors[t].frozen;
           if (frozen)
-            sum += share * bytes_of (state) - ceil (share * dtype_bits (codec->dtype) / 8.0)
+            sum += share * bytes_of (state) - ceil (share * codec->bits / 8.0)
                    - (codec->block > 0 ? ceil (share / codec->block) * codec->scale_bits / 8 : 0);
         }
     }

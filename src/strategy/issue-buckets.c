@@ -123,7 +123,7 @@ reduce_bucket (StrategyRun *run, guint kind)
     return;
   if (s->stream != SCHEDULE_COMPUTE)
     schedule_wait_stream (run->b, s->stream, SCHEDULE_COMPUTE);
-  if (wire != kept)
+  if (reduced_dtype (run) != run->policy->kinds[kind].states[STATE_GRADIENTS].dtype)
     {
       cast = schedule_alloc (run->b, PLACE_HBM, POOL_COMMUNICATION, s->bucket[kind] * wire,
                              "bucket in the reduction's precision");
@@ -315,7 +315,7 @@ buckets_form (const PlanInput *in, const Policy *policy, IssueForm *form)
 {
   const BucketsIssue *o = policy->issue;
   guint               kept = policy_state_bytes (&policy->kinds[0].states[STATE_GRADIENTS]);
-  guint               wire = dtype_bytes (policy->kinds[0].routes[ROUTE_REDUCE].hops[0].dtype);
+  Dtype               wire = policy->kinds[0].routes[ROUTE_REDUCE].hops[0].dtype;
   double              gradients = (double) workload_n_trainable_parameters (in->workload);
   double              module = expect_largest (in, policy, UNIT_MODULE);
   gboolean            beside =
@@ -338,8 +338,8 @@ buckets_form (const PlanInput *in, const Policy *policy, IssueForm *form)
   form->uneven = TRUE;
   if (beside)
     form->states = gradients * dtype_bytes (policy->compute);
-  if (wire != kept)
-    form->high += wire * MIN (gradients, o->bucket_bytes / kept + module);
+  if (wire != policy->kinds[0].states[STATE_GRADIENTS].dtype)
+    form->high += dtype_bytes (wire) * MIN (gradients, o->bucket_bytes / kept + module);
   if (kept > dtype_bytes (policy->compute) && !beside)
     form->high += module * dtype_bytes (policy->compute);
 }

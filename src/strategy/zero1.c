@@ -38,6 +38,7 @@ static const OptionSpec zero1_options[] = {
     .source = "deepspeed/runtime/zero/config.py" },
   REPLICATED_GRADIENT_DTYPE (Zero1Options, issue.gradient_dtype),
   REPLICATED_FUSED_GRADIENTS (Zero1Options, issue.fused_gradients),
+  COMPRESSION_OPTIONS (Zero1Options, issue.compression),
   { .key = "reduce",
     .type = OPTION_ENUM,
     .choices = reduce_choices,
@@ -78,7 +79,8 @@ zero1_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
       diag_list_set_key (diags, NULL);
       return FALSE;
     }
-  return replicated_check (&o->issue, diags) && check_unit_groups (&in->mesh, o->shard, diags);
+  return replicated_check (&o->issue, diags) && compression_check (&o->issue.compression, diags)
+         && check_unit_groups (&in->mesh, o->shard, diags);
 }
 
 /* No tensor is cut; each owner broadcasts its own. */
@@ -129,6 +131,7 @@ zero1_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
       if (o->partition == 1)
         own_tensors (&policy->kinds[k]);
     }
+  compression_apply (&o->issue.compression, policy);
 }
 
 const Strategy strategy_zero1 = {
