@@ -33,9 +33,8 @@ static const OptionSpec ddp_options[] = {
 static gboolean
 ddp_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
-  (void) in;
   return replicated_check (opt, diags)
-         && compression_check (&((const BucketsIssue *) opt)->compression, diags);
+         && compression_check (in, &((const BucketsIssue *) opt)->compression, diags);
 }
 
 static void

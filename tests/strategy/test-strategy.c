@@ -292,6 +292,33 @@ START_TEST (test_mutations)
 }
 END_TEST
 
+/* The same of every way to compress, under ddp. */
+START_TEST (test_compressed_mutations)
+{
+  guint caught = 0;
+
+  for (guint i = 0; i < 120 && caught < 40; i++)
+    {
+      g_autoptr (RandomPlan) plan = random_plan_new_mesh (strategy_find ("ddp"), 60000 + i, i);
+      g_autoptr (DiagList)   diags = diag_list_new ();
+      g_autoptr (Schedule)   schedule = NULL;
+      g_autofree char       *why = NULL;
+      guint                  n;
+
+      ck_assert (set_innermost (plan, "compression", compression_choices[_i]));
+      g_clear_pointer (&plan->schedule, schedule_free_all);
+      schedule = schedule_build (&plan->in, plan->choice, diags);
+      if (schedule == NULL || (n = count_ops (schedule)) == 0
+          || !mutate (schedule, i * 7 % n, (Mutation) (i % MUTATION_N), slack_of (plan, TRUE)))
+        continue;
+      ck_assert_msg (!matches (plan, schedule, &why), "mutation %u of op %u was not noticed: %s",
+                     i % MUTATION_N, i * 7 % n, plan->text);
+      caught++;
+    }
+  ck_assert_uint_ge (caught, 20);
+}
+END_TEST
+
 /* Doubling or dropping a matrix product shows in the FLOPs. */
 START_TEST (test_flops_mutation)
 {
@@ -387,6 +414,7 @@ strategy_suite (const char *part)
   else
     {
       tcase_add_loop_test (tcase, test_mutations, 0, all);
+      tcase_add_loop_test (tcase, test_compressed_mutations, 0, schemes);
       tcase_add_loop_test (tcase, test_flops_mutation, 0, all);
       tcase_add_loop_test (tcase, test_state_mutation, 0, all);
       tcase_add_loop_test (tcase, test_one_rank, 0, all);
