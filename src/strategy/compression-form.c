@@ -112,7 +112,7 @@ top_k_form (const PlanInput *in, const UnitPolicy *policy, guint kind, double bu
   double                    gradients = expect_trainable_padded (in, policy, kind, 1);
 
   form->all_gathered[kind] += g > 1 ? g * k * (e + index) : 0;
-  /* selected: all in, k out; filled with zeros: all out; k of each rank in, added to what is there */
+  /* selected: all in, k out; zeros: all out; k of each rank in, and added to what is there */
   form->coded += e * gradients + k * (e + index) + e * gradients + g * k * (3 * e + index);
   if (o->error_feedback) /* 2 in, 1 out; 1 in but for k indices, 1 out and k zeros */
     form->coded += 5 * e * gradients + k * (e + index);
