@@ -215,6 +215,7 @@ hand compression-top-k 2 simulate good.yaml --strategy ddp --set strategy.compre
 hand compression-scatter 2 simulate good.yaml --strategy zero1 --set strategy.compression=top-k \
   --set strategy.reduce=reduce_scatter
 hand compression-compare 0 compare compression.yaml
+hand compression-advise 0 simulate good.yaml --strategy ddp --nodes 2 --advise
 hand outer-compare 0 compare outer.yaml
 hand outer-tau 2 simulate good.yaml --strategy co2 --set strategy.inner.name=zero2 \
   --set strategy.local_steps=0

@@ -157,6 +157,15 @@ set_innermost (RandomPlan *plan, const char *key, const char *value)
   return FALSE;
 }
 
+/* Whether the I-th case tries STRATEGY: it has the option, or now and then is around one. */
+static gboolean
+may_compress (const Strategy *strategy, guint i)
+{
+  if (strategy->outer)
+    return i % 8 == 1;
+  return strategy->options != NULL && option_table_find (strategy->options, "compression") != NULL;
+}
+
 /* Every way to compress gradients, of all strategies that have the option. */
 START_TEST (test_compressions)
 {
@@ -166,12 +175,13 @@ START_TEST (test_compressions)
   for (guint i = 0; i < cases_of (CASES); i++)
     for (const Strategy *const *list = strategy_list (); *list != NULL; list++)
       {
-        g_autoptr (RandomPlan) plan = random_plan_new_mesh (*list, 40000 + i, i);
-        g_autoptr (DiagList)   diags = diag_list_new ();
-        g_autoptr (Schedule)   schedule = NULL;
-        g_autofree char       *why = NULL;
+        g_autoptr (RandomPlan) plan =
+            may_compress (*list, i) ? random_plan_new_mesh (*list, 40000 + i, i) : NULL;
+        g_autoptr (DiagList) diags = diag_list_new ();
+        g_autoptr (Schedule) schedule = NULL;
+        g_autofree char     *why = NULL;
 
-        if (!set_innermost (plan, "compression", scheme))
+        if (plan == NULL || !set_innermost (plan, "compression", scheme))
           continue;
         g_clear_pointer (&plan->schedule, schedule_free_all);
         schedule = schedule_build (&plan->in, plan->choice, diags);
