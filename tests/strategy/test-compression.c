@@ -1,6 +1,6 @@
 /*
- * Compressed gradients by hand. A llama of 2 blocks on 4 ranks, in bf16: 8 matrices of 64 x 64, 6 of
- * 128 x 64, 2 tables of 100 x 64 and 5 norms of 64, 95 040 elements in one bucket. Not asserted:
+ * Compressed gradients by hand. A llama of 2 blocks on 4 ranks, in bf16: 8 matrices of 64 x 64, 6
+ * of 128 x 64, 2 tables of 100 x 64 and 5 norms of 64, 95 040 elements in one bucket. Not asserted:
  * times.
  */
 #include <check.h>
