@@ -35,6 +35,8 @@ try_move (guint i, gpointer user)
     p = predict (scenario, &options, diags, &error);
   if (p == NULL)
     return;
+  if (!prediction_trains_alike (self->given, p)) /* gradients that are sent as less than they are */
+    return;
   effect->possible = TRUE;
   effect->fits = p->fits;
   effect->gain = p->tokens_per_s / self->given->tokens_per_s - 1;

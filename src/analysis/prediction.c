@@ -94,6 +94,12 @@ remedies_free (Remedies *self)
   g_free (self);
 }
 
+gboolean
+prediction_trains_alike (const Prediction *self, const Prediction *other)
+{
+  return other->caveats == NULL || g_strcmp0 (self->caveats, other->caveats) == 0;
+}
+
 void
 prediction_free (Prediction *self)
 {

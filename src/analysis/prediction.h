@@ -130,6 +130,12 @@ typedef struct
 void prediction_free (Prediction *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Prediction, prediction_free)
 
+/*
+ * Whether a token under OTHER is worth as much as one under SELF as far as is known: nothing makes
+ * OTHER another training that does not make SELF one.
+ */
+gboolean prediction_trains_alike (const Prediction *self, const Prediction *other);
+
 /* Names of the results, in order: what CSV columns, JSON keys and stores use. NULL-terminated. */
 const char *const *prediction_result_names (void);
 

@@ -180,7 +180,7 @@ is_remedy (const Search *self, const Change *change)
 {
   const Prediction *p = change->prediction;
 
-  return p != NULL && p->fits
+  return p != NULL && p->fits && prediction_trains_alike (self->prediction, p)
          && fabs (p->tokens_per_step / self->prediction->tokens_per_step - 1) <= SAME_BATCH;
 }
 

@@ -28,6 +28,24 @@ add_exchange (const Exchange *exchange, GPtrArray *parts)
     add (parts, g_strdup_printf ("sent in %s", dtype_name (exchange->dtype)));
 }
 
+/* Gradients that are sent as less than they are. */
+static void
+add_reduction (const Strategy *strategy, const PlanInput *in, gconstpointer options,
+               GPtrArray *parts)
+{
+  Policy policy = { 0 };
+
+  if (strategy->policy == NULL)
+    return;
+  strategy->policy (in, options, &policy);
+  if (policy.kinds[0].compressor != NULL)
+    add (parts, g_strdup_printf ("gradients sent by %s", policy.kinds[0].compressor->name));
+  else if (policy.kinds[0].routes[ROUTE_REDUCE].n > 0
+           && policy.kinds[0].routes[ROUTE_REDUCE].hops[0].codec != NULL)
+    add (parts, g_strdup_printf ("gradients sent as %s",
+                                 policy.kinds[0].routes[ROUTE_REDUCE].hops[0].codec->name));
+}
+
 char *
 strategy_caveats (const PlanInput *in, const StrategyChoice *choice)
 {
@@ -43,6 +61,7 @@ strategy_caveats (const PlanInput *in, const StrategyChoice *choice)
         add_exchange (&exchange, parts);
       if (c->strategy->caveat != NULL)
         add (parts, g_strdup (c->strategy->caveat));
+      add_reduction (c->strategy, &input, c->options, parts);
       strategy_narrow_input (c->strategy, &input, c->options, &inner);
       input = inner;
     }

@@ -127,6 +127,23 @@ expect_trainable_padded (const PlanInput *in, const UnitPolicy *policy, guint ki
 }
 
 double
+expect_tensors (const PlanInput *in, guint kind, ExpectTensor of, gconstpointer data)
+{
+  gboolean spread = mesh_spreads_experts (workload_mesh (in->workload));
+  double   sum = 0;
+
+  for (guint i = 0; i < workload_n_layers (in->workload); i++)
+    {
+      const LayerDesc *layer = workload_layer (in->workload, i);
+
+      for (guint t = 0; t < layer->n_tensors; t++)
+        if (!layer->tensors[t].frozen && (kind == 1) == (spread && layer->tensors[t].expert))
+          sum += of (&layer->tensors[t], data);
+    }
+  return sum;
+}
+
+double
 expect_largest_trainable (const PlanInput *in, const Policy *policy)
 {
   const UnitPolicy *kind = &policy->kinds[0];
@@ -223,7 +240,7 @@ frozen_saving (const PlanInput *in, const UnitPolicy *policy, const PolicyState 
           for (guint t = 0; t < module->n_tensors; t++)
             frozen = frozen && tensors[t].frozen;
           if (frozen)
-            sum += share * bytes_of (state) - ceil (share * dtype_bits (codec->dtype) / 8.0)
+            sum += share * bytes_of (state) - ceil (share * codec->bits / 8.0)
                    - (codec->block > 0 ? ceil (share / codec->block) * codec->scale_bits / 8 : 0);
         }
     }
@@ -398,6 +415,22 @@ add_routes (const PlanInput *in, const Policy *policy, const IssueForm *form, Pl
       }
 }
 
+static void
+add_compressors (const Policy *policy, const IssueForm *form, PlanTotals *totals)
+{
+  totals->flops += form->flops;
+  totals->coded += form->coded;
+  for (guint k = 0; k < policy->n_kinds; k++)
+    {
+      MeshGroup group = policy->kinds[k].routes[ROUTE_REDUCE].hops[0].group;
+
+      if (form->all_reduced[k] > 0)
+        plan_totals_add (totals, COLLECTIVE_ALL_REDUCE, group, form->all_reduced[k]);
+      if (form->all_gathered[k] > 0)
+        plan_totals_add (totals, COLLECTIVE_ALL_GATHER, group, form->all_gathered[k]);
+    }
+}
+
 void
 plan_expect_policy (const PlanInput *in, const Policy *policy, const Issue *issue,
                     PlanTotals *totals)
@@ -407,6 +440,7 @@ plan_expect_policy (const PlanInput *in, const Policy *policy, const Issue *issu
 
   issue->form (in, policy, &form);
   add_routes (in, policy, &form, totals);
+  add_compressors (policy, &form, totals);
   if (policy->passes == 0)
     expect_norm (in, optimizer->group, totals);
   if (optimizer->home != PLACE_HBM)

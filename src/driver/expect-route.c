@@ -19,9 +19,7 @@ element_bytes (const Codec *codec, Dtype dtype)
 {
   if (codec == NULL)
     return dtype_bits (dtype) / 8.0;
-  return (dtype_bits (codec->dtype)
-          + (codec->block > 0 ? codec->scale_bits / (double) codec->block : 0))
-         / 8;
+  return (codec->bits + (codec->block > 0 ? codec->scale_bits / (double) codec->block : 0)) / 8;
 }
 
 /* What the end of a payload may take beyond that. */

@@ -56,6 +56,12 @@ double expect_largest (const PlanInput *in, const Policy *policy, UnitGranularit
 /* The same of what a layer trains, padded for the ranks that share gradients. */
 double expect_largest_trainable (const PlanInput *in, const Policy *policy);
 
+/* Of a tensor. */
+typedef double (*ExpectTensor) (const TensorDesc *tensor, gconstpointer data);
+
+/* The sum of OF over all tensors of KIND that are trained. */
+double expect_tensors (const PlanInput *in, guint kind, ExpectTensor of, gconstpointer data);
+
 /* Of SHARE elements of the optimizer: those that are not kept on the GPU. */
 double expect_off_gpu (const Policy *policy, double share);
 

@@ -346,6 +346,23 @@ check_route (Checker *self)
   return TRUE;
 }
 
+/* A compressor takes what one collective would sum over a group that has it all. */
+static gboolean
+check_compressor (const Checker *self)
+{
+  const PolicyRoute *reduce = &self->kind->routes[ROUTE_REDUCE];
+
+  if (self->kind->compressor == NULL)
+    return TRUE;
+  if (self->issue == NULL || !self->issue->carries.compressors)
+    return fails (self, "an issue that does: issue_buckets", "its issue takes no compressor");
+  return (reduce->n == 1 && reduce->hops[0].kind == COLLECTIVE_ALL_REDUCE
+          && reduce->hops[0].codec == NULL)
+         || fails (self, "reduce by one plain all_reduce",
+                   "'%s' takes the place of one all_reduce of plain gradients",
+                   self->kind->compressor->name);
+}
+
 /* Hops that name one communicator go over one group. */
 static gboolean
 check_names (const Checker *self)
@@ -441,7 +458,7 @@ policy_check (const Strategy *strategy, const Policy *policy, DiagList *diags)
           if (!check_route (&self))
             return FALSE;
         }
-      if (!check_copy (&self))
+      if (!check_copy (&self) || !check_compressor (&self))
         return FALSE;
     }
   return TRUE;

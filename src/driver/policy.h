@@ -129,6 +129,8 @@ typedef enum
   INVALIDATE_TRAINABLE, /* the parameters of units that are trained; a frozen one's copy stays */
 } PolicyInvalidation;
 
+typedef struct _Compressor Compressor; /* driver/strategy.h */
+
 /* Of one kind of unit. */
 typedef struct
 {
@@ -154,6 +156,12 @@ typedef struct
    * if the rule takes it, else by ROUTE_REST. Else what is complete is reduced as one.
    */
   TensorRule reduced;
+  /*
+   * A way of its own to reduce gradients, over the group and in the type of ROUTE_REDUCE's one hop,
+   * in place of it; NULL: there is none.
+   */
+  const Compressor *compressor;
+  gconstpointer     compression; /* its options */
 } UnitPolicy;
 
 typedef struct

@@ -20,7 +20,7 @@
 #include "driver/exchange.h"
 #include "schedule/builder.h"
 
-#define STRATEGY_API_VERSION 6
+#define STRATEGY_API_VERSION 7
 
 /* Micro-batches that differ in the lengths of their sequences. */
 typedef struct
@@ -250,6 +250,22 @@ guint64 strategy_trainable_share (const StrategyRun *run);
 /* The communicator of a hop of the policy's ROUTE for units of KIND. */
 CommRef strategy_comm (const StrategyRun *run, guint kind, PolicyRouteKind route, guint hop);
 
+/* Gradients that are reduced at once by a compressor. */
+typedef struct
+{
+  guint        kind;  /* of units */
+  const guint *units; /* whose they are */
+  guint        n_units;
+  guint64      elements;
+  StreamRef    made;    /* has made them: takes what comes before the first collective */
+  StreamRef    stream;  /* takes the rest */
+  BufferRef    errors;  /* what compression has lost, a part a unit; SCHEDULE_NONE: not kept */
+  BufferRef    factors; /* what lives from one step to the next beside it, likewise */
+  /* The op emitted last does ACCESS to them. */
+  void (*use) (StrategyRun *run, gconstpointer data, ScheduleAccess access);
+  gconstpointer data;
+} CompressedBucket;
+
 /*
  * What an issue states of a step, as formulas, for the closed form: how many elements of each kind
  * of unit pass each route, every time counted; the closed form multiplies them with the hops. They
@@ -273,7 +289,29 @@ typedef struct
   double pageable;         /* the same of pageable memory */
   guint  clip_passes;      /* of the host's cores over gradients in its memory, to clip them */
   double host_sums;        /* elements that the host's cores add up, beyond the update */
+  /*
+   * Of compressors: FLOPs of products, bytes that codecs pass over, and collectives over the group
+   * of ROUTE_REDUCE's hop.
+   */
+  double flops, coded, all_reduced[2], all_gathered[2];
 } IssueForm;
+
+/*
+ * A way to reduce gradients that is no walk over hops: what crosses the wire depends on the shapes
+ * of tensors. OPTIONS are UnitPolicy.compression.
+ */
+struct _Compressor
+{
+  const char *name; /* "powersgd" */
+  /* Whether what compression loses is kept, a value an element, and added to the next gradient. */
+  gboolean (*keeps_errors) (gconstpointer options);
+  /* Elements that live from one step to the next for N tensors; NULL: none. */
+  guint64 (*kept) (gconstpointer options, const TensorDesc *tensors, guint n);
+  void (*reduce) (StrategyRun *run, const CompressedBucket *bucket);
+  /* Adds to FORM a step's work on the units of KIND, which come BUCKET elements at a time. */
+  void (*form) (const PlanInput *in, const UnitPolicy *policy, guint kind, double bucket,
+                IssueForm *form);
+};
 
 /*
  * What an issue carries of a policy: places, routes and cadences are a bit each, 1u << what. A
@@ -295,6 +333,7 @@ typedef struct
   gboolean stays;           /* what a forward use gathered may stay until the backward use */
   gboolean late_update;     /* an update on the host may show one step late */
   gboolean part_on_gpu;     /* a part of what the host updates may stay on the GPU */
+  gboolean compressors;     /* compressors may reduce */
   gboolean averaged_host;   /* an average over workers reaches what it keeps off the GPU */
   gboolean perturbs;        /* zeroth order: perturbed forward passes alone */
 } IssueCarries;

@@ -45,10 +45,16 @@ element_bytes (const StrategyRun *run, PolicyStateKind state)
   return policy_state_bytes (&run->policy->kinds[0].states[state]);
 }
 
+Dtype
+reduced_dtype (const StrategyRun *run)
+{
+  return run->policy->kinds[0].routes[ROUTE_REDUCE].hops[0].dtype;
+}
+
 guint
 reduced_bytes (const StrategyRun *run)
 {
-  return dtype_bytes (run->policy->kinds[0].routes[ROUTE_REDUCE].hops[0].dtype);
+  return dtype_bytes (reduced_dtype (run));
 }
 
 /* What the shards of frozen units take less, where they rest encoded. */

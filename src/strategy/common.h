@@ -18,11 +18,12 @@ Dtype reduce_dtype (const TrainingOptions *training);
 
 /*
  * Bytes an element: as kernels read it, of STATE under the policy, of a gradient as its reduction
- * begins. The same for all units.
+ * begins, and its type. The same for all units.
  */
 guint compute_bytes (const Policy *policy);
 guint element_bytes (const StrategyRun *run, PolicyStateKind state);
 guint reduced_bytes (const StrategyRun *run);
+Dtype reduced_dtype (const StrategyRun *run);
 
 /* Bytes of STATE that this rank holds under its policy, of all units. */
 guint64 held_bytes (const StrategyRun *run, PolicyStateKind state);

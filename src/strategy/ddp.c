@@ -26,14 +26,15 @@ static const OptionSpec ddp_options[] = {
     .source = "torch.nn.parallel.DistributedDataParallel" },
   REPLICATED_GRADIENT_DTYPE (BucketsIssue, gradient_dtype),
   REPLICATED_FUSED_GRADIENTS (BucketsIssue, fused_gradients),
+  COMPRESSION_OPTIONS (BucketsIssue, compression),
   { 0 },
 };
 
 static gboolean
 ddp_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
-  (void) in;
-  return replicated_check (opt, diags);
+  return replicated_check (opt, diags)
+         && compression_check (in, &((const BucketsIssue *) opt)->compression, diags);
 }
 
 static void
@@ -41,6 +42,7 @@ ddp_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
 {
   replicated_policy (in, replicated_kept (in, opt), COLLECTIVE_ALL_REDUCE, FALSE, policy);
   replicated_set_issue (opt, policy);
+  compression_apply (&((const BucketsIssue *) opt)->compression, policy);
 }
 
 const Strategy strategy_ddp = {
@@ -56,5 +58,5 @@ const Strategy strategy_ddp = {
   .states = "parameters: whole, compute precision and fp32 master, HBM\n"
             "gradients: whole, compute precision or fp32, in buckets, HBM\n"
             "optimizer: whole, HBM",
-  .missing = "the smaller first bucket, static graphs, gradient compression hooks",
+  .missing = "the smaller first bucket, static graphs",
 };

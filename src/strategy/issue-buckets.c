@@ -10,8 +10,9 @@ typedef struct
   guint64   bucket[2];  /* elements waiting to be reduced, of each kind of unit */
   GArray   *waiting[2]; /* guint: the units whose they are */
   BufferRef parameters, gradients;
-  BufferRef computed;     /* the gradient of the current unit, where another one is kept */
-  BufferRef all_computed; /* those of all units, where they stay beside the others */
+  BufferRef computed;        /* the gradient of the current unit, where another one is kept */
+  BufferRef all_computed;    /* those of all units, where they stay beside the others */
+  BufferRef errors, factors; /* of compressors */
 } BucketsState;
 
 static const BucketsIssue *
@@ -31,6 +32,35 @@ static guint64
 gradients_of (const StrategyRun *run)
 {
   return strategy_share (run, STATE_GRADIENTS);
+}
+
+/* What compressors keep from step to step, set to zero where training begins. */
+static void
+keep_for_compressors (StrategyRun *run)
+{
+  BucketsState *s = run->state;
+  guint64       errors = 0, factors = 0;
+
+  for (guint u = 0; u < run->n_units; u++)
+    {
+      const PlanUnit   *unit = &run->units[u];
+      const UnitPolicy *kind = &run->policy->kinds[unit->expert];
+
+      if (kind->compressor == NULL || unit->own_elements == 0)
+        continue;
+      if (kind->compressor->keeps_errors (kind->compression))
+        errors += unit->trainable_elements;
+      if (kind->compressor->kept != NULL)
+        factors += kind->compressor->kept (kind->compression, unit->trainable, unit->n_trainable);
+    }
+  s->errors = schedule_alloc (run->b, PLACE_HBM, POOL_GRADIENT, errors * reduced_bytes (run),
+                              "errors of compression");
+  s->factors = schedule_alloc (run->b, PLACE_HBM, POOL_GRADIENT, factors * reduced_bytes (run),
+                               "factors of gradients");
+  if (s->errors != SCHEDULE_NONE)
+    schedule_host_touches (run->b, s->errors, SCHEDULE_WHOLE, ACCESS_WRITE);
+  if (s->factors != SCHEDULE_NONE)
+    schedule_host_touches (run->b, s->factors, SCHEDULE_WHOLE, ACCESS_WRITE);
 }
 
 static void
@@ -53,6 +83,7 @@ buckets_init (StrategyRun *run)
                                     "gradients as computed");
   schedule_alloc (run->b, PLACE_HBM, POOL_OPTIMIZER, held_bytes (run, STATE_OPTIMIZER),
                   "optimizer state");
+  keep_for_compressors (run);
   strategy_data (run, SCHEDULE_NONE, UNIT_PARAMETERS, SCHEDULE_NONE, s->parameters);
   strategy_data (run, SCHEDULE_NONE, UNIT_GRADIENT, SCHEDULE_NONE,
                  s->all_computed != SCHEDULE_NONE ? s->all_computed : s->gradients);
@@ -97,6 +128,12 @@ use_waiting (StrategyRun *run, gconstpointer data, ScheduleAccess access)
     schedule_uses (run->b, s->gradients, g_array_index (waiting, guint, i), access);
 }
 
+static void
+use_cast (StrategyRun *run, gconstpointer data, ScheduleAccess access)
+{
+  schedule_uses (run->b, *(const BufferRef *) data, SCHEDULE_WHOLE, access);
+}
+
 /* A cast of a bucket between the gradients' precision and the reduction's. */
 static void
 cast_bucket (StrategyRun *run, const char *name, guint kind, guint from, guint to, BufferRef cast,
@@ -108,6 +145,42 @@ cast_bucket (StrategyRun *run, const char *name, guint kind, guint from, guint t
                       (double) s->bucket[kind] * from, (double) s->bucket[kind] * to);
   use_waiting (run, s->waiting[kind], back ? ACCESS_WRITE : ACCESS_READ);
   schedule_uses (run->b, cast, SCHEDULE_WHOLE, back ? ACCESS_READ : ACCESS_WRITE);
+}
+
+/* What lies at END, a cast of the bucket or the gradients themselves, is reduced there. */
+static void
+reduce_at (StrategyRun *run, guint kind, const RouteEnd *end)
+{
+  const BucketsState *s = run->state;
+  const Compressor   *compressor = run->policy->kinds[kind].compressor;
+  CompressedBucket    bucket;
+
+  if (compressor == NULL)
+    {
+      emit_route (run, &(RouteWalk){ .kind = kind,
+                                     .route = ROUTE_REDUCE,
+                                     .end = POLICY_MAX_HOPS,
+                                     .last_micro = TRUE,
+                                     .held = s->bucket[kind],
+                                     .collectives = s->stream,
+                                     .from = *end,
+                                     .to = *end,
+                                     .passing = "bucket on its way" });
+      return;
+    }
+  bucket = (CompressedBucket){
+    .kind = kind,
+    .units = (const guint *) (const void *) s->waiting[kind]->data,
+    .n_units = s->waiting[kind]->len,
+    .elements = s->bucket[kind],
+    .made = end->use != use_cast ? SCHEDULE_COMPUTE : s->stream,
+    .stream = s->stream,
+    .errors = s->errors,
+    .factors = s->factors,
+    .use = end->use,
+    .data = end->data,
+  };
+  compressor->reduce (run, &bucket);
 }
 
 static void
@@ -123,23 +196,15 @@ reduce_bucket (StrategyRun *run, guint kind)
     return;
   if (s->stream != SCHEDULE_COMPUTE)
     schedule_wait_stream (run->b, s->stream, SCHEDULE_COMPUTE);
-  if (wire != kept)
+  if (reduced_dtype (run) != run->policy->kinds[kind].states[STATE_GRADIENTS].dtype)
     {
       cast = schedule_alloc (run->b, PLACE_HBM, POOL_COMMUNICATION, s->bucket[kind] * wire,
                              "bucket in the reduction's precision");
       cast_bucket (run, "gradient_cast", kind, kept, wire, cast, FALSE);
     }
-  end = cast != SCHEDULE_NONE ? route_whole (cast)
+  end = cast != SCHEDULE_NONE ? (RouteEnd){ .use = use_cast, .data = &cast }
                               : (RouteEnd){ .use = use_waiting, .data = s->waiting[kind] };
-  emit_route (run, &(RouteWalk){ .kind = kind,
-                                 .route = ROUTE_REDUCE,
-                                 .end = POLICY_MAX_HOPS,
-                                 .last_micro = TRUE,
-                                 .held = s->bucket[kind],
-                                 .collectives = s->stream,
-                                 .from = end,
-                                 .to = end,
-                                 .passing = "bucket on its way" });
+  reduce_at (run, kind, &end);
   if (cast != SCHEDULE_NONE)
     {
       cast_bucket (run, "gradient_cast_back", kind, wire, kept, cast, TRUE);
@@ -271,13 +336,41 @@ reduce_all (StrategyRun *run, guint kind)
   g_array_set_size (s->waiting[kind], 0);
 }
 
+/* The same of whole units: a compressor works on their tensors. */
+static void
+reduce_units (StrategyRun *run, guint kind)
+{
+  BucketsState       *s = run->state;
+  const BucketsIssue *o = options_of (run);
+  GArray             *all = s->waiting[kind];
+
+  s->waiting[kind] = g_array_new (FALSE, FALSE, sizeof (guint));
+  s->bucket[kind] = 0;
+  for (guint i = 0; i < all->len; i++)
+    {
+      guint unit = g_array_index (all, guint, i);
+
+      g_array_append_val (s->waiting[kind], unit);
+      s->bucket[kind] += run->units[unit].trainable_elements;
+      if (i + 1 < all->len
+          && (double) s->bucket[kind] * element_bytes (run, STATE_GRADIENTS) < o->bucket_bytes)
+        continue;
+      reduce_bucket (run, kind);
+      g_array_set_size (s->waiting[kind], 0);
+    }
+  g_array_unref (all);
+}
+
 static void
 finish_reductions (StrategyRun *run)
 {
   BucketsState *s = run->state;
 
   for (guint kind = 0; kind < run->policy->n_kinds; kind++)
-    reduce_all (run, kind);
+    if (run->policy->kinds[kind].compressor != NULL)
+      reduce_units (run, kind);
+    else
+      reduce_all (run, kind);
   if (s->stream != SCHEDULE_COMPUTE)
     schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->stream);
 }
@@ -315,7 +408,7 @@ buckets_form (const PlanInput *in, const Policy *policy, IssueForm *form)
 {
   const BucketsIssue *o = policy->issue;
   guint               kept = policy_state_bytes (&policy->kinds[0].states[STATE_GRADIENTS]);
-  guint               wire = dtype_bytes (policy->kinds[0].routes[ROUTE_REDUCE].hops[0].dtype);
+  Dtype               wire = policy->kinds[0].routes[ROUTE_REDUCE].hops[0].dtype;
   double              gradients = (double) workload_n_trainable_parameters (in->workload);
   double              module = expect_largest (in, policy, UNIT_MODULE);
   gboolean            beside =
@@ -325,7 +418,11 @@ buckets_form (const PlanInput *in, const Policy *policy, IssueForm *form)
     {
       const UnitPolicy *kind = &policy->kinds[k];
 
-      form->passed[ROUTE_REDUCE][k] = expect_trainable_padded (in, kind, k, 1);
+      if (kind->compressor != NULL)
+        kind->compressor->form (in, kind, k, MIN (gradients, o->bucket_bytes / kept + module),
+                                form);
+      else
+        form->passed[ROUTE_REDUCE][k] = expect_trainable_padded (in, kind, k, 1);
       form->walks[ROUTE_REDUCE][k] = expect_modules (in) + 1;
       form->walks[ROUTE_UPDATE][k] = 1;
       expect_passing (kind, ROUTE_REDUCE, MIN (gradients, o->bucket_bytes / kept + module), 1, TRUE,
@@ -337,9 +434,9 @@ buckets_form (const PlanInput *in, const Policy *policy, IssueForm *form)
     }
   form->uneven = TRUE;
   if (beside)
-    form->states = gradients * dtype_bytes (policy->compute);
-  if (wire != kept)
-    form->high += wire * MIN (gradients, o->bucket_bytes / kept + module);
+    form->states += gradients * dtype_bytes (policy->compute);
+  if (wire != policy->kinds[0].states[STATE_GRADIENTS].dtype)
+    form->high += dtype_bytes (wire) * MIN (gradients, o->bucket_bytes / kept + module);
   if (kept > dtype_bytes (policy->compute) && !beside)
     form->high += module * dtype_bytes (policy->compute);
 }
@@ -349,7 +446,8 @@ const Issue issue_buckets = {
                .routes = 1u << ROUTE_REDUCE | 1u << ROUTE_UPDATE,
                .cadences = 1u << CADENCE_LAST,
                .last_scatters = TRUE,
-               .whole_reduction = TRUE },
+               .whole_reduction = TRUE,
+               .compressors = TRUE },
   .keeps_gradients = TRUE,
   .hooks = { .state_size = sizeof (BucketsState),
              .granularity = UNIT_MODULE,

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "driver/strategy.h"
+#include "strategy/compression.h"
 
 typedef enum
 {
@@ -26,6 +26,7 @@ typedef struct
   gboolean overlap_comm;
   gint     gradient_dtype;  /* GradientDtype */
   gboolean fused_gradients; /* products add the gradients of their weights where these are kept */
+  CompressionOptions compression;
 } BucketsIssue;
 
 /*

@@ -38,6 +38,7 @@ static const OptionSpec zero1_options[] = {
     .source = "deepspeed/runtime/zero/config.py" },
   REPLICATED_GRADIENT_DTYPE (Zero1Options, issue.gradient_dtype),
   REPLICATED_FUSED_GRADIENTS (Zero1Options, issue.fused_gradients),
+  COMPRESSION_OPTIONS (Zero1Options, issue.compression),
   { .key = "reduce",
     .type = OPTION_ENUM,
     .choices = reduce_choices,
@@ -65,6 +66,19 @@ static const OptionSpec zero1_options[] = {
   { 0 },
 };
 
+/* Compressors take the place of an all-reduce. */
+static gboolean
+check_reduced_whole (const Zero1Options *o, DiagList *diags)
+{
+  if (o->reduce == 0 || !compression_needs_all_reduce (&o->issue.compression))
+    return TRUE;
+  diag_list_set_key (diags, "compression");
+  diag_error (diags, NULL, "take 'reduce: all_reduce'", "a reduce-scatter sums what '%s' does not",
+              compression_choices[o->issue.compression.scheme]);
+  diag_list_set_key (diags, NULL);
+  return FALSE;
+}
+
 static gboolean
 zero1_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
@@ -78,7 +92,8 @@ zero1_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
       diag_list_set_key (diags, NULL);
       return FALSE;
     }
-  return replicated_check (&o->issue, diags) && check_unit_groups (&in->mesh, o->shard, diags);
+  return replicated_check (&o->issue, diags) && compression_check (in, &o->issue.compression, diags)
+         && check_reduced_whole (o, diags) && check_unit_groups (&in->mesh, o->shard, diags);
 }
 
 /* No tensor is cut; each owner broadcasts its own. */
@@ -129,6 +144,7 @@ zero1_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
       if (o->partition == 1)
         own_tensors (&policy->kinds[k]);
     }
+  compression_apply (&o->issue.compression, policy);
 }
 
 const Strategy strategy_zero1 = {

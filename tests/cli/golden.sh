@@ -208,6 +208,14 @@ hand offload-types 2 simulate good.yaml --strategy zero3 --set strategy.offload_
   --precision bf16
 hand offload-average 2 simulate good.yaml --strategy local-sgd \
   --set strategy.inner.name=zero-infinity
+hand compression-rank 2 simulate good.yaml --strategy ddp --set strategy.compression=powersgd \
+  --set strategy.matrix_approximation_rank=4000
+hand compression-top-k 2 simulate good.yaml --strategy ddp --set strategy.compression=top-k \
+  --set strategy.top_k=900000000
+hand compression-scatter 2 simulate good.yaml --strategy zero1 --set strategy.compression=top-k \
+  --set strategy.reduce=reduce_scatter
+hand compression-compare 0 compare compression.yaml
+hand compression-advise 0 simulate good.yaml --strategy ddp --nodes 2 --advise
 hand outer-compare 0 compare outer.yaml
 hand outer-tau 2 simulate good.yaml --strategy co2 --set strategy.inner.name=zero2 \
   --set strategy.local_steps=0

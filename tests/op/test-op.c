@@ -74,7 +74,7 @@ END_TEST
 START_TEST (codecs_have_work)
 {
   const Codec *int8 = codec_find ("int8-block");
-  const Codec  added = { "added", DTYPE_INT8, 2048, 32, FALSE };
+  const Codec  added = { "added", 8, 2048, 32, FALSE };
   Payload      payload = { 8192, DTYPE_BF16, int8 };
   PayloadWork  encode = payload_encode_work (payload), decode = payload_decode_work (payload);
   PayloadWork  add = payload_add_work (payload, 4, NULL);
@@ -87,6 +87,20 @@ START_TEST (codecs_have_work)
   ck_assert (add.read == 8208 && add.write == 2052 && payload_adds_encoded (payload));
   add = payload_add_work (payload_plain (8192, DTYPE_BF16), 4, NULL);
   ck_assert (add.read == 16384 && add.write == 4096);
+}
+END_TEST
+
+/*
+ * 1 025 elements are three buckets of 512: in 4 bits 513 B, and an offset and a scale each of 2 x 4
+ * B in fp32, 2 x 2 B in bf16. In 3 bits they are 385 B.
+ */
+START_TEST (max_min_brings_two_values_a_bucket)
+{
+  ck_assert_uint_eq (codec_wire_bytes (codec_max_min (4, DTYPE_FP32), 1025), 513 + 24);
+  ck_assert_uint_eq (codec_wire_bytes (codec_max_min (4, DTYPE_BF16), 1025), 513 + 12);
+  ck_assert_uint_eq (codec_wire_bytes (codec_max_min (3, DTYPE_FP16), 1025), 385 + 12);
+  for (guint bits = 1; bits <= CODEC_MAX_MIN_BITS; bits++)
+    ck_assert_uint_eq (codec_wire_bytes (codec_max_min (bits, DTYPE_FP32), 4096), 512 * bits + 64);
 }
 END_TEST
 
@@ -161,6 +175,7 @@ main (void)
   tcase_add_test (tcase, elements_have_bits);
   tcase_add_test (tcase, payloads_have_bytes);
   tcase_add_test (tcase, codecs_have_work);
+  tcase_add_test (tcase, max_min_brings_two_values_a_bucket);
   tcase_add_test (tcase, moves_have_ends);
   tcase_add_test (tcase, tokens_reach_parts);
   suite_add_tcase (suite, tcase);

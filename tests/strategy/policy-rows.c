@@ -191,7 +191,7 @@ DEEPSPEED_ROW (row_tensors, "row-tensors", tensors_policy);
 /* ---- over FSDP's runtimes -------------------------------------------------------------------- */
 
 /* A codec that is added as it is: encoded once, decoded once. */
-static const Codec added = { "added", DTYPE_BF16, 0, 0, FALSE };
+static const Codec added = { "added", 16, 0, 0, FALSE };
 
 static const OptionSpec fsdp2_options[] = { FSDP2_OPTIONS ("node"), { 0 } };
 

@@ -208,10 +208,9 @@ small_range (const char *key)
   {
     const char *key;
     gint        end;
-  } ranges[] = { { "local_steps", 7 },
-                 { "localsgd_frequency", 4 },
-                 { "outer_shards", 5 },
-                 { "fragments", 4 },
+  } ranges[] = { { "local_steps", 7 },  { "localsgd_frequency", 4 },
+                 { "outer_shards", 5 }, { "matrix_approximation_rank", 5 },
+                 { "top_k", 40 },       { "fragments", 4 },
                  { "overlap", 3 } };
 
   for (guint i = 0; i < G_N_ELEMENTS (ranges); i++)

@@ -348,6 +348,23 @@ slices_in_buckets (const PlanInput *in, gconstpointer opt, Policy *policy)
   slices_policy (in, COLLECTIVE_REDUCE_SCATTER, policy);
 }
 
+static const Compressor no_compressor = { .name = "nothing" };
+
+static void
+compresses_shards (const PlanInput *in, gconstpointer opt, Policy *policy)
+{
+  (void) opt;
+  zero3 (in, policy)->compressor = &no_compressor;
+}
+
+static void
+compresses_parts (const PlanInput *in, gconstpointer opt, Policy *policy)
+{
+  (void) opt;
+  replicated_policy (in, DTYPE_BF16, COLLECTIVE_REDUCE_SCATTER, TRUE, policy);
+  policy->kinds[0].compressor = &no_compressor;
+}
+
 /* Matrices go one way, and all else none. */
 static void
 perturbs (const PlanInput *in, gconstpointer opt, Policy *policy)
@@ -444,6 +461,9 @@ static const struct
   { perturbs, &issue_buckets, "its issue runs no perturbed passes" },
   { leaves_vectors, &issue_deepspeed, "tensors that its reduction does not take have no route" },
   { reduces_tensors, &issue_fsdp2, "its issue does not reduce tensors on their own" },
+  { compresses_shards, &issue_deepspeed, "its issue takes no compressor" },
+  { compresses_parts, &issue_buckets,
+    "'nothing' takes the place of one all_reduce of plain gradients" },
   { slices_in_buckets, &issue_buckets, "its issue does not reduce in each micro-step" },
 };
 

@@ -11,6 +11,7 @@
 #include "policy-rows.h"
 #include "random-plan.h"
 #include "schedule/schedule-private.h"
+#include "strategy/compression.h"
 
 #define CASES 500
 
@@ -140,6 +141,61 @@ START_TEST (test_defaults_are_exact)
 }
 END_TEST
 
+/* The option KEY of the innermost strategy of PLAN; FALSE: it has none, or refuses VALUE. */
+static gboolean
+set_innermost (RandomPlan *plan, const char *key, const char *value)
+{
+  g_autoptr (DiagList)  diags = diag_list_new ();
+  const StrategyChoice *choice = plan->choice;
+
+  while (choice->inner != NULL)
+    choice = choice->inner;
+  for (const OptionSpec *spec = choice->strategy->options; spec != NULL && spec->key != NULL;
+       spec++)
+    if (g_str_equal (spec->key, key))
+      return option_set (spec, (gpointer) choice->options, value, NULL, diags);
+  return FALSE;
+}
+
+/* Whether the I-th case tries STRATEGY: it has the option, or now and then is around one. */
+static gboolean
+may_compress (const Strategy *strategy, guint i)
+{
+  if (strategy->outer)
+    return i % 8 == 1;
+  return strategy->options != NULL && option_table_find (strategy->options, "compression") != NULL;
+}
+
+/* Every way to compress gradients, of all strategies that have the option. */
+START_TEST (test_compressions)
+{
+  const char *scheme = compression_choices[_i];
+  guint       n = 0;
+
+  for (guint i = 0; i < cases_of (CASES); i++)
+    for (const Strategy *const *list = strategy_list (); *list != NULL; list++)
+      {
+        g_autoptr (RandomPlan) plan =
+            may_compress (*list, i) ? random_plan_new_mesh (*list, 40000 + i, i) : NULL;
+        g_autoptr (DiagList) diags = diag_list_new ();
+        g_autoptr (Schedule) schedule = NULL;
+        g_autofree char     *why = NULL;
+
+        if (plan == NULL || !set_innermost (plan, "compression", scheme))
+          continue;
+        g_clear_pointer (&plan->schedule, schedule_free_all);
+        schedule = schedule_build (&plan->in, plan->choice, diags);
+        if (schedule == NULL) /* a rank above the matrices, a k above the tensors */
+          continue;
+        ck_assert_msg (schedule_check (schedule, &plan->in.mesh, diags), "%s %s\n%s", scheme,
+                       plan->text, diag_list_first_message (diags));
+        ck_assert_msg (matches (plan, schedule, &why), "%s %s\n%s", scheme, plan->text, why);
+        n++;
+      }
+  ck_assert_uint_gt (n, cases_of (CASES) / 2);
+}
+END_TEST
+
 typedef enum
 {
   MUTATION_DROP,
@@ -246,6 +302,33 @@ START_TEST (test_mutations)
 }
 END_TEST
 
+/* The same of every way to compress, under ddp. */
+START_TEST (test_compressed_mutations)
+{
+  guint caught = 0;
+
+  for (guint i = 0; i < 120 && caught < 40; i++)
+    {
+      g_autoptr (RandomPlan) plan = random_plan_new_mesh (strategy_find ("ddp"), 60000 + i, i);
+      g_autoptr (DiagList)   diags = diag_list_new ();
+      g_autoptr (Schedule)   schedule = NULL;
+      g_autofree char       *why = NULL;
+      guint                  n;
+
+      ck_assert (set_innermost (plan, "compression", compression_choices[_i]));
+      g_clear_pointer (&plan->schedule, schedule_free_all);
+      schedule = schedule_build (&plan->in, plan->choice, diags);
+      if (schedule == NULL || (n = count_ops (schedule)) == 0
+          || !mutate (schedule, i * 7 % n, (Mutation) (i % MUTATION_N), slack_of (plan, TRUE)))
+        continue;
+      ck_assert_msg (!matches (plan, schedule, &why), "mutation %u of op %u was not noticed: %s",
+                     i % MUTATION_N, i * 7 % n, plan->text);
+      caught++;
+    }
+  ck_assert_uint_ge (caught, 20);
+}
+END_TEST
+
 /* Doubling or dropping a matrix product shows in the FLOPs. */
 START_TEST (test_flops_mutation)
 {
@@ -324,20 +407,24 @@ strategy_suite (const char *part)
 {
   Suite *suite = suite_create ("strategy");
   TCase *tcase = tcase_create ("all");
-  int    n = 0, all = 0;
+  int    n = 0, all = 0, schemes = 0;
 
   while (strategy_list ()[n] != NULL)
     n++;
   while (nth_strategy (all) != NULL)
     all++;
+  while (compression_choices[schemes] != NULL)
+    schemes++;
   if (g_str_equal (part, "expect"))
     {
       tcase_add_loop_test (tcase, test_expect, 0, all);
       tcase_add_loop_test (tcase, test_defaults_are_exact, 0, n);
+      tcase_add_loop_test (tcase, test_compressions, 0, schemes);
     }
   else
     {
       tcase_add_loop_test (tcase, test_mutations, 0, all);
+      tcase_add_loop_test (tcase, test_compressed_mutations, 0, schemes);
       tcase_add_loop_test (tcase, test_flops_mutation, 0, all);
       tcase_add_loop_test (tcase, test_state_mutation, 0, all);
       tcase_add_loop_test (tcase, test_one_rank, 0, all);

@@ -1,0 +1,11 @@
+/* Compressors, and their closed forms, which share nothing with what they emit. */
+#pragma once
+
+#include "strategy/compression.h"
+
+extern const Compressor compressor_powersgd, compressor_top_k;
+
+void powersgd_form (const PlanInput *in, const UnitPolicy *policy, guint kind, double bucket,
+                    IssueForm *form);
+void top_k_form (const PlanInput *in, const UnitPolicy *policy, guint kind, double bucket,
+                 IssueForm *form);

@@ -1,0 +1,150 @@
+#include "strategy/compression-private.h"
+#include "strategy/group.h"
+
+const char *const compression_choices[] = { "none",       "fp16", "bf16",     "fp8",   "int8-block",
+                                            "int4-block", "qsgd", "powersgd", "top-k", NULL };
+
+/* Of the model's tensors that are trained: the most elements, and the largest rank of a matrix. */
+static void
+largest_tensors (const PlanInput *in, guint64 *elements, guint64 *rank)
+{
+  guint stages = in->stages != NULL ? MAX (in->mesh.stages, 1) : 1;
+
+  *elements = *rank = 0;
+  for (guint s = 0; s < stages; s++)
+    {
+      const Workload *workload = in->stages != NULL ? in->stages[s] : in->workload;
+
+      for (guint i = 0; i < workload_n_layers (workload); i++)
+        for (guint t = 0; t < workload_layer (workload, i)->n_trainable; t++)
+          {
+            const TensorDesc *tensor = &workload_layer (workload, i)->trainable[t];
+
+            *elements = MAX (*elements, tensor->elements);
+            *rank = MAX (*rank, MIN (tensor->shape[0], tensor->elements / tensor->shape[0]));
+          }
+    }
+}
+
+static gboolean
+check_at_most (const char *key, gint64 value, guint64 most, const char *what, DiagList *diags)
+{
+  g_autofree char *hint = g_strdup_printf ("at most %" G_GUINT64_FORMAT, most);
+
+  if (value <= (gint64) most)
+    return TRUE;
+  diag_list_set_key (diags, key);
+  diag_error (diags, NULL, hint, "%" G_GINT64_FORMAT " is above %s", value, what);
+  diag_list_set_key (diags, NULL);
+  return FALSE;
+}
+
+static void
+warn_idle (const CompressionOptions *o, DiagList *diags)
+{
+  gboolean low_rank = o->scheme == COMPRESSION_POWERSGD, sparse = o->scheme == COMPRESSION_TOP_K;
+
+  warn_no_effect (diags, "quantization_bits", o->bits != 4 && o->scheme != COMPRESSION_QSGD,
+                  "compression: qsgd");
+  warn_no_effect (diags, "matrix_approximation_rank", o->rank != 1 && !low_rank,
+                  "compression: powersgd");
+  warn_no_effect (diags, "min_compression_rate", o->min_rate != 2 && !low_rank,
+                  "compression: powersgd");
+  warn_no_effect (diags, "warm_start", !o->warm_start && !low_rank, "compression: powersgd");
+  warn_no_effect (diags, "compress_ratio", o->ratio != 0.01 && (!sparse || o->top_k > 0),
+                  "compression: top-k, without top_k");
+  warn_no_effect (diags, "top_k", o->top_k != 0 && !sparse, "compression: top-k");
+  warn_no_effect (diags, "use_error_feedback", !o->error_feedback && !low_rank && !sparse,
+                  "compression: powersgd or top-k");
+}
+
+gboolean
+compression_check (const PlanInput *in, const CompressionOptions *options, DiagList *diags)
+{
+  guint64 elements, rank;
+
+  warn_idle (options, diags);
+  largest_tensors (in, &elements, &rank);
+  if (options->scheme == COMPRESSION_POWERSGD)
+    return check_at_most ("matrix_approximation_rank", options->rank, rank,
+                          "the rank of every matrix of gradients", diags);
+  if (options->scheme == COMPRESSION_TOP_K)
+    return check_at_most ("top_k", options->top_k, elements, "the elements of every tensor", diags);
+  return TRUE;
+}
+
+/* Where one rank has it all there is nothing to send. */
+static void
+set_compressor (const CompressionOptions *options, UnitPolicy *kind)
+{
+  if (kind->routes[ROUTE_REDUCE].hops[0].group.size == 1)
+    return;
+  kind->compressor =
+      options->scheme == COMPRESSION_POWERSGD ? &compressor_powersgd : &compressor_top_k;
+  kind->compression = options;
+}
+
+static void
+cast_to (PolicyRoute *route, Dtype dtype)
+{
+  for (guint h = 0; h < route->n; h++)
+    route->hops[h].dtype = dtype;
+}
+
+static const Codec *
+codec_of (const CompressionOptions *options, Dtype dtype)
+{
+  return options->scheme == COMPRESSION_QSGD ? codec_max_min ((guint) options->bits, dtype)
+                                             : codec_find (compression_choices[options->scheme]);
+}
+
+/* What sums in place becomes parts that are exchanged and added up, and gathered if it left all. */
+static void
+exchange_parts (const CompressionOptions *options, PolicyRoute *route)
+{
+  const PolicyRoute plain = *route;
+
+  route->n = 0;
+  for (guint h = 0; h < plain.n; h++)
+    {
+      const PolicyHop *hop = &plain.hops[h];
+      const Codec     *codec = codec_of (options, hop->dtype);
+
+      policy_add_collective (route, COLLECTIVE_ALL_TO_ALL, hop->name, hop->group, hop->dtype,
+                             hop->cadence)
+          ->codec = codec;
+      if (hop->kind == COLLECTIVE_ALL_REDUCE)
+        policy_add_collective (route, COLLECTIVE_ALL_GATHER, hop->name, hop->group, hop->dtype,
+                               hop->cadence)
+            ->codec = codec;
+    }
+}
+
+void
+compression_apply (const CompressionOptions *options, Policy *policy)
+{
+  for (guint k = 0; k < policy->n_kinds; k++)
+    {
+      PolicyRoute *reduce = &policy->kinds[k].routes[ROUTE_REDUCE];
+
+      switch ((CompressionScheme) options->scheme)
+        {
+        case COMPRESSION_NONE:
+          break;
+        case COMPRESSION_FP16:
+        case COMPRESSION_BF16:
+          cast_to (reduce, options->scheme == COMPRESSION_FP16 ? DTYPE_FP16 : DTYPE_BF16);
+          break;
+        case COMPRESSION_FP8:
+        case COMPRESSION_INT8_BLOCK:
+        case COMPRESSION_INT4_BLOCK:
+        case COMPRESSION_QSGD:
+          exchange_parts (options, reduce);
+          break;
+        case COMPRESSION_POWERSGD:
+        case COMPRESSION_TOP_K:
+          set_compressor (options, &policy->kinds[k]);
+          break;
+        }
+    }
+}

@@ -1,0 +1,122 @@
+/*
+ * How strategies that all-reduce gradients compress them: options, and what these make of a
+ * policy's reduction.
+ *
+ * Casts (fp16, bf16) are all-reduced as they are. Quantised gradients are not summed by a
+ * collective: each all-reduce becomes a scatter-reduce-allgather (an all-to-all of parts, which are
+ * decoded, added up and encoded again, and an all-gather), each reduce-scatter its first half.
+ * PowerSGD and top-k are compressors, which take the place of an all-reduce.
+ */
+#pragma once
+
+#include "driver/strategy.h"
+
+typedef enum
+{
+  COMPRESSION_NONE,
+  COMPRESSION_FP16,
+  COMPRESSION_BF16,
+  COMPRESSION_FP8,
+  COMPRESSION_INT8_BLOCK,
+  COMPRESSION_INT4_BLOCK,
+  COMPRESSION_QSGD,
+  COMPRESSION_POWERSGD,
+  COMPRESSION_TOP_K,
+} CompressionScheme;
+
+typedef struct
+{
+  gint     scheme;         /* CompressionScheme */
+  gint64   bits;           /* of an element, under COMPRESSION_QSGD */
+  gint64   rank;           /* of the factors of a matrix, under COMPRESSION_POWERSGD; */
+  double   min_rate;       /* a matrix is compressed if its factors are so many times smaller; */
+  gboolean warm_start;     /* from the last step's factors */
+  double   ratio;          /* part of a tensor that is sent, under COMPRESSION_TOP_K, */
+  gint64   top_k;          /* or, unless 0, elements of it */
+  gboolean error_feedback; /* of both: what a step loses is added to the next one's gradients */
+} CompressionOptions;
+
+extern const char *const compression_choices[];
+
+#define COMPRESSION_ROW(struct_, member_, key_, type_, default_, help_, source_)                  \
+  .key = key_, .type = type_, .offset = G_STRUCT_OFFSET (struct_, member_), .fallback = default_, \
+  .help = help_, .source = source_
+#define COMPRESSION_POWERSGD_SOURCE "torch/distributed/algorithms/ddp_comm_hooks/powerSGD_hook.py"
+
+#define COMPRESSION_SCHEME(struct_, member_)                                            \
+  {                                                                                     \
+    COMPRESSION_ROW (                                                                   \
+        struct_, member_.scheme, "compression", OPTION_ENUM, "none",                    \
+        "how gradients are made smaller before they are reduced: casts; codes that "    \
+        "ranks exchange, add up and gather; factors of low rank; the largest elements", \
+        "torch/distributed/algorithms/ddp_comm_hooks; IST-DASLab/torch_cgx"),           \
+        .choices = compression_choices                                                  \
+  }
+#define COMPRESSION_BITS(struct_, member_)                                        \
+  {                                                                               \
+    COMPRESSION_ROW (struct_, member_.bits, "quantization_bits", OPTION_INT, "4", \
+                     "bits of an element under 'compression: qsgd'",              \
+                     "torch_cgx, CGX_COMPRESSION_QUANTIZATION_BITS"),             \
+        .min = 1, .max = CODEC_MAX_MIN_BITS                                       \
+  }
+#define COMPRESSION_RANK(struct_, member_)                                                 \
+  {                                                                                        \
+    COMPRESSION_ROW (struct_, member_.rank, "matrix_approximation_rank", OPTION_INT, "1",  \
+                     "rank of the factors that 'compression: powersgd' sends of a matrix", \
+                     COMPRESSION_POWERSGD_SOURCE),                                         \
+        .min = 1, .max = 4096                                                              \
+  }
+#define COMPRESSION_MIN_RATE(struct_, member_)                                                \
+  {                                                                                           \
+    COMPRESSION_ROW (struct_, member_.min_rate, "min_compression_rate", OPTION_QUANTITY, "2", \
+                     "a matrix whose factors are not so many times smaller is sent as it is", \
+                     COMPRESSION_POWERSGD_SOURCE),                                            \
+        .kind = QUANTITY_RATIO, .min = 0, .max = 1e6                                          \
+  }
+#define COMPRESSION_WARM_START(struct_, member_)                                        \
+  {                                                                                     \
+    COMPRESSION_ROW (struct_, member_.warm_start, "warm_start", OPTION_BOOL, "true",    \
+                     "factors begin from those of the last step, which stay in memory", \
+                     COMPRESSION_POWERSGD_SOURCE)                                       \
+  }
+#define COMPRESSION_RATIO(struct_, member_)                                             \
+  {                                                                                     \
+    COMPRESSION_ROW (                                                                   \
+        struct_, member_.ratio, "compress_ratio", OPTION_QUANTITY, "1 %",               \
+        "part of each tensor's elements that 'compression: top-k' sends, at least one", \
+        "sands-lab/grace, compressor/topk.py"),                                         \
+        .kind = QUANTITY_RATIO, .min = 0, .max = 1                                      \
+  }
+#define COMPRESSION_LARGEST(struct_, member_)                                                 \
+  {                                                                                           \
+    COMPRESSION_ROW (struct_, member_.top_k, "top_k", OPTION_INT, "0",                        \
+                     "so many of them instead, of smaller tensors all; 0: by compress_ratio", \
+                     "Aji and Heafield, arXiv:1704.05021"),                                   \
+        .min = 0, .max = 1e9                                                                  \
+  }
+#define COMPRESSION_ERRORS(struct_, member_)                                                     \
+  {                                                                                              \
+    COMPRESSION_ROW (struct_, member_.error_feedback, "use_error_feedback", OPTION_BOOL, "true", \
+                     "powersgd and top-k add what a step has lost to the next one's gradients",  \
+                     COMPRESSION_POWERSGD_SOURCE)                                                \
+  }
+
+#define COMPRESSION_OPTIONS(struct_, member_)                                          \
+  COMPRESSION_SCHEME (struct_, member_), COMPRESSION_BITS (struct_, member_),          \
+      COMPRESSION_RANK (struct_, member_), COMPRESSION_MIN_RATE (struct_, member_),    \
+      COMPRESSION_WARM_START (struct_, member_), COMPRESSION_RATIO (struct_, member_), \
+      COMPRESSION_LARGEST (struct_, member_), COMPRESSION_ERRORS (struct_, member_)
+
+/* Whether OPTIONS fit: diagnoses at the option. Warns of one that plays no role. */
+gboolean compression_check (const PlanInput *in, const CompressionOptions *options,
+                            DiagList *diags);
+
+/* Whether what OPTIONS ask for takes the place of an all-reduce, and of nothing else. */
+static inline gboolean
+compression_needs_all_reduce (const CompressionOptions *options)
+{
+  return options->scheme >= COMPRESSION_POWERSGD;
+}
+
+/* POLICY's reductions of each kind of unit, which are of collectives only, become OPTIONS'. */
+void compression_apply (const CompressionOptions *options, Policy *policy);
