@@ -118,7 +118,7 @@ typedef struct
   guint    n_placements;  /* draws of placement and hashes: placement-band.h; 0 = not asked for */
   gboolean band_is_drawn; /* FALSE: the cluster draws nothing, and all were the same */
   QuantileBand step_band; /* s */
-  char     *caveats;    /* strategy_caveats */
+  char        *caveats;   /* strategy_caveats */
   char     *unmeasured; /* GPUs whose speed under load no run told (profiles-used.h); NULL: none */
   char     *profiles;   /* "gpu a40-48 (1f2e3d4c), ...": the version is a hash of the figures */
   GArray   *stages;     /* StageUse (stages.h), owned; NULL: nobody asked */

@@ -154,9 +154,10 @@ shortest_cycle (const SiteEdge *edges, guint n, double least, guint *order)
     {
       const double way = sums[(gsize) all * n + v];
 
-      if (edges[v * n].rate < least || way == G_MAXDOUBLE || way + edges[v * n].rtt >= most)
+      if (edges[(gsize) v * n].rate < least || way == G_MAXDOUBLE
+          || way + edges[(gsize) v * n].rtt >= most)
         continue;
-      most = way + edges[v * n].rtt;
+      most = way + edges[(gsize) v * n].rtt;
       end = v;
     }
   for (guint32 set = all, i = n - 1; i > 0; i--)

@@ -253,7 +253,7 @@ note_tree (CollectiveLayout *plan, const Cluster *cluster, const Members *member
 {
   const guint        n = members->n_nodes;
   g_autofree double *ways = g_new0 (double, (gsize) 4 * n);
-  TreeWays           self = { ways, ways + n, ways + 2 * n, ways + 3 * n };
+  TreeWays           self = { ways, ways + n, ways + (gsize) 2 * n, ways + (gsize) 3 * n };
   guint              root = 0;
 
   for (guint slot = 0; slot < n; slot++)
