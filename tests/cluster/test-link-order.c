@@ -29,7 +29,7 @@ carried (const LinkProfile *link)
 }
 
 /* From older and slower to newer and faster: each carries at least what the one before it does. */
-static const char *const orders[][8] = {
+static const char *const orders[][9] = {
   { "ib-edr-100", "ib-hdr-100", "ib-hdr-200", "ib-ndr-200", "ib-ndr-400", "ib-xdr-800" },
   { "roce-100", "roce-200", "roce-400" },
   { "efa-100-sendrecv", "efa-100-2023", "efa-100", "efa-200", "efa-400" },
