@@ -525,12 +525,17 @@ driver_clear (Driver *self)
   g_free (self->stages);
 }
 
-/* Steps between what the outermost strategy exchanges, and how much before it sends. */
+/*
+ * Steps between what the outermost strategy exchanges, and how much before it sends; whether any
+ * one uses later what it sent.
+ */
 static void
 set_gap (const Driver *self, ScheduleShape *shape)
 {
   const DriverLevel *outer = &self->stages[0].levels[0];
 
+  for (guint i = 0; i < self->n_levels; i++)
+    shape->crosses |= outer[i].run.exchange != NULL && outer[i].exchange.delay > 0;
   if (outer->run.exchange == NULL)
     return;
   shape->gap = exchange_gap (&outer->exchange);

@@ -114,9 +114,12 @@ run_steps_are_even (const Run *self)
   return TRUE;
 }
 
+/* Where what is sent in one step is used in another, steps within the period do not end quiet. */
 gboolean
 run_ends_quiet (const Run *self)
 {
+  if (schedule_crosses_steps (self->bound->schedule))
+    return FALSE;
   for (guint i = 0; i < self->bound->binding->ranks->len; i++)
     for (guint b = 1; b < run_n_boundaries (self); b++)
       for (guint s = 0; s < host_n_lasts (&self->hosts[i]); s++)

@@ -64,6 +64,7 @@ schedule_builder_new (ScheduleShape shape)
   schedule->steps_per_period = shape.steps_per_period;
   schedule->gap = shape.gap;
   schedule->ahead = shape.ahead;
+  schedule->crosses = shape.crosses;
   schedule->streams = g_array_new (FALSE, FALSE, sizeof (ScheduleStream));
   schedule->comms = g_array_new (FALSE, FALSE, sizeof (ScheduleComm));
   schedule->kernels = g_ptr_array_new_with_free_func (g_free);

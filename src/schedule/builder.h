@@ -26,6 +26,7 @@ typedef struct
   guint           n_ranks;
   guint           steps_per_period;
   guint           gap, ahead; /* steps alike end `ahead` steps before the last of each `gap` */
+  gboolean        crosses;    /* what is sent in one step is used in another */
 } ScheduleShape;
 
 /* An empty schedule. */

@@ -56,6 +56,7 @@ struct _Schedule
   guint32        *role_of_rank; /* NULL when there is one role */
   guint           n_ranks;
   guint           steps_per_period, gap, ahead;
+  gboolean        crosses;
   GArray         *streams; /* ScheduleStream */
   GArray         *comms;   /* ScheduleComm */
   GPtrArray      *kernels; /* copies of descriptions that are not the workload's */

@@ -207,6 +207,12 @@ schedule_exchange_gap (const Schedule *self, guint *ahead)
   return self->gap > 0 ? self->gap : self->steps_per_period;
 }
 
+gboolean
+schedule_crosses_steps (const Schedule *self)
+{
+  return self->crosses;
+}
+
 guint
 schedule_steps_per_period (const Schedule *self)
 {

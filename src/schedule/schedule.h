@@ -232,7 +232,9 @@ guint                 schedule_steps_per_period (const Schedule *self);
  * *AHEAD steps before; other steps are alike. The period, where they do not.
  */
 guint schedule_exchange_gap (const Schedule *self, guint *ahead);
-guint schedule_n_units (const Schedule *self);
+/* Whether some of what is sent in one step of a period is used in another. */
+gboolean schedule_crosses_steps (const Schedule *self);
+guint    schedule_n_units (const Schedule *self);
 /* "embedding", "block 3", "block 3 mlp.up", "head" */
 const char *schedule_unit_name (const Schedule *self, guint unit);
 guint schedule_unit_layer (const Schedule *self, guint unit); /* whole model's: 0 the embedding */

@@ -389,6 +389,46 @@ START_TEST (few_steps_of_exchanges_equal_all)
 END_TEST
 
 /*
+ * A fragment that travels for two steps of many micro-batches may be hidden by them, and not by
+ * those of a few: micro-batches are not followed.
+ */
+START_TEST (what_travels_is_replayed)
+{
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  Overrides              o = { .n = 0 };
+  g_autoptr (Scenario)   scenario = NULL;
+  g_autoptr (Prediction) few = NULL;
+  g_autoptr (Prediction) all = NULL;
+
+  set (&o, "cluster.node", "dgx-a100");
+  set (&o, "cluster.nodes", "2");
+  set (&o, "cluster.nic", "tcp-1");
+  set (&o, "cluster.nics", "1");
+  set (&o, "model.arch", "llama");
+  set (&o, "model.n_layers", "4");
+  set (&o, "model.d_model", "512");
+  set (&o, "model.n_heads", "4");
+  set (&o, "model.d_ff", "1024");
+  set (&o, "model.vocab", "4096");
+  set (&o, "training.seq_len", "512");
+  set (&o, "training.micro_batch", "1");
+  set (&o, "training.grad_accum", "64");
+  set (&o, "strategy.name", "streaming-diloco");
+  set (&o, "strategy.local_steps", "8");
+  set (&o, "strategy.fragments", "2");
+  set (&o, "strategy.overlap", "2");
+  set (&o, "strategy.inner.name", "fsdp2");
+  scenario = load (&o, diags);
+  ck_assert_ptr_nonnull (scenario);
+  few = predict_it (scenario, TRUE);
+  all = predict_it (scenario, FALSE);
+  ck_assert_uint_eq (few->n_replayed, 0);
+  ck_assert_double_ge (few->exposed_comm_s, 0);
+  compare (few, all, 0);
+}
+END_TEST
+
+/*
  * What an exchange of the round before still sends (co2 over a slow network) crosses the end of a
  * round: few micro-batches hide less of it than many, so that all are replayed; and few steps of a
  * long round stand for the rest only once it has come.
@@ -546,6 +586,7 @@ extrapolate_suite (void)
   tcase_add_test (tcase, what_others_left_changes_nothing);
   tcase_add_loop_test (tcase, few_steps_equal_all, 0, 12);
   tcase_add_loop_test (tcase, few_steps_of_exchanges_equal_all, 0, 7);
+  tcase_add_test (tcase, what_travels_is_replayed);
   suite_add_tcase (suite, tcase);
   return suite;
 }
