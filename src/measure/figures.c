@@ -48,6 +48,7 @@ static const struct
   { "busy_communication_percent", BUSY (BUSY_COMMUNICATION), FALSE, FALSE, NO_SPEED },
   { "time_optimizer_s", G_STRUCT_OFFSET (Prediction, parts) + TIME_OPTIMIZER * sizeof (double),
     FALSE, FALSE, NO_SPEED },
+  { "exposed_comm_s", G_STRUCT_OFFSET (Prediction, exposed_comm_s), FALSE, FALSE, NO_SPEED },
   { "largest_parameters", G_STRUCT_OFFSET (Prediction, n_parameters), FALSE, TRUE, NO_SPEED },
 };
 
