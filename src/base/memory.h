@@ -21,6 +21,13 @@ typedef enum
   POOL_N_CATEGORIES,
 } PoolCategory;
 
+/* Whether it holds what training begins with: what is there before anything writes it. */
+static inline gboolean
+pool_category_is_filled (PoolCategory category)
+{
+  return category == POOL_PARAMETER || category == POOL_OPTIMIZER || category == POOL_OUTER;
+}
+
 /* "parameter", "gradient", ... */
 const char *pool_category_name (PoolCategory category);
 

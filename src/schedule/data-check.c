@@ -236,9 +236,7 @@ allocate (DataCheck *self, BufferRef buffer)
 
   forget (self, buffer);
   tracked = track (self, buffer);
-  tracked->filled = self->section == SECTION_INIT
-                    && (info->category == POOL_PARAMETER || info->category == POOL_OPTIMIZER
-                        || info->category == POOL_OUTER);
+  tracked->filled = self->section == SECTION_INIT && pool_category_is_filled (info->category);
   if (info->place == PLACE_HBM)
     tracked->mark = clock_of (self, info->stream)[info->stream];
 }

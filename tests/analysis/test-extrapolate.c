@@ -332,6 +332,24 @@ START_TEST (few_steps_equal_all)
 }
 END_TEST
 
+/* Four small blocks on two nodes, whose one card is a NIC. */
+static void
+set_four_blocks (Overrides *o, const char *nic)
+{
+  set (o, "cluster.node", "dgx-a100");
+  set (o, "cluster.nodes", "2");
+  set (o, "cluster.nic", nic);
+  set (o, "cluster.nics", "1");
+  set (o, "model.arch", "llama");
+  set (o, "model.n_layers", "4");
+  set (o, "model.d_model", "512");
+  set (o, "model.n_heads", "4");
+  set (o, "model.d_ff", "1024");
+  set (o, "model.vocab", "4096");
+  set (o, "training.seq_len", "512");
+  set (o, "training.micro_batch", "1");
+}
+
 /*
  * The same of exchanges in other ways: as differences, by the hosts, in fragments whose gaps are
  * equal or not, a round late. All 4 blocks are in use; a fragment travels while training goes on.
@@ -356,18 +374,7 @@ START_TEST (few_steps_of_exchanges_equal_all)
   g_autoptr (Prediction) few = NULL;
   g_autoptr (Prediction) all = NULL;
 
-  set (&o, "cluster.node", "dgx-a100");
-  set (&o, "cluster.nodes", "2");
-  set (&o, "cluster.nic", "tcp-10");
-  set (&o, "cluster.nics", "1");
-  set (&o, "model.arch", "llama");
-  set (&o, "model.n_layers", "4");
-  set (&o, "model.d_model", "512");
-  set (&o, "model.n_heads", "4");
-  set (&o, "model.d_ff", "1024");
-  set (&o, "model.vocab", "4096");
-  set (&o, "training.seq_len", "512");
-  set (&o, "training.micro_batch", "1");
+  set_four_blocks (&o, "tcp-10");
   set (&o, "strategy.name", rows[_i].name);
   set (&o, "strategy.local_steps", rows[_i].steps);
   if (rows[_i].fragments != NULL)
@@ -400,18 +407,7 @@ START_TEST (what_travels_is_replayed)
   g_autoptr (Prediction) few = NULL;
   g_autoptr (Prediction) all = NULL;
 
-  set (&o, "cluster.node", "dgx-a100");
-  set (&o, "cluster.nodes", "2");
-  set (&o, "cluster.nic", "tcp-1");
-  set (&o, "cluster.nics", "1");
-  set (&o, "model.arch", "llama");
-  set (&o, "model.n_layers", "4");
-  set (&o, "model.d_model", "512");
-  set (&o, "model.n_heads", "4");
-  set (&o, "model.d_ff", "1024");
-  set (&o, "model.vocab", "4096");
-  set (&o, "training.seq_len", "512");
-  set (&o, "training.micro_batch", "1");
+  set_four_blocks (&o, "tcp-1");
   set (&o, "training.grad_accum", "64");
   set (&o, "strategy.name", "streaming-diloco");
   set (&o, "strategy.local_steps", "8");

@@ -231,6 +231,8 @@ hand outer-overlap 2 simulate good.yaml --strategy streaming-diloco \
 hand outer-host 2 simulate good.yaml --strategy diloco --set strategy.inner.name=fsdp2 \
   --set strategy.outer_optimizer=host
 hand outer-led 2 simulate good.yaml --strategy opendiloco --set strategy.inner.name=fsdp2
+hand outer-roles 2 simulate good.yaml --strategy co2 --set strategy.inner.name=slowmo \
+  --set strategy.inner.inner.name=ddp
 check fp8-units 2 simulate fp8-units.yaml
 check fp8-blocks 2 simulate fp8-units.yaml --node dgx-h100 --set training.fp8_recipe=mxfp8
 check fp8-fp32 2 simulate fp8-units.yaml --node dgx-h100 --precision fp32
