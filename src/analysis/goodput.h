@@ -15,6 +15,10 @@
  *    slow the job while there is one: the busy period of infinitely many servers. A node that is
  *    slow for good, as each is with probability f, slows all N for the whole run: of runs the part
  *    1 - (1 - f)^N takes the longer step throughout, and the wall time is the mean of the two.
+ *    A site that is lost stops a job of one piece until it is back. Where workers train on their
+ *    own for rounds of T seconds, the others go on: the round in which it was lost counts without
+ *    it, and it joins at the end of the round in which it is back. Failures come at any time of a
+ *    round, so that it is missing for R + T on average, R the time until it is back.
  * 2. A seeded Monte Carlo of runs, event by event, which gives the spread as well. Jitter of steps
  *    is part of it alone: it has no mean effect beyond what the step's time holds. A slow node is
  *    drawn once a run: its steps are all slow, where jitter is another each time.
@@ -43,6 +47,14 @@ typedef struct
   double jitter;                /* coefficient of variation of a step's time */
   double slow_node_probability; /* of a node: slow for good, its replacement too */
   double slow_step_s;           /* of a step while any node is; at least STEP_S */
+  guint  n_sites;               /* nodes are at, or groups of nodes that are lost together */
+  double site_mtbf_s;           /* of a site; 0: never */
+  double site_repair_s;         /* mean time until it is back */
+  double round_s;    /* others go on without a site, from round to round; 0: it stops the job. Nodes
+                     that fail take their site along, then, and no spare one stands by */
+  double site_share; /* of the job's speed that is lost while one site is missing */
+  double notice_s;   /* all wait until one that is lost is left out, */
+  double join_s;     /* and until one that comes back has the state */
 } GoodputInput;
 
 typedef struct
@@ -53,7 +65,9 @@ typedef struct
   double  waiting;         /* part of the time that the job stands still for lack of nodes */
   double  useful;          /* part of the time that is new work at the step's own speed */
   double  wall_s;          /* of the run */
-  double  n_interruptions; /* of the run */
+  double  n_interruptions; /* of the run: of the whole job */
+  double  site_loss_s;     /* mean time between losses of any site that others go on without */
+  double  missing;         /* sites that are missing, on average, where others go on */
   double  slow;            /* probability that a node of the run is slow for good */
 } Goodput;
 

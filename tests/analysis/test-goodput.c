@@ -202,6 +202,55 @@ START_TEST (test_slow_node_is_slow_throughout)
 }
 END_TEST
 
+/*
+ * 8 sites of which each is lost every 96 h for 1 h, so one of them every 12 h. A job of one piece
+ * stands still for 1 h in 13. Where others go on in rounds of 45 min, a site is back 96 + 1 h and
+ * half a round after it last was, and misses 1 h and a round: 8 x 1.75 / 97.375 sites are missing
+ * on average, each an eighth of the speed; all wait 10 s and 30 min for each that leaves and joins.
+ */
+START_TEST (test_sites_by_hand)
+{
+  GoodputInput in = { .step_s = 20,
+                      .n_steps = 100000,
+                      .n_gpus = 64,
+                      .n_nodes = 8,
+                      .n_sites = 8,
+                      .site_mtbf_s = 96 * HOUR,
+                      .site_repair_s = HOUR,
+                      .interval_s = HOUR,
+                      .checkpoint_s = 60,
+                      .restart_s = 600 };
+  const double missing = 8 * 1.75 / 97.375;
+  Goodput      out;
+
+  goodput_expect (&in, &out);
+  near (out.mtbf_s, 12 * HOUR, 1e-12, "whole job");
+  near (out.waiting, 1.0 / 13, 1e-12, "whole job");
+  near (out.missing, 0, 0, "whole job");
+  in.round_s = 45 * MINUTE;
+  in.site_share = 0.125;
+  in.notice_s = 10;
+  in.join_s = 30 * MINUTE;
+  in.interval_s = 0;
+  goodput_expect (&in, &out);
+  near (out.mtbf_s, 0, 0, "nothing stops the job");
+  near (out.waiting, 0, 0, "nothing stops the job");
+  near (out.missing, missing, 1e-12, "missing");
+  near (out.site_loss_s, 97.375 / 8 * HOUR, 1e-12, "losses");
+  near (out.useful, (1 - missing / 8) / (1 + 1810 / (97.375 / 8 * HOUR)), 1e-12, "useful");
+
+  /* 8 GPUs of 800 h and a node of 400 h at each: every 80 h; with 96 h every 43.636 h, and then
+     it is away for (96 x (10 min + 2 h) + 80 x 1 h) / 176 */
+  in.gpu_mtbf_s = 800 * HOUR;
+  in.node_mtbf_s = 400 * HOUR;
+  in.repair_s = 2 * HOUR;
+  goodput_expect (&in, &out);
+  near (out.mtbf_s, 0, 0, "nor does a node");
+  near (out.site_loss_s / HOUR, (96 * 80 / 176.0 + (96 * (1 / 6.0 + 2) + 80) / 176.0 + 0.375) / 8,
+        1e-12, "nodes");
+}
+END_TEST
+
 /* What the two ways share is the input. */
 static const struct
 {
@@ -262,6 +311,29 @@ static const struct
       .straggler_mtbf_s = 8 * HOUR,
       .straggler_s = 1800,
       .straggler_slowdown = 1.5 } },
+  { "sites that stop the job",
+    { .step_s = 20,
+      .n_steps = 80000,
+      .n_gpus = 64,
+      .n_nodes = 8,
+      .n_sites = 8,
+      .site_mtbf_s = 96 * HOUR,
+      .site_repair_s = 3 * HOUR,
+      .checkpoint_s = 60,
+      .restart_s = 600 } },
+  { "sites, nodes without spares and the job",
+    { .step_s = 20,
+      .n_steps = 80000,
+      .n_gpus = 64,
+      .n_nodes = 8,
+      .n_sites = 8,
+      .site_mtbf_s = 200 * HOUR,
+      .site_repair_s = 3 * HOUR,
+      .node_mtbf_s = 100 * HOUR,
+      .repair_s = 2 * HOUR,
+      .job_mtbf_s = 30 * HOUR,
+      .checkpoint_s = 60,
+      .restart_s = 600 } },
   { "slow nodes and failures",
     { .step_s = 10,
       .n_steps = 40000,
@@ -339,6 +411,47 @@ START_TEST (test_together)
 }
 END_TEST
 
+/* Sites that others go on without: nothing interrupts the job, which is slower for a while. */
+START_TEST (test_sites)
+{
+  GoodputInput  in = { .step_s = 20,
+                       .n_steps = 80000,
+                       .n_gpus = 64,
+                       .n_nodes = 8,
+                       .n_sites = 8,
+                       .site_mtbf_s = 96 * HOUR,
+                       .site_repair_s = 6 * HOUR,
+                       .round_s = 2000,
+                       .site_share = 0.12,
+                       .notice_s = 10,
+                       .join_s = 600 };
+  Goodput       expected;
+  GoodputSample sample;
+
+  for (guint with = 0; with < 3; with++)
+    {
+      if (with == 1) /* often, and rounds as long as repairs */
+        {
+          in.site_mtbf_s = 30 * HOUR;
+          in.round_s = 6 * HOUR;
+        }
+      if (with == 2)
+        {
+          in.node_mtbf_s = 60 * HOUR;
+          in.job_mtbf_s = 20 * HOUR;
+          in.checkpoint_s = 60;
+          in.restart_s = 600;
+        }
+      goodput_expect (&in, &expected);
+      goodput_sample (&in, &expected, 7, 150, &sample);
+      ck_assert_double_lt (expected.useful, 0.985);
+      near (sample.mean_s, expected.wall_s, 0.005, "sites");
+      ck_assert_double_lt (sample.error_s, 0.002 * sample.mean_s);
+      ck_assert (sample.p10_s < sample.mean_s && sample.mean_s < sample.p90_s);
+    }
+}
+END_TEST
+
 /* A job that fails faster than it restarts never ends, and says so. */
 START_TEST (test_hopeless)
 {
@@ -410,6 +523,8 @@ main (void)
   tcase_add_loop_test (tests, test_monte_carlo, 0, G_N_ELEMENTS (runs));
   tcase_add_test (tests, test_long);
   tcase_add_test (tests, test_together);
+  tcase_add_test (tests, test_sites_by_hand);
+  tcase_add_test (tests, test_sites);
   tcase_add_test (tests, test_hopeless);
   tcase_add_test (tests, test_llama);
   suite_add_tcase (suite, tests);
