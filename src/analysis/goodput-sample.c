@@ -137,21 +137,32 @@ end_phase (Run *run)
 
 /* ---- sites come and go ----------------------------------------------------------------------- */
 
-/* One is lost: what it did in this round is, too, and it joins at the end of the one it is back in.
- */
+/* What a second of work at full speed takes now. */
+static double
+pace_of (const Run *run)
+{
+  const double left = 1 - (double) run->missing->len * run->in->site_share;
+  const double slow = run->now < run->slow_until ? run->slowdown : 1;
+
+  if (run->phase != PHASE_WORK)
+    return 1;
+  return left > 1e-9 ? slow / left : INFINITY;
+}
+
+/* One is lost: what it did in this round is, too, and it joins at the end of that it is back in. */
 static void
 lose_site (Run *run, const SiteRates *rates)
 {
   const GoodputInput *in = run->in;
-  const gboolean place = g_rand_double (run->rand) * (rates->place + rates->node) < rates->place;
-  const double   mean = place ? in->site_repair_s : goodput_node_absence (in);
-  const double   back = run->now + (mean > 0 ? draw_exponential (run->rand, 1 / mean) : 0);
-  const double   joins = ceil (back / in->round_s) * in->round_s;
+  const double        at = g_rand_double (run->rand) * (rates->place + rates->node);
+  const double        mean = at < rates->place ? in->site_repair_s : goodput_node_absence (in);
+  const double        back = run->now + (mean > 0 ? draw_exponential (run->rand, 1 / mean) : 0);
+  const double        joins = ceil (back / in->round_s) * in->round_s;
 
   if (run->phase == PHASE_WORK)
     run->left += fmod (run->now, in->round_s) * in->site_share;
-  run->now += in->notice_s;
   g_array_append_val (run->missing, joins);
+  run->left += in->notice_s / pace_of (run);
 }
 
 /* The site that joins first; its place in the list into *AT. INFINITY: none is missing. */
@@ -172,20 +183,8 @@ next_join (const Run *run, guint *at)
 static void
 join_site (Run *run, guint at)
 {
-  run->now += run->in->join_s;
   g_array_remove_index_fast (run->missing, at);
-}
-
-/* What a second of work at full speed takes now. */
-static double
-pace_of (const Run *run)
-{
-  const double left = 1 - (double) run->missing->len * run->in->site_share;
-  const double slow = run->now < run->slow_until ? run->slowdown : 1;
-
-  if (run->phase != PHASE_WORK)
-    return 1;
-  return left > 1e-9 ? slow / left : INFINITY;
+  run->left += run->in->join_s / pace_of (run);
 }
 
 /* ---- a run ----------------------------------------------------------------------------------- */
