@@ -74,6 +74,12 @@ elastic_speed (const GoodputInput *in, double *loss_rate, double *missing)
   return MAX (1 - *missing * in->site_share, 0) / (1 + *loss_rate * (in->notice_s + in->join_s));
 }
 
+gboolean
+goodput_loses_sites (const GoodputInput *in)
+{
+  return in->site_mtbf_s > 0 || in->gpu_mtbf_s > 0 || in->node_mtbf_s > 0;
+}
+
 /* ---- closed form ----------------------------------------------------------------------------- */
 
 static double

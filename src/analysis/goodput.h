@@ -71,6 +71,9 @@ typedef struct
   double  slow;            /* probability that a node of the run is slow for good */
 } Goodput;
 
+/* Whether parts of a job may be lost that others go on without, if its strategy can. */
+gboolean goodput_loses_sites (const GoodputInput *input);
+
 /* The closed form. */
 void goodput_expect (const GoodputInput *input, Goodput *result);
 

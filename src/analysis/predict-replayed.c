@@ -20,6 +20,7 @@ predict_bound (const ReplayBound *bound, const ReplayOptions *options, gboolean 
   g_autoptr (Replay)      own = replay_new (bound, options, error);
   guint                   counts[N_CONFIDENCES] = { 0 };
   Prediction             *self;
+  Exchange                exchange = { 0 };
 
   if (own == NULL)
     return NULL;
@@ -29,6 +30,11 @@ predict_bound (const ReplayBound *bound, const ReplayOptions *options, gboolean 
   self->profiles = profiles_used (resolved->profiles, resolved->cluster, counts);
   self->unmeasured = profiles_used_unmeasured (resolved->cluster);
   self->caveats = strategy_caveats (&resolved->input, resolved->strategy);
+  if (strategy_whole_exchange (&resolved->input, resolved->strategy, &exchange) && exchange.elastic)
+    {
+      self->elastic_steps = exchange.every;
+      self->n_workers = exchange.across.size;
+    }
   self->n_measured = counts[CONFIDENCE_MEASURED];
   self->n_datasheet = counts[CONFIDENCE_DATASHEET];
   self->n_estimate = counts[CONFIDENCE_ESTIMATE];

@@ -119,12 +119,14 @@ typedef struct
   gboolean band_is_drawn; /* FALSE: the cluster draws nothing, and all were the same */
   QuantileBand step_band; /* s */
   char        *caveats;   /* strategy_caveats */
-  char     *unmeasured; /* GPUs whose speed under load no run told (profiles-used.h); NULL: none */
-  char     *profiles;   /* "gpu a40-48 (1f2e3d4c), ...": the version is a hash of the figures */
-  GArray   *stages;     /* StageUse (stages.h), owned; NULL: nobody asked */
-  MemoryUse of_rank;    /* of the rank that was asked for; place NULL: nobody asked */
-  Remedies *remedies;   /* what would fit, owned; NULL: it fits, or nobody asked */
-  Advice   *advice;     /* what would be faster, owned; NULL: nobody asked */
+  guint elastic_steps, n_workers; /* steps of a round, for which workers that are lost are left out
+                                     of exchanges; of how many. 0: the job stops */
+  char *unmeasured;   /* GPUs whose speed under load no run told (profiles-used.h); NULL: none */
+  char *profiles;     /* "gpu a40-48 (1f2e3d4c), ...": the version is a hash of the figures */
+  GArray   *stages;   /* StageUse (stages.h), owned; NULL: nobody asked */
+  MemoryUse of_rank;  /* of the rank that was asked for; place NULL: nobody asked */
+  Remedies *remedies; /* what would fit, owned; NULL: it fits, or nobody asked */
+  Advice   *advice;   /* what would be faster, owned; NULL: nobody asked */
 } Prediction;
 
 void prediction_free (Prediction *self);

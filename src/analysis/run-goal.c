@@ -91,8 +91,9 @@ const OptionSpec run_options[] = {
     .help = "nodes that stand by, and are paid" },
   TIME_OF ("repair", failures.repair_s,
            "mean time until a failed node is back; unset: another is there at once"),
-  TIME_OF ("site_mtbf", failures.site_mtbf_s,
-           "mean time between losses of a site (cluster.sites): eight of '96 h' lose one every 12 h"),
+  TIME_OF (
+      "site_mtbf", failures.site_mtbf_s,
+      "mean time between losses of a site (cluster.sites): eight of '96 h' lose one every 12 h"),
   TIME_OF ("site_repair", failures.site_repair_s, "mean time until a lost site is back"),
   TIME_OF ("notice", failures.notice_s,
            "how long all wait until a site that is lost is left out, where others go on without"),
@@ -257,13 +258,25 @@ check_slow_node (const RunGoal *goal, DiagList *diags)
                 "--slow-node-rate: at all of its speed a node is not slow");
 }
 
+/* Of sites that are lost. */
+static void
+check_sites (const GoodputInput *failures, gboolean has_sites, DiagList *diags)
+{
+  if (failures->site_mtbf_s > 0 && !has_sites)
+    diag_error (diags, NULL, "--sites: a matrix of the links between them",
+                "--site-mtbf has no use where all nodes are at one place");
+  if (failures->site_mtbf_s == 0 && failures->site_repair_s > 0)
+    diag_error (diags, NULL, "--site-mtbf '96 h': of each site",
+                "--site-repair is given, but no site is ever lost: nothing says how often");
+}
+
 /* What rates of failures need. */
 static void
-check_failures (const RunGoal *goal, DiagList *diags)
+check_failures (const RunGoal *goal, const RunFacts *facts, DiagList *diags)
 {
   const GoodputInput *failures = &goal->failures;
-  const gboolean      fails =
-      failures->gpu_mtbf_s > 0 || failures->node_mtbf_s > 0 || failures->job_mtbf_s > 0;
+  const gboolean      fails = failures->gpu_mtbf_s > 0 || failures->node_mtbf_s > 0
+                         || failures->job_mtbf_s > 0 || failures->site_mtbf_s > 0;
 
   if ((fails || failures->interval_s > 0) && goal->checkpoint_s == 0 && goal->checkpoint_bps == 0
       && goal->checkpoint_node_bps == 0)
@@ -272,6 +285,7 @@ check_failures (const RunGoal *goal, DiagList *diags)
                 "failures need to know what a checkpoint takes");
   if (fails && failures->restart_s == 0)
     diag_error (diags, NULL, "--restart '10 min'", "failures need to know what a restart takes");
+  check_sites (failures, facts->has_sites, diags);
   check_stragglers (failures, diags);
   check_slow_node (goal, diags);
 }
@@ -300,6 +314,6 @@ run_options_goal (const RunOptions *self, const RunFacts *facts, RunGoal *goal, 
   if (value_of (self->price, "price", QUANTITY_COUNT, facts->type, &goal->price, diags)
       && goal->budget > 0 && goal->price == 0)
     diag_error (diags, NULL, "--price 2.5: of a GPU and hour", "a budget needs a price");
-  check_failures (goal, diags);
+  check_failures (goal, facts, diags);
   return diag_list_n_errors (diags) == before;
 }

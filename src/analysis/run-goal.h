@@ -26,6 +26,7 @@ typedef struct
   const char *type;                /* of node, for prices */
   double      bytes_per_parameter; /* that training keeps */
   double      drive_write_bps;     /* of a node; 0: not known */
+  gboolean    has_sites;           /* the nodes are at several */
 } RunFacts;
 
 extern const OptionSpec run_options[];

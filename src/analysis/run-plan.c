@@ -43,6 +43,22 @@ checkpoint_time (const RunGoal *goal, double bytes, guint n_nodes)
   return bps > 0 ? bytes / bps : 0;
 }
 
+/* What sites do, of which the prediction knows whether others go on without one. */
+static void
+set_sites (RunOption *self)
+{
+  const Prediction *p = self->prediction;
+  GoodputInput     *in = &self->input;
+
+  in->n_sites = self->choice.n_sites;
+  in->round_s = p->elastic_steps * p->step_time_s;
+  in->site_share = self->choice.site_share;
+  if (in->site_share == 0 && in->n_sites > 0)
+    in->site_share = 1.0 / in->n_sites;
+  if (in->join_s == 0 && self->choice.join_bps > 0)
+    in->join_s = self->checkpoint_bytes / self->choice.join_bps;
+}
+
 static void
 set_input (RunOption *self, const RunGoal *goal)
 {
@@ -61,6 +77,7 @@ set_input (RunOption *self, const RunGoal *goal)
                                   ? MAX (self->choice.slow_step_s, p->step_time_s)
                                   : p->step_time_s / goal->slow_node_rate;
   self->input.checkpoint_s = checkpoint_time (goal, self->checkpoint_bytes, self->n_nodes);
+  set_sites (self);
 }
 
 /* What nine runs in ten keep to. */
@@ -286,6 +303,7 @@ run_plan_free (RunPlan *self)
   if (self == NULL)
     return;
   g_free (self->cluster);
+  g_free (self->label);
   g_ptr_array_unref (self->options);
   g_free (self);
 }

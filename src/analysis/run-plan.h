@@ -46,6 +46,9 @@ typedef struct
   double    open_gain;   /* of them: their bounds' throughput over its own, at most */
   char     *why;         /* there is none, as an answer and not for an error; NULL: there is */
   double    slow_step_s; /* of a step with one slow node; 0: not predicted, or could not be */
+  guint     n_sites;     /* that may be lost, or workers that nodes take along; 0: none */
+  double    site_share;  /* of the throughput that is lost with a site, mean; 0: not predicted */
+  double    join_bps;    /* of the best link to a site that comes back; 0: not known */
 } RunChoice;
 
 typedef struct
@@ -72,6 +75,7 @@ typedef struct
   GPtrArray *options; /* RunOption*, of those tried, by nodes, ascending */
   RunOption *best;    /* the fewest nodes that meet the goal, of OPTIONS; NULL: none does */
   RunOption *nearest; /* where none does: the one that runs and is least late, then least over */
+  char      *label;   /* of the scenario, where several are planned, owned; NULL: one is */
 } RunPlan;
 
 /*

@@ -185,17 +185,20 @@ status_of (const GPtrArray *plans)
   return !answered ? EXIT_USAGE : met ? EXIT_DONE : EXIT_NO;
 }
 
-/* The type of node I of those asked for; NULL: the scenario's cluster has no name. */
-static const char *
-type_at (const PlanWords *words, const Scenario *scenario, guint i)
+/* Sets what plan I is of: each type of node that is asked for, on it each scenario. The type is
+ * NULL where the scenario's cluster has no name. */
+static void
+set_subject (PlanChooser *chooser, const PlanWords *words, const GPtrArray *scenarios, guint i)
 {
-  return words->types != NULL ? words->types[i] : plan_type_of (scenario);
+  chooser->scenario = g_ptr_array_index (scenarios, i % scenarios->len);
+  chooser->type = words->types != NULL ? words->types[i / scenarios->len]
+                                       : scenario_node_type (chooser->scenario);
 }
 
-/* The goals of N types of node. FALSE after diagnostics. */
+/* The goals of N plans. FALSE after diagnostics. */
 static gboolean
-take_goals (PlanChooser *chooser, const PlanWords *words, const RunOptions *options, guint n,
-            RunGoal *goals, DiagList *diags)
+take_goals (PlanChooser *chooser, const PlanWords *words, const GPtrArray *scenarios,
+            const RunOptions *options, guint n, RunGoal *goals, DiagList *diags)
 {
   g_autoptr (GPtrArray) types = g_ptr_array_new ();
 
@@ -203,7 +206,7 @@ take_goals (PlanChooser *chooser, const PlanWords *words, const RunOptions *opti
     {
       RunFacts facts;
 
-      chooser->type = type_at (words, chooser->scenario, i);
+      set_subject (chooser, words, scenarios, i);
       g_ptr_array_add (types, (gpointer) plan_chooser_type (chooser));
       if (words->types != NULL && !plan_chooser_check (chooser, diags))
         continue;
@@ -217,8 +220,8 @@ take_goals (PlanChooser *chooser, const PlanWords *words, const RunOptions *opti
 }
 
 static void
-make_plans (PlanChooser *chooser, const PlanWords *words, const RunGoal *goals, guint n,
-            GPtrArray *plans)
+make_plans (PlanChooser *chooser, const PlanWords *words, const GPtrArray *scenarios,
+            const RunGoal *goals, guint n, GPtrArray *plans)
 {
   /* a search shows its own */
   Progress *progress = chooser->searches ? NULL : progress_start ("planning", "predictions");
@@ -227,12 +230,17 @@ make_plans (PlanChooser *chooser, const PlanWords *words, const RunGoal *goals, 
   for (guint i = 0; i < n; i++)
     {
       g_autoptr (GPtrArray) winners = plan_winners_new ();
+      RunPlan              *plan;
 
-      chooser->type = type_at (words, chooser->scenario, i);
+      set_subject (chooser, words, scenarios, i);
       chooser->winners = winners;
-      g_ptr_array_add (plans, run_plan_new (&goals[i], plan_chooser_type (chooser),
-                                            (const guint *) (void *) words->nodes->data,
-                                            words->nodes->len, words->every, plan_choose, chooser));
+      chooser->loses_sites = goodput_loses_sites (&goals[i].failures);
+      plan = run_plan_new (&goals[i], plan_chooser_type (chooser),
+                           (const guint *) (void *) words->nodes->data, words->nodes->len,
+                           words->every, plan_choose, chooser);
+      if (scenarios->len > 1)
+        plan->label = g_strdup (chooser->scenario->name);
+      g_ptr_array_add (plans, plan);
     }
   if (progress != NULL)
     progress_end (progress);
@@ -285,10 +293,11 @@ check_search (const PlanWords *words, const Scenario *scenario, gboolean searche
 }
 
 static ExitStatus
-plan (const Common *common, const Scenario *scenario, const PlanWords *words,
+plan (const Common *common, const GPtrArray *scenarios, const PlanWords *words,
       const RunOptions *options, const SearchOptions *search, EmitArguments *emit)
 {
-  const guint           n = words->types != NULL ? g_strv_length (words->types) : 1;
+  const Scenario *scenario = g_ptr_array_index (scenarios, 0);
+  const guint     n = scenarios->len * (words->types != NULL ? g_strv_length (words->types) : 1);
   g_autofree RunGoal   *goals = g_new0 (RunGoal, n);
   g_autoptr (GPtrArray) plans = g_ptr_array_new_with_free_func ((GDestroyNotify) run_plan_free);
   g_autoptr (DiagList)  diags = diag_list_new ();
@@ -305,13 +314,13 @@ plan (const Common *common, const Scenario *scenario, const PlanWords *words,
   ExitStatus status;
 
   if (check_search (words, scenario, chooser.searches, diags))
-    take_goals (&chooser, words, options, n, goals, diags);
+    take_goals (&chooser, words, scenarios, options, n, goals, diags);
   if (stream_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
   status = common_check_files (common);
   if (status != EXIT_DONE)
     return status;
-  make_plans (&chooser, words, goals, n, plans);
+  make_plans (&chooser, words, scenarios, goals, n, plans);
   return tell (common, plans, goals, emit);
 }
 
@@ -324,7 +333,18 @@ take_emit (const PlanWords *words, DiagList *diags)
   return emit_arguments_new (words->emitted, diags);
 }
 
-/* The scenario in place: that on a node of the first type asked for. NULL after diagnostics. */
+/* A search goes out from one scenario, and emits one. */
+static gboolean
+is_one (const PlanWords *words, const GPtrArray *scenarios)
+{
+  gboolean complete = TRUE;
+
+  for (guint i = 0; i < scenarios->len; i++)
+    complete = complete && ((const Scenario *) g_ptr_array_index (scenarios, i))->strategy != NULL;
+  return words->searches || words->search.n_varied > 0 || words->emitted != NULL || !complete;
+}
+
+/* The scenarios in place: those on a node of the first type asked for. NULL after diagnostics. */
 static GPtrArray *
 load_scenario (Common *common, const PlanWords *words)
 {
@@ -341,7 +361,7 @@ load_scenario (Common *common, const PlanWords *words)
   scenarios = common_load_open_scenarios (common);
   if (first != NULL)
     g_array_set_size (common->overrides, common->overrides->len - 1);
-  if (scenarios == NULL || !common_want_one (common, scenarios))
+  if (scenarios == NULL || (is_one (words, scenarios) && !common_want_one (common, scenarios)))
     return NULL;
   return g_steal_pointer (&scenarios);
 }
@@ -384,7 +404,7 @@ cmd_plan (int argc, char **argv)
     {
       status = emit_arguments_check (emit);
       if (status == EXIT_DONE)
-        status = plan (&common, g_ptr_array_index (scenarios, 0), &words, &options, &search, emit);
+        status = plan (&common, scenarios, &words, &options, &search, emit);
     }
   if (stream_report_diags (diags) != EXIT_DONE)
     status = EXIT_USAGE;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "analysis/site-loss.h"
 #include "cli/progress.h"
 
 struct _PlanWinner
@@ -28,18 +29,6 @@ GPtrArray *
 plan_winners_new (void)
 {
   return g_ptr_array_new_with_free_func (winner_free);
-}
-
-const char *
-plan_type_of (const Scenario *scenario)
-{
-  const char *name = scenario->cluster.name;
-  const char *x = name != NULL ? name + strspn (name, "0123456789 ") : NULL;
-
-  if (x == NULL || x == name || (*x != 'x' && *x != '*'))
-    return name;
-  x++;
-  return x + strspn (x, " ");
 }
 
 const char *
@@ -89,13 +78,19 @@ bytes_per_parameter (const TrainingOptions *training)
          + (adam ? 2.0 * dtype_bytes (training_moment_dtype (training)) : 0);
 }
 
-/* One node; NULL after diagnostics. */
+/* One node, at one place; NULL after diagnostics. */
 static Cluster *
 one_node (const PlanChooser *self, ProfileSet *profiles, DiagList *diags)
 {
   g_autoptr (Scenario) scenario = scenario_on (self, self->scenario, 1, diags);
 
-  return scenario != NULL ? scenario_cluster_new (scenario, profiles, diags) : NULL;
+  if (scenario == NULL)
+    return NULL;
+  g_clear_pointer (&scenario->cluster.sites, g_free);
+  g_clear_pointer (&scenario->cluster.site_nodes, g_free);
+  scenario->cluster.wan_streams = 1;
+  scenario->cluster.wan_window = 0;
+  return scenario_cluster_new (scenario, profiles, diags);
 }
 
 gboolean
@@ -116,6 +111,7 @@ plan_chooser_facts (const PlanChooser *self, gboolean drives)
   g_autoptr (Cluster)    cluster = drives ? one_node (self, profiles, diags) : NULL;
 
   facts.bytes_per_parameter = bytes_per_parameter (&self->scenario->training);
+  facts.has_sites = self->scenario->cluster.sites != NULL;
   if (cluster != NULL)
     facts.drive_write_bps = cluster_node_profile (cluster, 0)->nvme_write.value;
   return facts;
@@ -424,6 +420,15 @@ plan_choose (guint n_nodes, gpointer who, RunChoice *choice, DiagList *diags, GE
 
   prediction = self->searches ? search_best (self, n_nodes, choice, diags, error)
                               : predict_as_it_is (self, n_nodes, choice, diags, error);
+  if (prediction != NULL && prediction->fits && self->loses_sites)
+    {
+      const SiteLoss loss =
+          site_loss_find (choice->scenario, self->common->strategies, prediction, &self->predict);
+
+      choice->n_sites = loss.n_sites;
+      choice->site_share = loss.share;
+      choice->join_bps = loss.join_bps;
+    }
   if (prediction != NULL && prediction->fits && self->slow_node_rate > 0)
     choice->slow_step_s =
         predict_slow (self, choice->scenario, MAX (prediction->n_gpus / n_nodes, 1));

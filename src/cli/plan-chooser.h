@@ -11,6 +11,7 @@ typedef struct
   const char          *type;     /* of node; NULL: the scenario's own cluster, by its parts */
   PredictOptions       predict;
   double               slow_node_rate; /* of RunGoal */
+  gboolean             loses_sites;    /* parts of a job that others may go on without are lost */
   gboolean             searches;
   const SearchWords   *words;
   const SearchOptions *search;
@@ -24,9 +25,6 @@ GPtrArray *plan_winners_new (void);
 
 /* The name of the type for reports. */
 const char *plan_chooser_type (const PlanChooser *self);
-
-/* The type of node in a cluster's name, "4 x TYPE" or "TYPE"; NULL: it has no name. */
-const char *plan_type_of (const Scenario *scenario);
 
 /* FALSE after diagnostics: there is no such type of node. */
 gboolean plan_chooser_check (const PlanChooser *self, DiagList *diags);

@@ -229,8 +229,8 @@ const OptionSpec cluster_options[] = {
     .type = OPTION_STRING,
     .offset = OPTION (sites),
     .optional = TRUE,
-    .help = "nodes are at several sites: a CSV matrix of the links between these, or the name of "
-            "one in hwprofiles/sites" },
+    .help = "nodes are at several sites: a CSV matrix of the links between these, the name of one "
+            "in hwprofiles/sites, or '8 x 1 Gbit/s 60 ms' for eight that are all joined so" },
   { .key = "site_nodes",
     .type = OPTION_STRING,
     .offset = OPTION (site_nodes),

@@ -177,4 +177,3 @@ guint64 sites_lay_out (Cluster *self, guint64 first);
 void    sites_fill (Cluster *self);
 char   *sites_resource_name (const Cluster *self, const ClusterResource *resource);
 void    sites_append_title (const Cluster *self, GString *text);
-guint   sites_in_use (const Cluster *self); /* that have nodes */

@@ -279,7 +279,7 @@ write_title (Cluster *self)
         g_string_append_printf (title, ", %u %s", group->nics, group->nic->id);
     }
   if (cluster_n_sites (self) > 0)
-    g_string_append_printf (title, ", at %u sites", sites_in_use (self));
+    g_string_append_printf (title, ", at %u sites", cluster_n_sites_in_use (self));
   self->title = g_string_free (g_steal_pointer (&title), FALSE);
 }
 

@@ -177,26 +177,37 @@ read_rows (SiteMatrix *self, CsvReader *reader, DiagList *diags)
                   self->names[i]);
 }
 
-/* The sites of the header; NULL after a diagnostic. */
+/* Without names and links; NULL after a diagnostic. */
 static SiteMatrix *
-matrix_new (const CsvReader *reader, DiagList *diags)
+matrix_new (guint64 n, const char *hint, const SourceMark *mark, DiagList *diags)
 {
-  const guint n = csv_reader_n_columns (reader) - 1;
-  SourceMark  mark = csv_reader_mark (reader, 0);
   SiteMatrix *self;
 
   if (n < 2 || n > SITE_MATRIX_MOST)
     {
-      diag_error (diags, &mark, "the first row names the sites: 'site,oregon,tokyo'",
-                  n < 2 ? "a matrix of %u sites joins none" : "a matrix of %u sites, at most 64",
+      diag_error (diags, mark, hint,
+                  n < 2 ? "a matrix of %" G_GUINT64_FORMAT " sites joins none"
+                        : "a matrix of %" G_GUINT64_FORMAT " sites, at most 64",
                   n);
       return NULL;
     }
   self = g_new0 (SiteMatrix, 1);
-  self->n = n;
+  self->n = (guint) n;
   self->names = g_new0 (char *, n + 1);
   self->links = g_new0 (SiteLink, (gsize) n * n);
-  for (guint i = 0; i < n; i++)
+  return self;
+}
+
+/* The sites of the header; NULL after a diagnostic. */
+static SiteMatrix *
+read_header (const CsvReader *reader, DiagList *diags)
+{
+  SourceMark  mark = csv_reader_mark (reader, 0);
+  SiteMatrix *self =
+      matrix_new (csv_reader_n_columns (reader) - 1,
+                  "the first row names the sites: 'site,oregon,tokyo'", &mark, diags);
+
+  for (guint i = 0; self != NULL && i < self->n; i++)
     self->names[i] = g_strstrip (g_strdup (csv_reader_column (reader, i + 1)));
   return self;
 }
@@ -211,7 +222,7 @@ read_matrix (gconstpointer user, DiagList *diags)
   if (!g_file_test (file, G_FILE_TEST_EXISTS))
     return NULL;
   g_autoptr (CsvReader) reader = csv_reader_open (file, diags);
-  self = reader != NULL ? matrix_new (reader, diags) : NULL;
+  self = reader != NULL ? read_header (reader, diags) : NULL;
   if (self != NULL)
     read_rows (self, reader, diags);
   if (self != NULL && diag_list_n_errors (diags) > errors)
@@ -229,5 +240,65 @@ site_matrix_get (InputFiles *files, const char *file, const SourceMark *mark, Di
   if (self == NULL && diag_list_n_errors (diags) == errors)
     diag_error (diags, mark, "a CSV file, or the name of a matrix in hwprofiles/sites",
                 "no file of sites '%s'", file);
+  return self;
+}
+
+/* ---- all alike ------------------------------------------------------------------------------- */
+
+#define UNIFORM_HINT "sites, 'x', rate, round-trip time and, if known, loss: '8 x 1 Gbit/s 60 ms'"
+
+/* What stands behind "8 x"; NULL: TEXT does not begin so. */
+static const char *
+link_of_uniform (const char *text)
+{
+  const char *x = text + strspn (text, " 0123456789");
+
+  return g_ascii_isdigit (text[strspn (text, " ")]) && XX
+}
+
+gboolean
+site_matrix_is_uniform (const char *text)
+{
+  return text != NULL && link_of_uniform (text) != NULL;
+}
+
+typedef struct
+{
+  SiteMatrix *matrix; /* taken */
+} Made;
+
+static gpointer
+take_made (gconstpointer user, DiagList *diags)
+{
+  (void) diags;
+  return ((const Made *) user)->matrix;
+}
+
+const SiteMatrix *
+site_matrix_get_uniform (InputFiles *files, const char *text, const SourceMark *mark,
+                         DiagList *diags)
+{
+  const guint      errors = diag_list_n_errors (diags);
+  g_autofree char *key = g_strdup_printf ("sites %s", text);
+  SiteLink         link = { 0 };
+  Made made = { matrix_new (g_ascii_strtoull (text, NULL, 10), UNIFORM_HINT, mark, diags) };
+  const SiteMatrix *self;
+
+  if (made.matrix != NULL)
+    read_link (&link, link_of_uniform (text), mark, diags);
+  if (diag_list_n_errors (diags) > errors)
+    {
+      if (made.matrix != NULL)
+        matrix_free (made.matrix);
+      return NULL;
+    }
+  for (guint i = 0; i < made.matrix->n; i++)
+    made.matrix->names[i] = g_strdup_printf ("site-%u", i);
+  for (guint i = 0; i < made.matrix->n * made.matrix->n; i++)
+    if (i % (made.matrix->n + 1) != 0)
+      made.matrix->links[i] = link;
+  self = input_files_get (files, key, take_made, &made, matrix_free, diags);
+  if (self != made.matrix) /* it was known */
+    matrix_free (made.matrix);
   return self;
 }

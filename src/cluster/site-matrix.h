@@ -7,7 +7,8 @@
  *
  * A cell says the rate of the direction from its row's site to its column's, the round-trip time
  * and, if it is known, the share of packets lost in that direction. What the first cell of the
- * header says does not matter. Rows come in any order.
+ * header says does not matter. Rows come in any order. Or from "8 x 1 Gbit/s 60 ms": eight sites,
+ * 'site-0' to 'site-7', with such a link each way between any two.
  */
 #pragma once
 
@@ -33,6 +34,11 @@ typedef struct
 /* Read once and kept in FILES. NULL after diagnostics: at MARK where FILE cannot be read. */
 const SiteMatrix *site_matrix_get (InputFiles *files, const char *file, const SourceMark *mark,
                                    DiagList *diags);
+
+/* The same of sites that are all joined alike: "8 x 1 Gbit/s 60 ms". */
+gboolean          site_matrix_is_uniform (const char *text);
+const SiteMatrix *site_matrix_get_uniform (InputFiles *files, const char *text,
+                                           const SourceMark *mark, DiagList *diags);
 
 /* Index of a site; -1: there is none of that name. */
 gint site_matrix_find (const SiteMatrix *self, const char *name);

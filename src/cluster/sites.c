@@ -212,15 +212,20 @@ check_unused (const SiteReader *self, const ClusterOptions *options)
 gboolean
 cluster_sites_is_file (const char *text)
 {
-  return text != NULL && (strchr (text, '/') != NULL || g_str_has_suffix (text, ".csv"));
+  return text != NULL && !site_matrix_is_uniform (text)
+         && (strchr (text, '/') != NULL || g_str_has_suffix (text, ".csv"));
 }
 
 static const SiteMatrix *
 find_matrix (const SiteReader *self, const char *text, ProfileSet *profiles)
 {
   const gboolean   is_file = cluster_sites_is_file (text);
-  g_autofree char *file = is_file ? g_strdup (text) : profile_set_file (profiles, "sites", text);
+  g_autofree char *file = NULL;
 
+  if (site_matrix_is_uniform (text))
+    return site_matrix_get_uniform (profile_set_files (profiles), text, SITE_MARK (self, "sites"),
+                                    self->diags);
+  file = is_file ? g_strdup (text) : profile_set_file (profiles, "sites", text);
   if (file != NULL)
     return site_matrix_get (profile_set_files (profiles), file, SITE_MARK (self, "sites"),
                             self->diags);
@@ -313,7 +318,7 @@ count_nodes (const Cluster *self)
 }
 
 guint
-sites_in_use (const Cluster *self)
+cluster_n_sites_in_use (const Cluster *self)
 {
   g_autofree guint *nodes = count_nodes (self);
   guint             used = 0;

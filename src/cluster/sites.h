@@ -16,7 +16,8 @@ typedef struct
   double  flow; /* B/s of one flow at most; 0: nothing limits it */
 } WanLink;
 
-guint       cluster_n_sites (const Cluster *self); /* 0: all nodes are at one place */
+guint       cluster_n_sites (const Cluster *self);        /* 0: all nodes are at one place */
+guint       cluster_n_sites_in_use (const Cluster *self); /* that have nodes */
 const char *cluster_site_name (const Cluster *self, guint site);
 guint       cluster_site_of_node (const Cluster *self, guint node); /* 0 without sites */
 

@@ -57,9 +57,10 @@ typedef struct
                              come */
   guint          owners; /* ranks that each sum, step and send out a part of the whole; 0: all do */
   gboolean       leader; /* the first rank of a worker exchanges for all of it, then broadcasts */
-  guint  base_every; /* leaders average plainly every so many steps in between, and broadcast; 0:
+  guint    base_every; /* leaders average plainly every so many steps in between, and broadcast; 0:
                           they do not */
-  double latency;    /* s: of the control plane, before data move */
+  double   latency;    /* s: of the control plane, before data move */
+  gboolean elastic;    /* goes on without a worker that is lost, until it is back */
 } Exchange;
 
 /* Steps between two fragments, at least. */

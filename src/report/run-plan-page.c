@@ -141,7 +141,8 @@ add_curve (GArray *pictures, const PlotScripts *scripts, const Curve *curve,
   g_string_append_printf (settings, "array series[%u] = [", self->plans->len);
   for (guint i = 0; i < self->plans->len; i++)
     {
-      g_autofree char *name = gnuplot_plain_text (plan_at (self, i)->cluster, MAX_NAME);
+      g_autofree char *whole = run_plan_title (plan_at (self, i));
+      g_autofree char *name = gnuplot_plain_text (whole, MAX_NAME);
 
       g_string_append (settings, i > 0 ? ", " : "");
       gnuplot_append_quoted (settings, name);
@@ -183,6 +184,7 @@ add_verdict (HtmlPage *page, const RunPlan *plan, const RunGoal *goal)
 {
   const RunOption    *told = told_of (plan);
   g_autoptr (GString) text = g_string_new (NULL);
+  g_autofree char    *title = run_plan_title (plan);
 
   run_plan_append_answer (plan, goal, text);
   g_strchomp (text->str);
@@ -195,8 +197,7 @@ add_verdict (HtmlPage *page, const RunPlan *plan, const RunGoal *goal)
       g_autofree char *money = run_plan_amount (told->money);
 
       g_string_append_printf (text, "%s%u x %s: %s days (p10 - p90: %s - %s)",
-                              text->len > 0 ? " " : "", told->n_nodes, plan->cluster, days, low,
-                              high);
+                              text->len > 0 ? " " : "", told->n_nodes, title, days, low, high);
       g_string_append_printf (text, *money != '\0' ? ", money: %s." : ".", money);
     }
   html_page_add_verdict (page, plan->best != NULL ? HTML_GOOD : HTML_BAD, text->str);
@@ -315,8 +316,9 @@ add_plan (HtmlPage *page, const RunPlan *plan)
   const RunOption    *told = told_of (plan);
   HtmlTable          *table = html_table_new (columns, G_N_ELEMENTS (columns));
   g_autoptr (GString) failures = g_string_new (NULL);
+  g_autofree char    *title = run_plan_title (plan);
 
-  html_page_add_section (page, plan->cluster);
+  html_page_add_section (page, title);
   if (told != NULL)
     add_tiles (page, told);
   for (guint i = 0; i < plan->options->len; i++)
@@ -357,6 +359,11 @@ static const struct
   { "work between checkpoints", OF_GOAL (failures.interval_s), QUANTITY_TIME, "the best (Daly)" },
   { "until a failed node is back", OF_GOAL (failures.repair_s), QUANTITY_TIME,
     "another is there at once" },
+  { "between losses of a site", OF_GOAL (failures.site_mtbf_s), QUANTITY_TIME, "never" },
+  { "until a lost site is back", OF_GOAL (failures.site_repair_s), QUANTITY_TIME, "at once" },
+  { "all wait until a lost site is left out", OF_GOAL (failures.notice_s), QUANTITY_TIME, "none" },
+  { "all wait until a site that is back has the state", OF_GOAL (failures.join_s), QUANTITY_TIME,
+    "size over the best link to it" },
   { "until a node is slow for a while", OF_GOAL (failures.straggler_mtbf_s), QUANTITY_TIME,
     "never" },
   { "for how long", OF_GOAL (failures.straggler_s), QUANTITY_TIME, "" },
@@ -366,6 +373,13 @@ static const struct
   { "the rate of its GPUs then", OF_GOAL (slow_node_rate), QUANTITY_RATIO, "" },
   { "jitter of a step", OF_GOAL (failures.jitter), QUANTITY_RATIO, "none" },
 };
+
+/* Plan P is the first of those on its type of node. */
+static gboolean
+begins_type (const RunPlanAnswer *self, guint p)
+{
+  return p == 0 || !g_str_equal (plan_at (self, p)->cluster, plan_at (self, p - 1)->cluster);
+}
 
 static void
 add_counts (HtmlTable *table, const RunPlanAnswer *self, const char *name, gboolean spares)
@@ -377,7 +391,8 @@ add_counts (HtmlTable *table, const RunPlanAnswer *self, const char *name, gbool
       const guint      n = spares ? goal->failures.n_spares : goal->n_runs;
       g_autofree char *text = g_strdup_printf ("%u", n);
 
-      html_table_add_number (table, text, n);
+      if (begins_type (self, p))
+        html_table_add_number (table, text, n);
     }
 }
 
@@ -389,18 +404,20 @@ assumption_text (QuantityKind kind, double value)
                                                     : quantity_format (kind, value, 4);
 }
 
-/* A row an assumption, a column a type of node. */
+/* A row an assumption, a column a type of node: scenarios on the same nodes assume the same. */
 static void
 add_assumptions (HtmlPage *page, const RunPlanAnswer *self)
 {
   const guint            n = self->plans->len;
   g_autofree HtmlColumn *titles = g_new0 (HtmlColumn, n + 1);
+  guint                  n_types = 0;
   HtmlTable             *table;
 
   titles[0].title = "assumption";
   for (guint p = 0; p < n; p++)
-    titles[p + 1] = (HtmlColumn){ plan_at (self, p)->cluster, TRUE };
-  table = html_table_new (titles, n + 1);
+    if (begins_type (self, p))
+      titles[++n_types] = (HtmlColumn){ plan_at (self, p)->cluster, TRUE };
+  table = html_table_new (titles, n_types + 1);
   for (guint i = 0; i < G_N_ELEMENTS (assumptions); i++)
     {
       html_table_add_text (table, assumptions[i].name);
@@ -409,7 +426,8 @@ add_assumptions (HtmlPage *page, const RunPlanAnswer *self)
           double           value = G_STRUCT_MEMBER (double, &self->goals[p], assumptions[i].offset);
           g_autofree char *text = value > 0 ? assumption_text (assumptions[i].kind, value) : NULL;
 
-          html_table_add_number (table, text != NULL ? text : assumptions[i].unset, value);
+          if (begins_type (self, p))
+            html_table_add_number (table, text != NULL ? text : assumptions[i].unset, value);
         }
     }
   add_counts (table, self, "nodes that stand by, and are paid", TRUE);
@@ -419,7 +437,8 @@ add_assumptions (HtmlPage *page, const RunPlanAnswer *self)
                       "A number of nodes meets the goal when nine sampled runs in ten do. Rates of "
                       "failures, prices and power are as they were given: no profile has them.");
   html_page_add_text (page, "Not modelled: failures that come in groups, rates that change over a "
-                            "run, work that goes on with fewer nodes, ramps of batch or sequence "
+                            "run, work that goes on with fewer nodes where a strategy exchanges "
+                            "each step, ramps of batch or sequence "
                             "length, evaluation.");
 }
 
@@ -461,8 +480,8 @@ fill (HtmlPage *page, const PagePictures *pictures, gconstpointer answer)
     if (told_of (plan_at (self, p)) != NULL)
       {
         const RunOption *option = told_of (plan_at (self, p));
-        g_autofree char *name =
-            g_strdup_printf ("Scenario on %u x %s", option->n_nodes, plan_at (self, p)->cluster);
+        g_autofree char *whole = run_plan_title (plan_at (self, p));
+        g_autofree char *name = g_strdup_printf ("Scenario on %u x %s", option->n_nodes, whole);
 
         html_page_add_section (page, name);
         page_add_scenario (page, option->prediction);

@@ -5,8 +5,9 @@
 
 #define DAY 86400.0
 
-char *run_plan_days (double seconds); /* "0.0123", "1.23", "12.3", "123.4" */
-char *run_plan_amount (double value); /* "1234567", to three digits or more; "": not known */
+char *run_plan_days (double seconds);       /* "0.0123", "1.23", "12.3", "123.4" */
+char *run_plan_amount (double value);       /* "1234567", to three digits or more; "": not known */
+char *run_plan_title (const RunPlan *plan); /* type of node, and scenario of several */
 char *run_plan_verdict (const RunPlan *plan, const RunOption *option); /* "41.5 days late" */
 
 /* "2.000T tokens in 45.0 days, for 3000000" */

@@ -28,11 +28,13 @@ of_prediction (const Row *row, double value)
 #define OF_RUN(name, expression)    NUMBER_OF (name, p->option->why == NULL ? (expression) : NAN)
 
 TEXT_OF (cluster, p->plan->cluster)
+TEXT_OF (scenario, p->plan->label)
 TEXT_OF (why, p->option->why)
 TEXT_OF (strategy, p->prediction != NULL ? p->prediction->strategy : NULL)
 TEXT_OF (model, p->prediction != NULL ? p->prediction->model : NULL)
 TEXT_OF (configuration, p->option->choice.label)
 TEXT_OF (options, p->option->choice.options)
+TEXT_OF (caveats, p->prediction != NULL ? p->prediction->caveats : NULL)
 NUMBER_OF (n_nodes, p->option->n_nodes)
 NUMBER_OF (meets, p->option->meets)
 NUMBER_OF (best, p->option == p->plan->best)
@@ -61,6 +63,10 @@ OF_RUN (late_s, p->option->late_s)
 OF_RUN (over_budget, p->option->over)
 OF_RUN (slow_probability, p->option->goodput.slow)
 OF_RUN (slow_step_time_s, p->option->input.slow_step_s)
+OF_RUN (sites, p->option->input.n_sites)
+OF_RUN (site_loss_s, p->option->goodput.site_loss_s)
+OF_RUN (sites_missing, p->option->goodput.missing)
+OF_RUN (join_s, p->option->goodput.site_loss_s > 0 ? p->option->input.join_s : 0)
 
 #define FIELD(name_, type_)                                         \
   {                                                                 \
@@ -106,6 +112,12 @@ static const Field fields[] = {
   FIELDS_OF_THE_PROGRAM,
   FIELD (slow_probability, OPTIONAL),
   FIELD (slow_step_time_s, OPTIONAL),
+  WORD (scenario),
+  WORD (caveats),
+  FIELD (sites, OPTIONAL),
+  FIELD (site_loss_s, OPTIONAL),
+  FIELD (sites_missing, OPTIONAL),
+  FIELD (join_s, OPTIONAL),
   { 0 },
 };
 
@@ -194,15 +206,50 @@ run_plan_verdict (const RunPlan *plan, const RunOption *option)
   return g_string_free (g_steal_pointer (&text), FALSE);
 }
 
+char *
+run_plan_title (const RunPlan *plan)
+{
+  return plan->label != NULL ? g_strdup_printf ("%s, %s", plan->cluster, plan->label)
+                             : g_strdup (plan->cluster);
+}
+
 #define N_COLUMNS 13
 
-/* Of PLAN: the last one only where configurations were searched. */
-static guint
-n_columns (const RunPlan *plan)
+/* Plans of several scenarios on the same nodes stand in one table. */
+typedef struct
 {
-  for (guint i = 0; i < plan->options->len; i++)
-    if (((const RunOption *) g_ptr_array_index (plan->options, i))->choice.label != NULL)
-      return N_COLUMNS;
+  const GPtrArray *plans;
+  guint            first, last;
+} Group;
+
+static const RunPlan *
+plan_of (const Group *self, guint i)
+{
+  return g_ptr_array_index (self->plans, i);
+}
+
+/* What tells the configuration of OPTION from others. Newly allocated; NULL: nothing does. */
+static char *
+label_of (const RunPlan *plan, const RunOption *option)
+{
+  if (plan->label == NULL || option->choice.label == NULL)
+    return g_strdup (plan->label != NULL ? plan->label : option->choice.label);
+  return g_strdup_printf ("%s, %s", plan->label, option->choice.label);
+}
+
+/* The last one only where there are several. */
+static guint
+n_columns (const Group *self)
+{
+  for (guint p = self->first; p <= self->last; p++)
+    for (guint i = 0; i < plan_of (self, p)->options->len; i++)
+      {
+        const RunPlan   *plan = plan_of (self, p);
+        g_autofree char *label = label_of (plan, g_ptr_array_index (plan->options, i));
+
+        if (label != NULL)
+          return N_COLUMNS;
+      }
   return N_COLUMNS - 1;
 }
 
@@ -220,11 +267,10 @@ last_alike (const RunPlan *plan, guint i)
 
 /* LAST: the option that ends those that are like OPTION. */
 static void
-add_line (struct libscols_table *table, const RunPlan *plan, const RunOption *option,
+add_line (struct libscols_table *table, guint most, const RunPlan *plan, const RunOption *option,
           const RunOption *last)
 {
   const Prediction *p = option->prediction;
-  const guint       most = n_columns (plan);
   char             *cells[N_COLUMNS + 1] = { NULL };
   guint             n = 0;
 
@@ -232,9 +278,11 @@ add_line (struct libscols_table *table, const RunPlan *plan, const RunOption *op
                               : g_strdup_printf ("%u - %u", option->n_nodes, last->n_nodes);
   if (option->why != NULL)
     {
-      for (; n < most - 1; n++)
+      for (; n < N_COLUMNS - 2; n++)
         cells[n] = g_strdup ("");
       cells[n++] = run_plan_verdict (plan, option);
+      if (n < most)
+        cells[n++] = label_of (plan, option);
       terminal_table_take (table, cells);
       return;
     }
@@ -255,7 +303,7 @@ add_line (struct libscols_table *table, const RunPlan *plan, const RunOption *op
   cells[n++] = run_plan_amount (option->energy_j / MWH);
   cells[n++] = run_plan_verdict (plan, option);
   if (n < most)
-    cells[n++] = g_strdup (option->choice.label);
+    cells[n++] = label_of (plan, option);
   terminal_table_take (table, cells);
 }
 
@@ -282,6 +330,21 @@ append_choice (const RunChoice *choice, GString *out)
   run_plan_append_proof (choice, out);
 }
 
+/* Where others go on without one. */
+static void
+append_sites (const RunOption *option, GString *out)
+{
+  const GoodputInput *in = &option->input;
+  g_autofree char    *joins = quantity_format (QUANTITY_TIME, in->join_s, 3);
+
+  if (option->goodput.site_loss_s > 0)
+    g_string_append_printf (out,
+                            "One of %u sites is lost every %.3g h, and the others go on: %.3g are "
+                            "missing on average; all wait %s for each that comes back.\n",
+                            in->n_sites, option->goodput.site_loss_s / HOUR,
+                            option->goodput.missing, joins);
+}
+
 void
 run_plan_append_failures (const RunOption *option, GString *out)
 {
@@ -304,28 +367,49 @@ run_plan_append_failures (const RunOption *option, GString *out)
         out, "In %.3g %% of runs a node is slow throughout: a step takes %s then, not %s.\n",
         g->slow * 100, slow, step);
   if (g->waiting > 0)
-    g_string_append_printf (out, "For %.2g %% of the time it waits for nodes.\n", g->waiting * 100);
+    g_string_append_printf (out, "For %.2g %% of the time it waits for %s.\n", g->waiting * 100,
+                            option->input.site_mtbf_s > 0 ? "nodes and sites" : "nodes");
+  append_sites (option, out);
+  if (option->prediction->caveats != NULL)
+    g_string_append_printf (out, "Not the same training: %s.\n", option->prediction->caveats);
 }
 
 void
 run_plan_append_answer (const RunPlan *plan, const RunGoal *goal, GString *out)
 {
   const RunOption *told = plan->best != NULL ? plan->best : plan->nearest;
+  g_autofree char *title = run_plan_title (plan);
 
   if (told == NULL)
-    g_string_append_printf (out, "%s: no number of nodes that was tried can do it.\n",
-                            plan->cluster);
+    g_string_append_printf (out, "%s: no number of nodes that was tried can do it.\n", title);
   else if (plan->best == NULL)
     g_string_append_printf (out,
                             "%s: no number of nodes that was tried meets it; the nearest: %u.\n",
-                            plan->cluster, told->n_nodes);
+                            title, told->n_nodes);
   else if (goal->deadline_s > 0 || goal->budget > 0)
-    g_string_append_printf (out, "%s: the fewest nodes tried that meet it: %u.\n", plan->cluster,
+    g_string_append_printf (out, "%s: the fewest nodes tried that meet it: %u.\n", title,
                             told->n_nodes);
 }
 
+/* What is said of PLAN below its table, as lines. */
 static void
-append_plan (const RunPlan *plan, const RunGoal *goal, GString *out)
+append_told (const RunPlan *plan, const RunGoal *goal, GString *out)
+{
+  const RunOption    *told = plan->best != NULL ? plan->best : plan->nearest;
+  g_autoptr (GString) lines = g_string_new (NULL);
+
+  run_plan_append_answer (plan, goal, lines);
+  if (told != NULL)
+    append_choice (&told->choice, lines);
+  if (told != NULL)
+    run_plan_append_failures (told, lines);
+  if (plan->label != NULL && lines->len > 0)
+    g_string_append_printf (out, "%s:\n", plan->label);
+  g_string_append (out, lines->str);
+}
+
+static void
+append_group (const Group *self, const RunGoal *goals, GString *out)
 {
   static const TerminalColumn columns[N_COLUMNS] = {
     { "nodes", TRUE },     { "GPUs", TRUE },    { "tokens/step", TRUE }, { "step", TRUE },
@@ -333,22 +417,24 @@ append_plan (const RunPlan *plan, const RunGoal *goal, GString *out)
     { "GPU-hours", TRUE }, { "money", TRUE },   { "MWh", TRUE },         { "", FALSE },
     { "", FALSE },
   };
-  struct libscols_table *table = terminal_table_new (columns, n_columns (plan));
-  const RunOption       *told = plan->best != NULL ? plan->best : plan->nearest;
+  const guint            most = n_columns (self);
+  struct libscols_table *table = terminal_table_new (columns, most);
 
-  for (guint i = 0, last; i < plan->options->len; i = last + 1)
+  for (guint p = self->first; p <= self->last; p++)
     {
-      last = last_alike (plan, i);
-      add_line (table, plan, g_ptr_array_index (plan->options, i),
-                g_ptr_array_index (plan->options, last));
+      const RunPlan *plan = plan_of (self, p);
+
+      for (guint i = 0, last; i < plan->options->len; i = last + 1)
+        {
+          last = last_alike (plan, i);
+          add_line (table, most, plan, g_ptr_array_index (plan->options, i),
+                    g_ptr_array_index (plan->options, last));
+        }
     }
   terminal_table_finish (table, out);
   g_string_append_c (out, '\n');
-  run_plan_append_answer (plan, goal, out);
-  if (told != NULL)
-    append_choice (&told->choice, out);
-  if (told != NULL)
-    run_plan_append_failures (told, out);
+  for (guint p = self->first; p <= self->last; p++)
+    append_told (plan_of (self, p), &goals[p], out);
 }
 
 void
@@ -370,9 +456,14 @@ report_run_plan_text (const GPtrArray *plans, const RunGoal *goals, GString *out
 {
   run_plan_append_goal (&goals[0], out);
   g_string_append (out, "\n\n");
-  for (guint i = 0; i < plans->len; i++)
+  for (Group group = { plans, 0, 0 }; group.first < plans->len; group.first = group.last + 1)
     {
-      g_string_append (out, i > 0 ? "\n" : "");
-      append_plan (g_ptr_array_index (plans, i), &goals[i], out);
+      group.last = group.first;
+      while (group.last + 1 < plans->len && plan_of (&group, group.first)->label != NULL
+             && g_str_equal (plan_of (&group, group.first)->cluster,
+                             plan_of (&group, group.last + 1)->cluster))
+        group.last++;
+      g_string_append (out, group.first > 0 ? "\n" : "");
+      append_group (&group, goals, out);
     }
 }

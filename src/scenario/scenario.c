@@ -238,3 +238,15 @@ scenario_strategy_choice (const Scenario *self)
     chain[i] = (StrategyChoice){ c->strategy, c->options, c->inner != NULL ? &chain[i + 1] : NULL };
   return chain;
 }
+
+const char *
+scenario_node_type (const Scenario *self)
+{
+  const char *name = self->cluster.name;
+  const char *x = name != NULL ? name + strspn (name, "0123456789 ") : NULL;
+
+  if (x == NULL || x == name || (*x != 'x' && *x != '*'))
+    return name;
+  x++;
+  return x + strspn (x, " ");
+}

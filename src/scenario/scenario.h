@@ -81,6 +81,9 @@ gconstpointer scenario_options (const Scenario *self, const OptionSpec *table);
 /* The cluster of SELF, whose relative paths begin in its folder. As cluster_new. */
 Cluster *scenario_cluster_new (const Scenario *self, ProfileSet *profiles, DiagList *diags);
 
+/* The type of node in the cluster's name, "4 x TYPE" or "TYPE"; NULL: it has no name. */
+const char *scenario_node_type (const Scenario *self);
+
 /* A deep copy. */
 Scenario *scenario_copy (const Scenario *source);
 

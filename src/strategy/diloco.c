@@ -14,6 +14,7 @@ static const OptionSpec diloco_options[] = {
   OUTER_STATE ("gpu", "OpenDiLoCo's reference loop keeps them in pageable memory"),
   OUTER_OPTIMIZER ("gpu", "OpenDiLoCo, hivemind_diloco.py (host)"),
   OUTER_CONTROL_PLANE ("torchft (a quorum)"),
+  OUTER_ELASTIC ("false", "torchft: a quorum of those that are there"),
   { 0 },
 };
 

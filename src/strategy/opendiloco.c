@@ -15,6 +15,7 @@ static const OptionSpec open_options[] = {
   OUTER_HOST_STATE ("pageable", "open_diloco/hivemind_diloco.py"),
   OUTER_CONTROL ("matchmaking_time", "15 s", "what finding the peers of an average takes",
                  "open_diloco/hivemind_diloco.py, matchmaking_time"),
+  OUTER_ELASTIC ("true", "Jaghouar et al., OpenDiLoCo, arXiv:2407.07852 (hivemind)"),
   { 0 },
 };
 

@@ -72,6 +72,7 @@ outer_exchange (const PlanInput *in, gconstpointer opt, Exchange *exchange)
   exchange->outer_home = (Place) o->outer_state;
   exchange->on_host = o->optimizer == OUTER_ON_HOST;
   exchange->latency = o->control;
+  exchange->elastic = o->elastic;
 }
 
 OuterOptions

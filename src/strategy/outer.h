@@ -10,6 +10,7 @@ typedef struct
   gint           outer_state; /* Place */
   gint           optimizer;   /* OUTER_ON_GPU or OUTER_ON_HOST */
   double         control;     /* s */
+  gboolean       elastic;
 } OuterOptions;
 
 enum
@@ -48,6 +49,14 @@ extern const char *const outer_optimizers[];  /* as the enum above */
 #define OUTER_CONTROL_PLANE(source_)     \
   OUTER_CONTROL ("control_plane", "0 s", \
                  "what a quorum, a barrier or the like takes before each exchange", source_)
+#define OUTER_ELASTIC(fallback_, source_)                                                     \
+  {                                                                                           \
+    .key = "elastic", .type = OPTION_BOOL, .offset = G_STRUCT_OFFSET (OuterOptions, elastic), \
+    .fallback = fallback_,                                                                    \
+    .help = "others go on without a worker that is lost, which joins at a later exchange "    \
+            "(what runs take: 'shardsim plan')",                                              \
+    .source = source_                                                                         \
+  }
 /* Of strategies whose hosts do it all: outer_on_host. */
 #define OUTER_HOST_STATE(fallback_, source_)                                        \
   {                                                                                 \

@@ -15,6 +15,7 @@ static const OptionSpec prime_options[] = {
   OUTER_PAYLOAD ("uint8-ring", "INTELLECT-1, arXiv:2412.01152"),
   OUTER_HOST_STATE ("pageable", "INTELLECT-1, arXiv:2412.01152 (the host's memory)"),
   OUTER_CONTROL_PLANE ("prime, zeroband (a monitored barrier)"),
+  OUTER_ELASTIC ("true", "INTELLECT-1, arXiv:2412.01152 (ElasticDeviceMesh)"),
   { 0 },
 };
 

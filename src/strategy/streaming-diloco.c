@@ -32,6 +32,7 @@ static const OptionSpec streaming_options[] = {
   OUTER_PAYLOAD ("fp4-e3m0", "Douillard et al., arXiv:2501.18512, 3"),
   OUTER_STATE ("pinned", "torchft/local_sgd.py (pinned memory of the host)"),
   OUTER_CONTROL_PLANE ("torchft/local_sgd.py (a quorum)"),
+  OUTER_ELASTIC ("false", "torchft: a quorum of those that are there"),
   { .key = "fragments",
     .type = OPTION_INT,
     .offset = OPTION (fragments),

@@ -538,7 +538,8 @@ START_TEST (test_plan)
   RunOption        slow = { .n_nodes = 2, .prediction = p, .late_s = 86400 * 1.5, .money = 1000 };
   RunOption        fast = { .n_nodes = 4, .prediction = p, .meets = TRUE, .money = 1500 };
   RunOption        lame = { .n_nodes = 2, .why = HOSTILE };
-  RunPlan          good = { HOSTILE, runs, .best = &fast }, bad = { HOSTILE, none, NULL, NULL };
+  RunPlan          good = { .cluster = HOSTILE, .options = runs, .best = &fast };
+  RunPlan          bad = { .cluster = HOSTILE, .options = none, .label = HOSTILE };
   RunGoal          goals[2] = { { .tokens = 1e9, .deadline_s = 86400 }, { .price = 2 } };
   RunPlanAnswer    answer = { plans, goals };
   g_autofree char *text = NULL;

@@ -1,0 +1,25 @@
+/*
+ * What a job has to lose where others go on without a worker: how many parts of it may be lost, and
+ * how much of the throughput goes with one.
+ *
+ * The part is a site of the cluster (cluster.sites), all workers of which are lost together; or a
+ * worker, where there are no sites or a worker spans several. The throughput without a site is
+ * predicted, as its links go with it: a ring that no longer has its slowest edge is a faster one.
+ */
+#pragma once
+
+#include "analysis/prediction.h"
+
+/* Sites of which the throughput without is predicted, evenly chosen among more. */
+#define SITE_LOSS_TRIES 16
+
+typedef struct
+{
+  guint  n_sites;  /* parts that may be lost; 0: none, the cluster is of one piece */
+  double share;    /* of the throughput that is lost with one, mean */
+  double join_bps; /* of the best link to a site, of that with the worst; 0: no sites */
+} SiteLoss;
+
+/* SCENARIO was predicted as GIVEN. Without others that go on: the sites, and 1 for the share. */
+SiteLoss site_loss_find (const Scenario *scenario, const StrategySet *strategies,
+                         const Prediction *given, const PredictOptions *options);
