@@ -253,7 +253,9 @@ link_of_uniform (const char *text)
 {
   const char *x = text + strspn (text, " 0123456789");
 
-  return g_ascii_isdigit (text[strspn (text, " ")]) && XX
+  return g_ascii_isdigit (text[strspn (text, " ")]) && (*x == 'x' || *x == '*')
+             ? x + 1 + strspn (x + 1, " ")
+             : NULL;
 }
 
 gboolean

@@ -278,11 +278,12 @@ add_line (struct libscols_table *table, guint most, const RunPlan *plan, const R
                               : g_strdup_printf ("%u - %u", option->n_nodes, last->n_nodes);
   if (option->why != NULL)
     {
-      for (; n < N_COLUMNS - 2; n++)
+      g_autofree char *verdict = run_plan_verdict (plan, option);
+
+      for (; n < most - 1; n++)
         cells[n] = g_strdup ("");
-      cells[n++] = run_plan_verdict (plan, option);
-      if (n < most)
-        cells[n++] = label_of (plan, option);
+      cells[n++] = plan->label != NULL ? g_strdup_printf ("%s: %s", plan->label, verdict)
+                                       : g_steal_pointer (&verdict);
       terminal_table_take (table, cells);
       return;
     }
@@ -403,8 +404,8 @@ append_told (const RunPlan *plan, const RunGoal *goal, GString *out)
     append_choice (&told->choice, lines);
   if (told != NULL)
     run_plan_append_failures (told, lines);
-  if (plan->label != NULL && lines->len > 0)
-    g_string_append_printf (out, "%s:\n", plan->label);
+  if (plan->label != NULL && !g_str_has_prefix (lines->str, plan->cluster) && lines->len > 0)
+    g_string_append_printf (out, "%s:\n", plan->label); /* no line names it */
   g_string_append (out, lines->str);
 }
 
