@@ -40,19 +40,13 @@ static double
 throughput_without (const Scenario *scenario, const StrategySet *strategies, const Cluster *cluster,
                     const guint *nodes, guint site, const PredictOptions *options)
 {
-  const guint      n_nodes = cluster_n_nodes (cluster) - nodes[site];
-  const char      *type = scenario_node_type (scenario);
-  g_autofree char *places = sites_without (cluster, nodes, site);
-  g_autofree char *count =
-      type != NULL ? g_strdup_printf ("%u x %s", n_nodes, type) : g_strdup_printf ("%u", n_nodes);
-  const ScenarioOverride changes[] = {
-    { type != NULL ? "cluster.name" : "cluster.nodes", count, "a site is lost" },
-    { "cluster.site_nodes", places, "a site is lost" },
-  };
+  const guint          n_nodes = cluster_n_nodes (cluster) - nodes[site];
+  g_autofree char     *places = sites_without (cluster, nodes, site);
   g_autoptr (DiagList) diags = diag_list_new ();
   g_autoptr (GError)   error = NULL;
   g_autoptr (Scenario) left =
-      scenario_with (scenario, strategies, changes, G_N_ELEMENTS (changes), diags);
+      scenario_on_nodes (scenario, strategies, scenario_node_type (scenario), n_nodes, places,
+                         "a site is lost", diags);
   g_autoptr (Prediction) prediction = left != NULL ? predict (left, options, diags, &error) : NULL;
 
   return prediction != NULL ? prediction->tokens_per_step / prediction->step_time_s : -1;
@@ -120,9 +114,8 @@ mean_share (const Scenario *scenario, const StrategySet *strategies, const Clust
   return sum / tries;
 }
 
-/* What one flow has of the best link to a site, where that is worst. */
-static double
-join_rate (const Cluster *cluster)
+double
+site_join_rate (const Cluster *cluster)
 {
   const guint       n = cluster_n_sites (cluster);
   g_autofree guint *nodes = count_nodes (cluster);
@@ -157,7 +150,7 @@ site_loss_find (const Scenario *scenario, const StrategySet *strategies, const P
   if (cluster == NULL)
     return loss;
   loss.n_sites = cluster_n_sites_in_use (cluster);
-  loss.join_bps = join_rate (cluster);
+  loss.join_bps = site_join_rate (cluster);
   if (given->elastic_steps == 0)
     return loss;
   if (loss.n_sites < 2 || loss.n_sites > given->n_workers) /* a worker at all sites, or several */

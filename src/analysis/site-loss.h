@@ -16,9 +16,12 @@
 typedef struct
 {
   guint  n_sites;  /* parts that may be lost; 0: none, the cluster is of one piece */
-  double share;    /* of the throughput that is lost with one, mean */
+  double share;    /* of the throughput that is lost with one, mean; from 0 to 1 */
   double join_bps; /* of the best link to a site, of that with the worst; 0: no sites */
 } SiteLoss;
+
+/* What one flow has of the best link to a site, B/s, where that is worst; 0: there are no sites. */
+double site_join_rate (const Cluster *cluster);
 
 /* SCENARIO was predicted as GIVEN. Without others that go on: the sites, and 1 for the share. */
 SiteLoss site_loss_find (const Scenario *scenario, const StrategySet *strategies,

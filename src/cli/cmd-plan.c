@@ -3,6 +3,7 @@
 
 #include "cli/emit-arguments.h"
 #include "cli/plan-chooser.h"
+#include "cli/plan-membership.h"
 #include "cli/progress.h"
 #include "report/run-plan.h"
 
@@ -18,7 +19,7 @@ typedef struct
   char       *texts[MAX_RUN_KEYS]; /* of run_options, by their order; NULL: not given */
   char      **types;
   char      **emitted;
-  char       *counts;
+  char       *counts, *membership;
   GArray     *nodes; /* guint, ascending */
   gboolean    every, searches;
   SearchWords search;
@@ -32,6 +33,7 @@ plan_words_clear (PlanWords *self)
   g_strfreev (self->types);
   g_strfreev (self->emitted);
   g_free (self->counts);
+  g_free (self->membership);
   search_words_clear (&self->search);
   g_clear_pointer (&self->nodes, g_array_unref);
 }
@@ -50,6 +52,10 @@ entries_new (PlanWords *words, GStringChunk *strings)
       "numbers of nodes, all of them: '8,12,16', '8..64' by doubling; unset: from 1 by doubling, "
       "up to the first that meets the goal, and between the last two",
       "LIST" },
+    { "membership", 0, 0, G_OPTION_ARG_FILENAME, &words->membership,
+      "nodes leave and join: a CSV file 'time,nodes', or a column a site, of how many are there "
+      "from when on",
+      "FILE" },
     { "search", 0, 0, G_OPTION_ARG_NONE, &words->searches,
       "search the best configuration of each number of nodes, around what the scenario sets; "
       "without asking where it names no strategy, or with --vary",
@@ -324,6 +330,26 @@ plan (const Common *common, const GPtrArray *scenarios, const PlanWords *words,
   return tell (common, plans, goals, emit);
 }
 
+/* The trace of nodes that are there. */
+static ExitStatus
+follow (const Common *common, const GPtrArray *scenarios, const PlanWords *words,
+        const RunOptions *options)
+{
+  const Scenario      *first = g_ptr_array_index (scenarios, 0);
+  g_autoptr (DiagList) diags = diag_list_new ();
+
+  if (words->counts != NULL || words->types != NULL || words->searches || words->emitted != NULL
+      || words->search.n_varied > 0 || first->strategy == NULL)
+    diag_error (diags, NULL, "a scenario with a cluster and a strategy",
+                "--membership follows a scenario as it is: nothing is searched, and the trace says "
+                "how many nodes there are");
+  if (common->html != NULL || common->plot != NULL)
+    diag_error (diags, NULL, "--format csv", "--membership draws no pictures and pages");
+  return stream_report_diags (diags) != EXIT_DONE
+             ? EXIT_USAGE
+             : plan_membership (common, scenarios, words->membership, options);
+}
+
 /* NULL after diagnostics. */
 static EmitArguments *
 take_emit (const PlanWords *words, DiagList *diags)
@@ -403,7 +429,9 @@ cmd_plan (int argc, char **argv)
       && (scenarios = load_scenario (&common, &words)) != NULL)
     {
       status = emit_arguments_check (emit);
-      if (status == EXIT_DONE)
+      if (status == EXIT_DONE && words.membership != NULL)
+        status = follow (&common, scenarios, &words, &options);
+      else if (status == EXIT_DONE)
         status = plan (&common, scenarios, &words, &options, &search, emit);
     }
   if (stream_report_diags (diags) != EXIT_DONE)

@@ -55,14 +55,8 @@ nodes_value (const PlanChooser *self, guint n_nodes)
 static Scenario *
 scenario_on (const PlanChooser *self, const Scenario *scenario, guint n_nodes, DiagList *diags)
 {
-  g_autofree char       *value = nodes_value (self, n_nodes);
-  const ScenarioOverride option = {
-    .key = nodes_key (self),
-    .value = value,
-    .origin = self->type != NULL ? "--gpu-nodes" : "--node-counts",
-  };
-
-  return scenario_with (scenario, self->common->strategies, &option, 1, diags);
+  return scenario_on_nodes (scenario, self->common->strategies, self->type, n_nodes, NULL,
+                            self->type != NULL ? "--gpu-nodes" : "--node-counts", diags);
 }
 
 /* ---- what is known of a node ----------------------------------------------------------------- */

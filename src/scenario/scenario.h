@@ -124,6 +124,14 @@ Scenario *scenario_with (const Scenario *source, const StrategySet *strategies,
                          const ScenarioOverride *overrides, guint n_overrides, DiagList *diags);
 
 /*
+ * A copy of SOURCE on N_NODES of TYPE (NULL: as its cluster's parts say), where SITE_NODES is not
+ * NULL at these sites. ORIGIN: who asks. NULL after diagnostics.
+ */
+Scenario *scenario_on_nodes (const Scenario *source, const StrategySet *strategies,
+                             const char *type, guint n_nodes, const char *site_nodes,
+                             const char *origin, DiagList *diags);
+
+/*
  * The chain of SELF's strategies, outermost first: one block, newly allocated (g_free), which
  * refers to SELF.
  */

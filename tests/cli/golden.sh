@@ -158,6 +158,26 @@ hand plan-slow-not 2 plan good.yaml --tokens 1G --slow-node-probability '1 %' --
 hand plan-straggler-time 2 plan good.yaml --tokens 1G --straggler-time '1 h'
 hand plan-straggler-slowdown 2 plan good.yaml --tokens 1G --straggler-slowdown 1.2
 hand plan-slow-half 2 plan good.yaml --tokens 1G --slow-node-probability '1 %'
+hand plan-sites 0 plan sites.yaml --tokens 100M --node-counts 4 --site-mtbf '60 min' \
+  --site-repair '2 min' --restart '10 s' --checkpoint-stall '1 s' --notice '1 s' --join '5 s'
+hand plan-sites-csv 0 plan sites.yaml --tokens 100M --node-counts 4 --site-mtbf '60 min' \
+  --restart '10 s' --checkpoint-stall '1 s' --format csv
+hand plan-no-sites 2 plan good.yaml --tokens 1G --site-mtbf '9 h' --restart '1 s' \
+  --checkpoint-stall '1 s'
+hand plan-site-repair 2 plan good.yaml --tokens 1G --site-repair '9 h'
+hand plan-membership 3 plan sites.yaml --tokens 200M --set strategy.elastic=true --days 0.001 \
+  --membership membership.csv --notice '1 s' --join '5 s'
+hand plan-membership-csv 0 plan sites.yaml --tokens 100M --set strategy.elastic=true \
+  --membership membership.csv --format csv
+hand plan-membership-json 0 plan sites.yaml --tokens 40M --set strategy.elastic=true \
+  --membership membership.csv --format json
+hand plan-membership-stops 2 plan sites.yaml --tokens 100M --membership membership.csv
+hand plan-membership-bad 2 plan sites.yaml --tokens 100M --membership membership-bad.csv
+hand plan-membership-fails 2 plan sites.yaml --tokens 100M --membership membership.csv \
+  --site-mtbf '1 h' --restart '1 s' --checkpoint-stall '1 s'
+hand plan-membership-counts 2 plan sites.yaml --tokens 100M --membership membership.csv \
+  --node-counts 4
+hand plan-membership-none 2 plan sites.yaml --tokens 100M --membership missing-trace.csv
 hand plan-slow-rate 2 plan good.yaml --tokens 1G --slow-node-rate 0.9
 hand plan-missed 3 plan good.yaml --tokens 90G --days 1 --budget 10 --price 2 --node-counts 1..4 \
   --format csv

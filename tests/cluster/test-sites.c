@@ -142,6 +142,31 @@ START_TEST (test_routes)
 END_TEST
 
 /* Both matrices that are shipped; a value of each as its source has it. */
+/* Sites that are all joined alike, in the place of a matrix. */
+START_TEST (test_uniform)
+{
+  g_autoptr (ProfileSet) profiles = test_profiles ();
+  g_autoptr (Cluster)    cluster =
+      make_cluster (profiles, "name=4 x switched;sites=4 x 0.8 Gbit/s 60 ms 0.01 %");
+  g_autoptr (Cluster) again =
+      make_cluster (profiles, "name=8 x switched;sites=4 x 0.8 Gbit/s 60 ms 0.01 %");
+
+  ck_assert_uint_eq (cluster_n_sites (cluster), 4);
+  ck_assert_uint_eq (cluster_n_sites_in_use (again), 4);
+  ck_assert_str_eq (cluster_site_name (cluster, 3), "site-3");
+  for (guint from = 0; from < 4; from++)
+    for (guint to = 0; to < 4; to++)
+      if (from != to)
+        {
+          const WanLink link = cluster_wan_link (cluster, from, to);
+
+          ck_assert_double_eq_tol (link.rate, 1e8, 1e-3);
+          ck_assert_double_eq_tol (link.rtt, 0.06, 1e-12);
+          ck_assert_double_eq_tol (link.loss, 1e-4, 1e-12);
+        }
+}
+END_TEST
+
 START_TEST (test_shipped)
 {
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
@@ -197,6 +222,12 @@ START_TEST (test_mistakes)
     "name=4 x switched;wan_streams=2",
     "name=4 x switched;wan_window=4 MiB",
     "name=4 x switched;sites=SITES/two.csv;wan_streams=0;wan_window=4",
+    "name=4 x switched;sites=1 x 1 Gbit/s 60 ms",
+    "name=4 x switched;sites=65 x 1 Gbit/s 60 ms",
+    "name=4 x switched;sites=4 x 1 Gbit/s",
+    "name=4 x switched;sites=4 x fast",
+    "name=4 x switched;sites=4 x 1 Gbit/s 60 ms 100 %",
+    "name=4 x switched;sites=5 x 1 Gbit/s 60 ms",
   };
   g_autoptr (GString) all = g_string_new (NULL);
   g_autofree char    *sites = source_file ("tests/cluster/sites");
@@ -227,6 +258,7 @@ main (void)
   tcase_add_test (tcase, test_matrix);
   tcase_add_test (tcase, test_nodes);
   tcase_add_test (tcase, test_routes);
+  tcase_add_test (tcase, test_uniform);
   tcase_add_test (tcase, test_shipped);
   tcase_add_test (tcase, test_read_once);
   tcase_add_test (tcase, test_mistakes);
