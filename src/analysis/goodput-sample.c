@@ -211,11 +211,11 @@ advance (Run *run, const Rates *rates)
   const gboolean slow = run->phase == PHASE_WORK && run->now < run->slow_until;
   const double   pace = pace_of (run), end = run->left * pace;
   const guint    n_sites = run->in->n_sites - MIN (run->missing->len, run->in->n_sites);
-  const double   failure = run->phase != PHASE_WAIT
-                               ? draw_exponential (run->rand, rates->node + rates->site + rates->job)
-                               : INFINITY;
-  const double   begin_slow = draw_exponential (run->rand, rates->straggler);
-  const double   loss =
+  const double   failures = rates->node + rates->site + rates->job;
+  const double   failure =
+      run->phase != PHASE_WAIT ? draw_exponential (run->rand, failures) : INFINITY;
+  const double begin_slow = draw_exponential (run->rand, rates->straggler);
+  const double loss =
       draw_exponential (run->rand, n_sites * (rates->one_site.place + rates->one_site.node));
   const double end_slow = slow ? run->slow_until - run->now : INFINITY;
   guint        joining = 0;
@@ -382,7 +382,11 @@ goodput_sample (const GoodputInput *whole, const Goodput *expected, guint32 seed
   g_autofree gboolean *slow = g_new (gboolean, n_runs);
   gboolean             finished = TRUE;
   Run                  run = {
-                     .in = &part, .rand = rand, .interval = whole->n_steps, .repairs = repairs, .missing = missing
+                     .in = &part,
+                     .rand = rand,
+                     .interval = whole->n_steps,
+                     .repairs = repairs,
+                     .missing = missing,
   };
 
   part.n_steps = (guint64) ((double) whole->n_steps / parts);
