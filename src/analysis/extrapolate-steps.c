@@ -10,19 +10,23 @@
  * an exchange of the round before still sends slows steps down until it is there: more are replayed
  * than those. Where that takes a quarter of the round, all are replayed; and so they are
  * where rounds stand in rounds.
+ *
+ * Of many fragments those are alike that hold as many layers of as many parameters. A round of one
+ * of each kind is replayed, R (n), and for each kind of more than one such a round with a second
+ * one: each further fragment of the kind adds their difference.
  */
 #include "analysis/growth.h"
 
 #define FEWEST 4
 #define MORE   2 /* an inner strategy may have something of even and odd steps */
 
-/* RESOLVED with N steps a round; NULL where there is no such schedule. */
+/* RESOLVED with N steps a round of the fragments ONLY; NULL where there is no such schedule. */
 static ReplayPlan *
-plan_round (const ResolvedScenario *resolved, guint n)
+plan_round (const ResolvedScenario *resolved, guint n, guint64 only)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
 
-  return replay_plan_new (resolved, n, diags);
+  return replay_plan_new_round (resolved, n, only, diags);
 }
 
 /* Of PLAN, which is consumed: it goes before the next one comes. */
@@ -66,55 +70,204 @@ exchange_of (const ResolvedScenario *resolved, Exchange *exchange)
          && exchange_has_even_steps (exchange);
 }
 
-/* Per step, from A of N steps and B of N + MORE: of ALL steps. B is consumed. */
-static Prediction *
-follow_steps (Prediction *a, Prediction *b, guint n, guint more, double all)
+/* ---- kinds of fragments ---------------------------------------------------------------------- */
+
+/* Fragments that exchange the same. */
+typedef struct
 {
-  growth_scale (a, n);
-  growth_scale (b, n + more);
-  growth_follow (b, a, b, (all - (n + more)) / more);
-  growth_scale (b, 1 / all);
-  b->n_steps_replayed = n + more;
-  b->n_steps = (guint) all;
-  return b;
+  guint   n, n_layers;
+  guint64 elements;
+  guint64 first, second; /* bits of two of them; SECOND: 0 where there is one */
+} Kind;
+
+/* What FRAGMENT holds, as a kind of its own. */
+static Kind
+kind_of (const Exchange *exchange, const Workload *workload, guint fragment)
+{
+  Kind kind = { .n = 1, .first = G_GUINT64_CONSTANT (1) << fragment };
+
+  for (guint l = 0; l < workload_n_layers (workload); l++)
+    if (exchange_fragment_of (exchange, workload, l) == fragment)
+      {
+        kind.n_layers++;
+        kind.elements += workload_layer (workload, l)->trainable_elements;
+      }
+  return kind;
+}
+
+static void
+add_fragment (GArray *kinds, const Kind *own)
+{
+  for (guint i = 0; i < kinds->len; i++)
+    {
+      Kind *kind = &g_array_index (kinds, Kind, i);
+
+      if (kind->n_layers != own->n_layers || kind->elements != own->elements)
+        continue;
+      kind->second = kind->n++ == 1 ? own->first : kind->second;
+      return;
+    }
+  g_array_append_val (kinds, *own);
+}
+
+/*
+ * The kinds of EXCHANGE's fragments. Pipelines cut what each stage has, the first and the last one
+ * in a way of their own: there, and where there are too many to choose from, each is one.
+ */
+static GArray *
+find_kinds (const ResolvedScenario *resolved, const Exchange *exchange)
+{
+  GArray *kinds = g_array_new (FALSE, TRUE, sizeof (Kind));
+
+  for (guint f = 0; f < MIN (exchange->fragments, EXCHANGE_MOST_BITS); f++)
+    {
+      const Kind kind = kind_of (exchange, resolved->workload, f);
+
+      if (resolved->input.mesh.stages > 1)
+        g_array_append_val (kinds, kind);
+      else
+        add_fragment (kinds, &kind);
+    }
+  return kinds;
+}
+
+/* Bits of one fragment of each kind; 0 where that saves nothing. */
+static guint64
+one_of_each (const Exchange *exchange, const GArray *kinds)
+{
+  guint64 only = 0;
+  guint   replayed = 2 * kinds->len; /* with and without more steps */
+
+  for (guint i = 0; i < kinds->len; i++)
+    {
+      only |= g_array_index (kinds, Kind, i).first;
+      replayed += g_array_index (kinds, Kind, i).n > 1 ? kinds->len + 1 : 0;
+    }
+  return exchange->fragments <= EXCHANGE_MOST_BITS && replayed < 2 * exchange->fragments ? only : 0;
+}
+
+/* ---- rounds ---------------------------------------------------------------------------------- */
+
+/* What is predicted from few steps. */
+typedef struct
+{
+  const ResolvedScenario *resolved;
+  const PredictOptions   *options;
+  Exchange                exchange;
+  GArray                 *kinds; /* Kind */
+} Few;
+
+/* A round of so many steps that is replayed, and what is said of all its steps together. */
+typedef struct
+{
+  guint       steps;
+  Prediction *sums;
+} Round;
+
+static void
+round_clear (Round *self)
+{
+  g_clear_pointer (&self->sums, prediction_free);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Round, round_clear)
+
+/* A round of N steps a fragment of ONLY some. FALSE: there is none, or its steps are not alike. */
+static gboolean
+replay_round (const Few *few, guint n, guint64 only, Round *self)
+{
+  g_autoptr (ReplayPlan) plan = plan_round (few->resolved, n, only);
+  Exchange               cut = few->exchange;
+
+  cut.only = only;
+  *self = (Round){ .steps = exchange_cut (&cut, n) };
+  if (plan == NULL || schedule_steps_per_period (replay_plan_schedule (plan)) != self->steps)
+    return FALSE;
+  self->sums = predict_round (g_steal_pointer (&plan), few->options);
+  if (self->sums == NULL || !self->sums->steady || !self->sums->even_steps)
+    return FALSE;
+  growth_scale (self->sums, self->steps);
+  return TRUE;
+}
+
+/* Of the fragments of KINDS those that rounds of one of each leave out. */
+static guint
+count_further (const GArray *kinds)
+{
+  guint n = 0;
+
+  for (guint i = 0; i < kinds->len; i++)
+    n += g_array_index (kinds, Kind, i).n - 1;
+  return n;
+}
+
+/*
+ * Adds to SELF what further fragments of KINDS do beside those of A, a round of N steps a fragment
+ * of ONLY one of each. FALSE where it cannot be told.
+ */
+static gboolean
+add_further (const Few *few, guint n, guint64 only, const Round *a, Prediction *self)
+{
+  const GArray *kinds = few->kinds;
+
+  for (guint i = 0; i < kinds->len; i++)
+    {
+      const Kind    *kind = &g_array_index (kinds, Kind, i);
+      g_auto (Round) c = { 0 };
+
+      if (kind->n == 1)
+        continue;
+      if (!replay_round (few, n, only | kind->second, &c) || !growth_is_alike (a->sums, c.sums))
+        return FALSE;
+      growth_follow (self, a->sums, c.sums, kind->n - 1);
+    }
+  return TRUE;
 }
 
 /*
  * What rounds of N and of N + MORE steps a fragment say of the whole one; NULL where their steps
- * are not alike. PLAN, of N steps a fragment, is consumed.
+ * are not alike. ONLY: of one fragment of each of KINDS; 0: of all.
  */
 static Prediction *
-predict_from (const ResolvedScenario *resolved, ReplayPlan *plan, const PredictOptions *options,
-              const Exchange *exchange, guint n)
+predict_from (const Few *few, guint64 only, guint n)
 {
-  guint                  steps = schedule_steps_per_period (replay_plan_schedule (plan));
-  g_autoptr (Prediction) a = predict_round (plan, options), b = NULL;
+  g_auto (Round)  a = { 0 }, b = { 0 };
+  const Exchange *exchange = &few->exchange;
+  const guint     further = only != 0 ? count_further (few->kinds) : 0;
+  double          steps; /* of a round that has them all */
 
-  if (a == NULL || !a->steady || !a->even_steps)
+  if (!replay_round (few, n, only, &a) || !replay_round (few, n + MORE, only, &b)
+      || !growth_is_alike (a.sums, b.sums))
     return NULL;
-  plan = plan_round (resolved, n + MORE);
-  b = plan != NULL ? predict_round (plan, options) : NULL;
-  if (b == NULL || !b->steady || !b->even_steps || !growth_is_alike (a, b))
+  steps = b.steps + (double) further * a.steps / (exchange->fragments - further);
+  growth_follow (b.sums, a.sums, b.sums, (exchange->every - steps) / (b.steps - a.steps));
+  if (further > 0 && !add_further (few, n, only, &a, b.sums))
     return NULL;
-  return follow_steps (a, g_steal_pointer (&b), steps, MORE * exchange->fragments, exchange->every);
+  growth_scale (b.sums, 1.0 / exchange->every);
+  b.sums->n_steps_replayed = b.steps;
+  b.sums->n_steps = exchange->every;
+  return g_steal_pointer (&b.sums);
 }
 
 Prediction *
 predict_few_steps (const ResolvedScenario *resolved, const PredictOptions *options)
 {
-  Exchange    exchange = { 0 };
-  Prediction *self = NULL;
+  Few                few = { .resolved = resolved, .options = options };
+  g_autoptr (GArray) kinds = NULL;
+  Prediction        *self = NULL;
+  guint64            only;
 
-  if (!exchange_of (resolved, &exchange))
+  if (!exchange_of (resolved, &few.exchange))
     return NULL;
-  for (guint n = FEWEST; self == NULL && 4 * exchange_cut (&exchange, n) < exchange.every; n *= 2)
+  few.kinds = kinds = find_kinds (resolved, &few.exchange);
+  only = one_of_each (&few.exchange, kinds);
+  for (guint n = FEWEST; self == NULL && 4 * exchange_cut (&few.exchange, n) < few.exchange.every;
+       n *= 2)
     {
-      g_autoptr (ReplayPlan) plan = plan_round (resolved, n);
-
-      if (plan == NULL
-          || schedule_steps_per_period (replay_plan_schedule (plan)) != exchange_cut (&exchange, n))
-        break;
-      self = predict_from (resolved, g_steal_pointer (&plan), options, &exchange, n);
+      if (only != 0)
+        self = predict_from (&few, only, n);
+      if (self == NULL)
+        self = predict_from (&few, 0, n);
     }
   return self;
 }

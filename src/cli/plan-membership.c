@@ -93,7 +93,7 @@ pace_of (guint row, gpointer who, MembershipPace *pace)
   return TRUE;
 }
 
-/* How long all wait for those that join: as given, or what a checkpoint takes over the best link. */
+/* How long all wait for those that join: as given, or a checkpoint's over the best link. */
 static double
 join_time (const Runner *self, const RunGoal *goal, const Cluster *cluster)
 {

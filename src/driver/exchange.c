@@ -1,17 +1,45 @@
 #include "driver/exchange.h"
 
 guint
+exchange_n_sent (const Exchange *self)
+{
+  guint n = 0;
+
+  for (guint f = 0; f < self->fragments; f++)
+    n += exchange_sends (self, f);
+  return n;
+}
+
+gboolean
+exchange_sends (const Exchange *self, guint fragment)
+{
+  return self->only == 0 || (self->only >> fragment & 1) > 0;
+}
+
+guint
 exchange_gap (const Exchange *self)
 {
-  return self->every / self->fragments;
+  return self->every / exchange_n_sent (self);
+}
+
+/* Which of the fragments that are sent FRAGMENT is. */
+static guint
+turn_of (const Exchange *self, guint fragment)
+{
+  guint turn = 0;
+
+  for (guint f = 0; f < fragment; f++)
+    turn += exchange_sends (self, f);
+  return turn;
 }
 
 guint
 exchange_used_after (const Exchange *self, guint fragment)
 {
-  guint64 twice = 2 * (guint64) (fragment + 1) * self->every;
+  const guint64 n = exchange_n_sent (self);
+  const guint64 twice = 2 * ((guint64) turn_of (self, fragment) + 1) * self->every;
 
-  return (guint) ((twice + self->fragments) / (2 * (guint64) self->fragments));
+  return (guint) ((twice + n) / (2 * n));
 }
 
 guint
@@ -26,7 +54,7 @@ guint
 exchange_cut (const Exchange *self, guint steps)
 {
   guint   delay = self->delay == EXCHANGE_ROUND_LATE ? 0 : self->delay;
-  guint64 cut = ((guint64) steps + delay) * self->fragments;
+  guint64 cut = ((guint64) steps + delay) * exchange_n_sent (self);
 
   return (guint) MIN (self->every, cut);
 }
@@ -35,4 +63,23 @@ gboolean
 exchange_has_even_steps (const Exchange *self)
 {
   return self->base_every == 0;
+}
+
+guint
+exchange_fragment_of (const Exchange *self, const Workload *workload, guint layer)
+{
+  guint n_blocks = 0, block = 0;
+
+  for (guint l = 0; l < workload_n_layers (workload); l++)
+    {
+      const gboolean is_block = workload_layer (workload, l)->kind == LAYER_BLOCK;
+
+      n_blocks += is_block;
+      block += is_block && l < layer;
+    }
+  if (n_blocks == 0)
+    return workload_layer (workload, layer)->kind == LAYER_HEAD ? self->fragments - 1 : 0;
+  block = MIN (block, n_blocks - 1);
+  return self->strided ? block % self->fragments
+                       : (guint) ((guint64) block * self->fragments / n_blocks);
 }

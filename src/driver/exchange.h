@@ -40,6 +40,7 @@ typedef struct
   guint          every;     /* steps of a round */
   guint          delay;     /* steps from sending to use; 0: nothing goes on until it is there */
   guint          fragments; /* at least 1 */
+  guint64        only;      /* bits of those that a cut round exchanges; 0: all of them */
   gboolean       strided;
   ExchangeWhat   what;
   ExchangePieces pieces;
@@ -63,8 +64,20 @@ typedef struct
   gboolean elastic;    /* goes on without a worker that is lost, until it is back */
 } Exchange;
 
+#define EXCHANGE_MOST_BITS 64 /* fragments that `only` can choose from */
+
 /* Steps between two fragments, at least. */
 guint exchange_gap (const Exchange *self);
+
+/* Fragments that are exchanged in a round, and whether FRAGMENT is one of them. */
+guint    exchange_n_sent (const Exchange *self);
+gboolean exchange_sends (const Exchange *self, guint fragment);
+
+/*
+ * The fragment of LAYER of what a rank's WORKLOAD has: of its block, or of that next to the
+ * embedding or the head.
+ */
+guint exchange_fragment_of (const Exchange *self, const Workload *workload, guint layer);
 
 /* Steps of the round after which FRAGMENT is sent, and used. Of what is a round late both at once.
  */

@@ -15,7 +15,10 @@ strategy_exchange (const Strategy *strategy, const PlanInput *in, gconstpointer 
   strategy->exchange (in, options, exchange);
   if (in->round_steps > 0 && strategy->sync != NULL && strategy->sync->even_steps
       && exchange_has_even_steps (exchange))
-    exchange->every = exchange_cut (exchange, in->round_steps);
+    {
+      exchange->only = in->round_only;
+      exchange->every = exchange_cut (exchange, in->round_steps);
+    }
   exchange->every = MAX (exchange->every, 1);
 }
 
@@ -210,7 +213,7 @@ gboolean
 strategy_expect (const PlanInput *in, const StrategyChoice *choice, PlanTotals *totals)
 {
   *totals = (PlanTotals){ 0 };
-  if (in->batches != NULL) /* the forms take one micro-batch for all */
+  if (in->batches != NULL || in->round_only != 0) /* forms take one micro-batch, all fragments */
     return FALSE;
   return choice->inner != NULL ? expect_outer (in, choice, totals)
                                : expect_innermost (in, choice, totals);

@@ -45,8 +45,9 @@ typedef struct
   const Workload        *workload; /* of a rank; with pipeline stages: of the current stage */
   Mesh                   mesh;
   const Workload *const *stages; /* [mesh.stages] for schedule_build; NULL: one stage */
-  guint round_steps;  /* at most so many steps of a round whose steps are alike; 0: all of them */
-  guint first_micros; /* of the first step, where it has fewer micro-batches than the others; 0: as
+  guint   round_steps; /* at most so many steps of a round whose steps are alike; 0: all of them */
+  guint64 round_only;  /* with that: bits of the fragments that such a round exchanges; 0: all */
+  guint first_micros;  /* of the first step, where it has fewer micro-batches than the others; 0: as
                          many */
   const PlanBatches *batches; /* NULL: all are alike, those of `workload`; else that is the one of
                                  most tokens */

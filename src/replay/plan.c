@@ -132,7 +132,8 @@ build_schedule (ReplayPlan *self, DiagList *diags)
 /* What a plan leaves out. */
 typedef struct
 {
-  guint round_steps, first_micros; /* of PlanInput */
+  guint   round_steps, first_micros; /* of PlanInput */
+  guint64 round_only;
 } PlanCut;
 
 static ReplayPlan *
@@ -143,6 +144,7 @@ plan_with_room (const ResolvedScenario *resolved, PlanCut cut, PlanRoom room, Di
   self->resolved = resolved_ref (resolved);
   self->input = resolved->input;
   self->input.round_steps = cut.round_steps;
+  self->input.round_only = cut.round_only;
   self->input.first_micros = cut.first_micros;
   self->input.hbm = room;
   return build_schedule (self, diags) ? g_steal_pointer (&self) : NULL;
@@ -185,6 +187,13 @@ ReplayPlan *
 replay_plan_new (const ResolvedScenario *resolved, guint round_steps, DiagList *diags)
 {
   return plan_cut (resolved, (PlanCut){ .round_steps = round_steps }, diags);
+}
+
+ReplayPlan *
+replay_plan_new_round (const ResolvedScenario *resolved, guint round_steps, guint64 only,
+                       DiagList *diags)
+{
+  return plan_cut (resolved, (PlanCut){ .round_steps = round_steps, .round_only = only }, diags);
 }
 
 ReplayPlan *

@@ -15,6 +15,10 @@ typedef struct _ReplayPlan ReplayPlan;
  */
 ReplayPlan *replay_plan_new (const ResolvedScenario *resolved, guint round_steps, DiagList *diags);
 
+/* The same of a round that exchanges ONLY those fragments (PlanInput.round_only). */
+ReplayPlan *replay_plan_new_round (const ResolvedScenario *resolved, guint round_steps,
+                                   guint64 only, DiagList *diags);
+
 /* The same with a first step of FIRST_MICROS micro-batches, steady ones of all. */
 ReplayPlan *replay_plan_new_after (const ResolvedScenario *resolved, guint first_micros,
                                    DiagList *diags);

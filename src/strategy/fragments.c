@@ -1,32 +1,5 @@
 #include "strategy/fragments.h"
 
-/* The blocks of the stage. */
-static guint
-count_blocks (const Workload *workload)
-{
-  guint n = 0;
-
-  for (guint l = 0; l < workload_n_layers (workload); l++)
-    n += workload_layer (workload, l)->kind == LAYER_BLOCK;
-  return n;
-}
-
-/* Of UNIT: of its block, or of the block next to the embedding or the head. */
-static guint
-fragment_of (const StrategyRun *run, const PlanUnit *unit, guint n_blocks)
-{
-  const Exchange *exchange = run->exchange;
-  guint           block = 0;
-
-  for (guint l = 0; l < unit->layer; l++)
-    block += workload_layer (run->in->workload, l)->kind == LAYER_BLOCK;
-  if (n_blocks == 0)
-    return unit->desc->kind == LAYER_HEAD ? exchange->fragments - 1 : 0;
-  block = MIN (block, n_blocks - 1);
-  return exchange->strided ? block % exchange->fragments
-                           : (guint) ((guint64) block * exchange->fragments / n_blocks);
-}
-
 static void
 add_piece (GArray *pieces, guint fragment, guint64 elements)
 {
@@ -40,7 +13,6 @@ static GArray *
 whole_pieces (const StrategyRun *run, ExchangePieces grain)
 {
   GArray *pieces = g_array_new (FALSE, FALSE, sizeof (FragmentPiece));
-  guint   n_blocks = count_blocks (run->in->workload);
 
   for (guint u = 0; u < run->n_units; u++)
     {
@@ -49,7 +21,7 @@ whole_pieces (const StrategyRun *run, ExchangePieces grain)
 
       if (unit->own_elements == 0 || unit->trainable_elements == 0)
         continue;
-      fragment = fragment_of (run, unit, n_blocks);
+      fragment = exchange_fragment_of (run->exchange, run->in->workload, unit->layer);
       if (grain != EXCHANGE_BY_TENSOR)
         add_piece (pieces, fragment, unit->trainable_elements);
       for (guint t = 0; t < unit->n_trainable && grain == EXCHANGE_BY_TENSOR; t++)

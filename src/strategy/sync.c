@@ -259,7 +259,8 @@ exchange_due (StrategyRun *run, guint fragment, guint steps)
 
   used = exchange_used_after (exchange, fragment) == steps;
   sent = exchange_sent_after (exchange, fragment) == steps;
-  if (sync_state (run)->shares[fragment] == 0 || (!used && !sent))
+  if (!exchange_sends (exchange, fragment) || sync_state (run)->shares[fragment] == 0
+      || (!used && !sent))
     return;
   if (exchange->owners > 0)
     exchange_owned (run);

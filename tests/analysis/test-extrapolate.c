@@ -396,6 +396,62 @@ START_TEST (few_steps_of_exchanges_equal_all)
 END_TEST
 
 /*
+ * Of many fragments one of each kind is replayed, and of kinds of several a second one: of 14
+ * blocks in 12 strided fragments the first two have two blocks, with the embedding and with the
+ * head, the others one; of 30 in a row have two or three.
+ */
+START_TEST (few_fragments_equal_all)
+{
+  static const struct
+  {
+    const char *n_layers, *order, *overlap, *inner;
+    guint       most; /* steps that may be replayed */
+  } rows[] = {
+    { "14", "strided", "1", "fsdp2", 3 * 7 },
+    { "30", "sequential", "2", "zero1", 4 * 8 },
+  };
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  Overrides              o = { .n = 0 };
+  g_autoptr (Scenario)   scenario = NULL;
+  g_autoptr (Prediction) few = NULL;
+  g_autoptr (Prediction) all = NULL;
+
+  set_four_blocks (&o, "tcp-10");
+  set (&o, "model.n_layers", rows[_i].n_layers);
+  set (&o, "strategy.name", "streaming-diloco");
+  set (&o, "strategy.local_steps", "300");
+  set (&o, "strategy.fragments", "12");
+  set (&o, "strategy.order", rows[_i].order);
+  set (&o, "strategy.overlap", rows[_i].overlap);
+  set (&o, "strategy.inner.name", rows[_i].inner);
+  scenario = load (&o, diags);
+  ck_assert_ptr_nonnull (scenario);
+  few = predict_it (scenario, TRUE);
+  all = predict_it (scenario, FALSE);
+  ck_assert_uint_eq (all->n_steps_replayed, 0);
+  ck_assert_uint_gt (few->n_steps_replayed, 0);
+  ck_assert_uint_le (few->n_steps_replayed, rows[_i].most);
+  assert_near (few->step_time_s, all->step_time_s, 0, (guint) _i, "step time");
+  assert_waits (few->exposed_comm_s, all->exposed_comm_s, all, (guint) _i, "exposed");
+  for (guint i = 0; i < TIME_N; i++)
+    assert_near (few->parts[i], all->parts[i], all->step_time_s, (guint) _i,
+                 time_part_name ((TimePart) i));
+  ck_assert_uint_eq (few->traffic->len, all->traffic->len);
+  for (guint i = 0; i < all->traffic->len; i++)
+    {
+      const TrafficUse *a = &g_array_index (few->traffic, TrafficUse, i);
+      const TrafficUse *b = &g_array_index (all->traffic, TrafficUse, i);
+
+      assert_near (a->calls, b->calls, 0, (guint) _i, "calls");
+      /* a rank's share of a fragment is whole elements: one more or less of each in a round */
+      ck_assert_double_eq_tol (a->bytes, b->bytes, 12 * 2 * 4 / 300.0);
+    }
+  ck_assert_uint_eq (few->hbm.allocated, all->hbm.allocated);
+  ck_assert_uint_eq (few->host.device, all->host.device);
+}
+END_TEST
+
+/*
  * A fragment that travels for two steps of many micro-batches may be hidden by them, and not by
  * those of a few: micro-batches are not followed.
  */
@@ -582,6 +638,7 @@ extrapolate_suite (void)
   tcase_add_test (tcase, what_others_left_changes_nothing);
   tcase_add_loop_test (tcase, few_steps_equal_all, 0, 12);
   tcase_add_loop_test (tcase, few_steps_of_exchanges_equal_all, 0, 7);
+  tcase_add_loop_test (tcase, few_fragments_equal_all, 0, 2);
   tcase_add_test (tcase, what_travels_is_replayed);
   suite_add_tcase (suite, tcase);
   return suite;
