@@ -60,7 +60,16 @@ typedef struct
   guint  base_every; /* leaders average plainly every so many steps in between, and broadcast; 0:
                           they do not */
   double latency;    /* s: of the control plane, before data move */
+  /*
+   * The I-th worker trains slice I mod so many of tensors that are sliced: those of one slice
+   * average it, then all get all slices; at most 1: all train all.
+   */
+  guint slices;
 } Exchange;
+
+/* The workers that train one slice; those next to each other that train all of them. */
+MeshGroup exchange_owners (const Exchange *self);
+MeshGroup exchange_peers (const Exchange *self);
 
 /* Steps between two fragments, at least. */
 guint exchange_gap (const Exchange *self);

@@ -228,6 +228,17 @@ hand outer-torchft 2 simulate good.yaml --strategy streaming-diloco \
   --set strategy.local_steps=35
 hand outer-overlap 2 simulate good.yaml --strategy streaming-diloco \
   --set strategy.inner.name=fsdp2 --set strategy.fragments=2 --set strategy.overlap=50
+hand ppu-workers 2 simulate good.yaml --strategy ppu --set strategy.inner.name=ddp --nodes 3 \
+  --set training.trained_slices=2
+hand ppu-whole 2 simulate good.yaml --strategy ppu --set strategy.inner.name=ddp --nodes 2
+hand ppu-slices 2 simulate good.yaml --strategy streaming-diloco --set strategy.inner.name=ddp \
+  --nodes 2 --set training.trained_slices=2
+hand ppu-none 2 simulate good.yaml --strategy ppu --set strategy.inner.name=ddp \
+  --set training.trained_slices=0
+hand ppu-overlap 2 simulate good.yaml --strategy ppu --set strategy.inner.name=ddp --nodes 2 \
+  --set training.trained_slices=2 --set strategy.overlap=100
+hand ppu 0 simulate good.yaml --strategy ppu --set strategy.inner.name=ddp --nodes 2 \
+  --set training.trained_slices=2
 hand outer-host 2 simulate good.yaml --strategy diloco --set strategy.inner.name=fsdp2 \
   --set strategy.outer_optimizer=host
 hand outer-led 2 simulate good.yaml --strategy opendiloco --set strategy.inner.name=fsdp2

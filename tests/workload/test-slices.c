@@ -1,7 +1,7 @@
 /*
- * A trained slice of each MLP, counted by hand: which tensors there are, what a step computes, reads
- * and keeps, how MFU counts it, and what is refused. Source: Filippova et al., arXiv:2509.22418.
- * It does not test what workers exchange (tests/strategy).
+ * A trained slice of each MLP, counted by hand: which tensors there are, what a step computes,
+ * reads and keeps, how MFU counts it, and what is refused. Source: Filippova et al.,
+ * arXiv:2509.22418. It does not test what workers exchange (tests/strategy).
  */
 #include "fixture.h"
 
