@@ -816,8 +816,8 @@ if command -v gnuplot >/dev/null; then
       --plot figures/$to >/dev/null || good=1
   done
   drawn=$(cd figures/first && echo *.svg)
-  wanted='largest_parameters mfu mfu_percent step_time_s-ratio step_time_s time_optimizer_s'
-  wanted="$wanted tokens_per_s_per_gpu-ratio tokens_per_s_per_gpu"
+  wanted='largest_parameters mfu mfu_percent step_flops_per_gpu step_time_s-ratio step_time_s'
+  wanted="$wanted time_optimizer_s tokens_per_s_per_gpu-ratio tokens_per_s_per_gpu"
   [ "$drawn" = "$(for metric in $wanted; do echo "hand-$metric.svg"; done | xargs)" ] || good=1
   diff -r figures/first figures/second >&2 || good=1
   verdict $good 'pictures of figures are drawn, twice the same'
