@@ -277,6 +277,18 @@ draw_value (const OptionSpec *spec, GRand *rand, guint case_)
   g_assert_not_reached ();
 }
 
+/* Of all but one, which came later: draws of before are what they were. */
+static const Strategy *
+draw_any (GRand *rand)
+{
+  g_autoptr (GPtrArray) some = g_ptr_array_new ();
+
+  for (const Strategy *const *list = strategy_list (); *list != NULL; list++)
+    if (!g_str_equal ((*list)->name, "ppu"))
+      g_ptr_array_add (some, (gpointer) *list);
+  return g_ptr_array_index (some, (guint) g_rand_int_range (rand, 0, (gint32) some->len));
+}
+
 static StrategyChoice *
 draw_choice (RandomPlan *self, const Strategy *strategy, GRand *rand, guint case_, GString *text)
 {
@@ -304,14 +316,10 @@ draw_choice (RandomPlan *self, const Strategy *strategy, GRand *rand, guint case
     }
   if (strategy->outer)
     {
-      const Strategy *const *list = strategy_list ();
-      guint                  n = 0;
-      const Strategy        *inner;
+      const Strategy *inner;
 
-      while (list[n] != NULL)
-        n++;
       do
-        inner = list[g_rand_int_range (rand, 0, (gint32) n)];
+        inner = draw_any (rand);
       while (inner->outer);
       choice->inner = draw_choice (self, inner, rand, case_, text);
     }

@@ -382,29 +382,24 @@ START_TEST (test_state_mutation)
 }
 END_TEST
 
-/* One rank alone communicates nothing. (It has no slices, nor groups of two.) */
+/* One rank alone communicates nothing. */
 START_TEST (test_one_rank)
 {
   const Strategy *strategy = nth_strategy (_i);
-  guint           n = 0;
 
+  if (g_str_equal (strategy->name, "ppu")) /* a worker a slice: never one rank */
+    return;
   for (guint i = 0; i < 20; i++)
     {
       g_autoptr (RandomPlan) plan = random_plan_new (strategy, 300 + i, i);
-      g_autoptr (DiagList)   diags = diag_list_new ();
       g_autoptr (Schedule)   schedule = NULL;
       PlanTotals             totals = { 0 };
 
       plan->in.mesh = (Mesh){ .n_ranks = 1, .ranks_per_node = 1, .world = 1 };
-      plan->schedule = schedule_build (&plan->in, plan->choice, diags);
-      n += plan->schedule == NULL;
-      if (plan->schedule == NULL)
-        continue;
       schedule = build_checked (plan);
       schedule_totals (schedule, 0, &totals);
       ck_assert_uint_eq (totals.n_traffic, 0);
     }
-  ck_assert_uint_le (n, g_str_equal (strategy->name, "ppu") ? 20 : 2);
 }
 END_TEST
 
