@@ -7,8 +7,20 @@ add (GPtrArray *parts, char *text)
   g_ptr_array_add (parts, text);
 }
 
+/* A worker trains a part of the parameters. */
 static void
-add_exchange (const Exchange *exchange, GPtrArray *parts)
+add_slices (const PlanInput *in, const Exchange *exchange, GPtrArray *parts)
+{
+  double trained = (double) workload_n_trainable_parameters (in->workload);
+  double all = (double) workload_n_parameters (in->workload);
+
+  if (exchange->slices > 1)
+    add (parts, g_strdup_printf ("a worker trains %.0f %% of the parameters, 1 of %u slices",
+                                 100 * trained / all, exchange->slices));
+}
+
+static void
+add_exchange (const PlanInput *in, const Exchange *exchange, GPtrArray *parts)
 {
   guint replicas = exchange->across.size;
 
@@ -17,6 +29,7 @@ add_exchange (const Exchange *exchange, GPtrArray *parts)
   if (exchange->every > 1)
     add (parts, g_strdup_printf ("%u local steps", exchange->every));
   add (parts, g_strdup_printf ("%u replicas", replicas));
+  add_slices (in, exchange, parts);
   if (exchange->delay == EXCHANGE_ROUND_LATE)
     add (parts, g_strdup ("used one round late"));
   else if (exchange->delay > 0)
@@ -58,7 +71,7 @@ strategy_caveats (const PlanInput *in, const StrategyChoice *choice)
       Exchange exchange;
 
       if (strategy_whole_exchange (&input, c, &exchange) && exchange.across.size > 1)
-        add_exchange (&exchange, parts);
+        add_exchange (&input, &exchange, parts);
       if (c->strategy->caveat != NULL)
         add (parts, g_strdup (c->strategy->caveat));
       add_reduction (c->strategy, &input, c->options, parts);

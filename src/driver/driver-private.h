@@ -9,6 +9,7 @@
  *   policy.c    communicators and shares of units that a policy asks for
  *   policy-check.c  what cannot be, and what an issue does not carry
  *   roles.c     which ranks are alike
+ *   stack-check.c  which strategies go together
  *   checkpoints.c  activations in host memory
  *   walk.c      slots: layers and units
  *   walk-kernels.c  their kernels, and the collectives that stand among them
@@ -283,6 +284,11 @@ typedef struct
 /* Adds what the hops of WHICH carry, encode and decode (expect-route.c). */
 void expect_route (const PlanInput *in, const UnitPolicy *policy, PolicyRouteKind which,
                    const RoutePass *pass, PlanTotals *totals);
+
+/* Whether only one of two strategies tells ranks apart. */
+gboolean driver_check_roles (const Strategy *inner, const Strategy *outer, DiagList *diags);
+/* Whether N LEVELS, from the outermost inwards, bring slices together where workers train them. */
+gboolean driver_check_slices (const DriverLevel *levels, guint n, DiagList *diags);
 
 /* Adds a period of ISSUE under POLICY, and to `resident` what a rank holds. */
 void plan_expect_policy (const PlanInput *in, const Policy *policy, const Issue *issue,

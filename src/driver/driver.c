@@ -312,18 +312,6 @@ walk_role (Driver *self, guint role, DiagList *diags)
 
 /* ---- the stack of strategies ----------------------------------------------------------------- */
 
-/* A rank has one role (roles.c): that of the one strategy that tells ranks apart. */
-static gboolean
-check_roles (const Strategy *inner, const Strategy *outer, DiagList *diags)
-{
-  if (inner->role == NULL || outer->role == NULL)
-    return TRUE;
-  diag_error (diags, NULL, "take local-sgd, diloco or the like for one of them",
-              "strategy '%s' inside '%s': both may tell the ranks of a worker apart", inner->name,
-              outer->name);
-  return FALSE;
-}
-
 static gboolean
 check_level (const DriverLevel *level, const StrategyChoice *choice, guint n_outer, DiagList *diags)
 {
@@ -348,7 +336,7 @@ check_level (const DriverLevel *level, const StrategyChoice *choice, guint n_out
               || !policy_check_perturbed (strategy, &policy, &level->in, diags))))
     return FALSE;
   for (const DriverLevel *outer = level - n_outer; outer < level; outer++)
-    if (!check_roles (strategy, outer->strategy, diags)
+    if (!driver_check_roles (strategy, outer->strategy, diags)
         || (outer->run.exchange != NULL
             && !policy_check_average (strategy, &policy, outer->run.exchange, diags)))
       return FALSE;
@@ -388,7 +376,7 @@ resolve_levels (Driver *self, DriverStage *stage, const StrategyChoice *choice, 
         }
       strategy_narrow_input (c->strategy, &level->in, c->options, &input);
     }
-  return TRUE;
+  return driver_check_slices (stage->levels, i, diags);
 }
 
 gboolean

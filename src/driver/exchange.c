@@ -1,5 +1,17 @@
 #include "driver/exchange.h"
 
+MeshGroup
+exchange_owners (const Exchange *self)
+{
+  return mesh_group_every (self->across, MAX (self->slices, 1));
+}
+
+MeshGroup
+exchange_peers (const Exchange *self)
+{
+  return mesh_group_part (self->across, MAX (self->slices, 1));
+}
+
 guint
 exchange_n_sent (const Exchange *self)
 {

@@ -62,9 +62,18 @@ typedef struct
                           they do not */
   double   latency;    /* s: of the control plane, before data move */
   gboolean elastic;    /* goes on without a worker that is lost, until it is back */
+  /*
+   * The I-th worker trains slice I mod so many of tensors that are sliced: those of one slice
+   * average it, then all get all slices; at most 1: all train all.
+   */
+  guint slices;
 } Exchange;
 
 #define EXCHANGE_MOST_BITS 64 /* fragments that `only` can choose from */
+
+/* The workers that train one slice; those next to each other that train all of them. */
+MeshGroup exchange_owners (const Exchange *self);
+MeshGroup exchange_peers (const Exchange *self);
 
 /* Steps between two fragments, at least. */
 guint exchange_gap (const Exchange *self);

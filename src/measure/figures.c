@@ -34,6 +34,7 @@ static const struct
   { "hfu_percent", G_STRUCT_OFFSET (Prediction, hfu_percent), FALSE, FALSE, SPEED_RATE },
   { "hardware_tflops_per_gpu", G_STRUCT_OFFSET (Prediction, hardware_tflops_per_gpu), FALSE, FALSE,
     SPEED_RATE },
+  { "step_flops_per_gpu", G_STRUCT_OFFSET (Prediction, hardware_flops), FALSE, FALSE, NO_SPEED },
   { "inter_node_forward_bytes_per_gpu",
     G_STRUCT_OFFSET (Prediction, inter_node_forward_bytes_per_gpu), FALSE, FALSE, NO_SPEED },
   { "inter_node_backward_bytes_per_gpu",
@@ -152,7 +153,10 @@ add_row (Figures *self, const char *const *cells, const char *over, const Source
   char     *end;
 
   row.published = g_ascii_strtod (cells[PUBLISHED], &end);
-  if (end == cells[PUBLISHED] || *end != '\0' || !(row.published > 0) || !isfinite (row.published))
+  if (*cells[PUBLISHED] == '\0')
+    row.published = NAN; /* a prediction for itself */
+  else if (end == cells[PUBLISHED] || *end != '\0' || !(row.published > 0)
+           || !isfinite (row.published))
     diag_error (diags, &marks[PUBLISHED], NULL,
                 "expected a number above 0 for 'published', got '%s'", cells[PUBLISHED]);
   if (row.metric == NULL)
@@ -302,7 +306,7 @@ fill_row (FigureRow *self, const FigureRuns *runs)
     take_cases (self, TRUE);
   if (is_largest (self->metric))
     self->low = self->high;
-  nearest = CLAMP (self->published, self->low, self->high);
+  nearest = isnan (self->published) ? NAN : CLAMP (self->published, self->low, self->high);
   self->error = self->n_used > 0 ? nearest / self->published - 1 : 0;
 }
 

@@ -6,6 +6,8 @@
  *   arXiv:2205.05198 table 5,"22B, full recomputation","22B, full recomputation",
  *     step_time_s,1.42,unfused attention
  *
+ * Without a published number a row is a prediction for itself, which has no error.
+ *
  * With a column `over`, where it names another scenario the figure is the ratio of both: a gain.
  *
  * Where a run's settings are not known, several scenarios have the same row one after another:
@@ -36,18 +38,19 @@ typedef struct
 {
   const char *figure, *row, *assumptions;
   /*
-   * A name of prediction_result_names, hfu_percent, tokens_per_s, busy_..._percent or
-   * largest_parameters: docs/figures.md.
+   * A name of prediction_result_names, hfu_percent, tokens_per_s, step_flops_per_gpu,
+   * busy_..._percent or largest_parameters: docs/figures.md.
    */
   const char *metric;
-  const char *title; /* of the metric, or of the ratio of two */
-  double      published;
+  const char *title;     /* of the metric, or of the ratio of two */
+  double      published; /* NAN: none */
   GArray     *cases;     /* FigureCase */
   guint       n_used;    /* cases behind the numbers; 0: none, and they are unset */
   double      low, high; /* of the predictions */
   gboolean    misfits;   /* n_used > 0, and none of them fits */
   double mfu_published, mfu_low, mfu_high; /* %, of a metric of speed, with n_used > 0; else 0 */
-  double error; /* of the end that is nearer to `published`, / published - 1; 0 within the band */
+  double error; /* of the end that is nearer to `published`, / published - 1; 0 within the band;
+                   NAN without a published number */
 } FigureRow;
 
 typedef struct

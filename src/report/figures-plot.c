@@ -6,6 +6,8 @@
 #include "report/figures.h"
 #include "report/gnuplot-private.h"
 
+#include <math.h>
+
 #define LINE_PIXELS  24
 #define OTHER_PIXELS 150
 #define PIXELS       1000
@@ -89,7 +91,8 @@ lines_of (const Figures *figures, const char *metric)
         continue;
       g_array_append_val (self.lines, line);
       self.widest = MAX (self.widest, MIN (g_utf8_strlen (row->row, -1), MAX_NAME));
-      note (&self, line.published);
+      if (!isnan (line.published))
+        note (&self, line.published);
       if (row->n_used == 0)
         continue;
       note (&self, line.low);
@@ -110,9 +113,9 @@ data_text (const Lines *self)
       g_autofree char *low = number_format_exact (line->low);
       g_autofree char *high = number_format_exact (line->high);
 
-      g_string_append_printf (out, "%u %s %s %s\n", i + 1, published,
-                              line->row->n_used > 0 ? low : "NaN",
-                              line->row->n_used > 0 ? high : "NaN");
+      g_string_append_printf (
+          out, "%u %s %s %s\n", i + 1, isnan (line->published) ? "NaN" : published,
+          line->row->n_used > 0 ? low : "NaN", line->row->n_used > 0 ? high : "NaN");
     }
   return g_string_free (out, FALSE);
 }
@@ -123,7 +126,9 @@ append_names (const Lines *self, GString *out)
   g_string_append (out, "set ytics (");
   for (guint i = 0; i < self->lines->len; i++)
     {
-      g_autofree char *name = gnuplot_plain_text (line_at (self, i)->row->row, MAX_NAME);
+      g_autofree char *plain = gnuplot_plain_text (line_at (self, i)->row->row, MAX_NAME);
+      g_auto (GStrv)   parts = g_strsplit (plain, "%", -1);
+      g_autofree char *name = g_strjoinv ("%%", parts); /* labels of tics are formats */
 
       g_string_append (out, i > 0 ? ", " : "");
       gnuplot_append_quoted (out, name);

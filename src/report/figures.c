@@ -91,9 +91,10 @@ add_line (struct libscols_table *table, const FigureRow *row, guint note)
   cells[0] = g_strdup (row->figure);
   cells[1] = g_strdup (row->row);
   cells[2] = g_strdup (row->title);
-  cells[3] = g_strdup_printf ("%.4g", row->published);
+  cells[3] = isnan (row->published) ? g_strdup ("") : g_strdup_printf ("%.4g", row->published);
   cells[4] = predicted_text (row);
-  cells[5] = row->n_used > 0 ? terminal_percent (row->error, TRUE) : g_strdup ("");
+  cells[5] = row->n_used > 0 && !isnan (row->published) ? terminal_percent (row->error, TRUE)
+                                                        : g_strdup ("");
   cells[6] = g_strdup_printf ("(%u)", note);
   cells[7] = remark_of (row);
   terminal_table_take (table, cells);

@@ -8,6 +8,16 @@ add_piece (GArray *pieces, guint fragment, guint64 elements)
   g_array_append_val (pieces, piece);
 }
 
+static guint64
+sliced_elements (const PlanUnit *unit)
+{
+  guint64 sum = 0;
+
+  for (guint t = 0; t < unit->n_trainable; t++)
+    sum += unit->trainable[t].sliced ? unit->trainable[t].elements : 0;
+  return sum;
+}
+
 /* The tensors or units of the model, with the elements that they have there. */
 static GArray *
 whole_pieces (const StrategyRun *run, ExchangePieces grain)
@@ -93,4 +103,28 @@ fragment_share (const StrategyRun *run, guint fragment, guint64 total)
       sum += piece->fragment == fragment ? piece->elements : 0;
     }
   return sum;
+}
+
+guint64
+fragment_sliced (const StrategyRun *run, guint fragment, guint64 total)
+{
+  guint   n_blocks = count_blocks (run->in->workload);
+  guint64 before = 0, own = 0, sliced = 0, all = 0;
+
+  for (guint u = 0; u < run->n_units; u++)
+    {
+      const PlanUnit *unit = &run->units[u];
+      guint64         elements = unit->own_elements > 0 ? sliced_elements (unit) : 0;
+      guint           of = fragment_of (run, unit, n_blocks);
+
+      all += unit->own_elements > 0 ? unit->trainable_elements : 0;
+      sliced += elements;
+      before += of < fragment ? elements : 0;
+      own += of == fragment ? elements : 0;
+    }
+  if (sliced == 0)
+    return 0;
+  total = (guint64) ((double) total * (double) sliced / (double) all);
+  return (guint64) ((double) (before + own) / (double) sliced * (double) total)
+         - (guint64) ((double) before / (double) sliced * (double) total);
 }

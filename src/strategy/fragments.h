@@ -16,5 +16,8 @@ typedef struct
  */
 GArray *fragment_pieces (const StrategyRun *run);
 
+/* The same of the slices that are trained, which are a part of what is trained. */
+guint64 fragment_sliced (const StrategyRun *run, guint fragment, guint64 total);
+
 /* Of TOTAL elements that belong to what is trained those of FRAGMENT. They add up to TOTAL. */
 guint64 fragment_share (const StrategyRun *run, guint fragment, guint64 total);

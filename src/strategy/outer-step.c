@@ -13,10 +13,12 @@ outer_init (StrategyRun *run)
   SyncState      *s = sync_state (run);
   const Exchange *exchange = run->exchange;
   guint           owners = MAX (exchange->owners, 1);
-  guint64         share = (strategy_trainable_share (run) + owners - 1) / owners;
-  guint64         bytes = share * OUTER_BYTES;
+  guint64         all = 0, bytes;
   Place           place = exchange->on_host ? exchange->outer_home : PLACE_HBM;
 
+  for (guint f = 0; f < exchange->fragments; f++)
+    all += s->whole[f];
+  bytes = (all + owners - 1) / owners * OUTER_BYTES;
   s->anchor = s->moment = SCHEDULE_NONE;
   if (exchange->outer == OUTER_NONE)
     return;
@@ -119,7 +121,7 @@ outer_difference (StrategyRun *run, guint fragment)
       subtract_on_host (run, elements);
       return;
     }
-  lift_anchor (run, elements);
+  lift_anchor (run, run->exchange->delay > 0 ? elements : s->whole[fragment]);
   emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_ELEMENTWISE, "outer_difference", DTYPE_FP32,
                       n * (held_bytes_each (run) + OUTER_BYTES), n * sync_bytes_each (run));
   sync_use_parameters (run, ACCESS_READ);
@@ -192,19 +194,20 @@ clone_parameters (StrategyRun *run, guint64 elements)
 }
 
 static void
-step_on_gpu (StrategyRun *run, guint64 elements)
+step_on_gpu (StrategyRun *run, guint64 elements, guint64 merged)
 {
   const SyncState *s = sync_state (run);
   gboolean         differs = run->exchange->what == EXCHANGE_DIFFERENCES;
   double           n = (double) elements;
   guint            each = held_bytes_each (run);
-  guint            read = 2 * OUTER_BYTES + (run->exchange->merges ? each : 0);
-  BufferRef        clone = clone_parameters (run, elements);
+  double           mixed = run->exchange->merges ? (double) merged * each : 0;
+  BufferRef        clone = clone_parameters (run, merged);
 
   lift_anchor (run, elements);
   /* Nesterov's step looks ahead by the gradient itself */
   emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_ELEMENTWISE, "outer_step", DTYPE_FP32,
-                      n * (read + (differs ? sync_bytes_each (run) : 0)), n * (OUTER_BYTES + each));
+                      n * (2 * OUTER_BYTES + (differs ? sync_bytes_each (run) : 0)) + mixed,
+                      n * (OUTER_BYTES + each));
   schedule_uses (run->b, s->moment, SCHEDULE_WHOLE, ACCESS_READ);
   if (run->exchange->eager)
     schedule_uses (run->b, s->own, SCHEDULE_WHOLE, ACCESS_READ);
@@ -242,10 +245,10 @@ step_on_host (StrategyRun *run, guint64 elements)
 }
 
 void
-outer_step (StrategyRun *run, guint64 elements)
+outer_step (StrategyRun *run, guint64 elements, guint64 merged)
 {
   if (run->exchange->on_host)
     step_on_host (run, elements);
   else
-    step_on_gpu (run, elements);
+    step_on_gpu (run, elements, merged);
 }

@@ -14,11 +14,38 @@ typedef struct
   const PlanInput *in;
   const Exchange  *exchange;
   double           times, elements;
-  double           largest; /* of a fragment, at most */
-  double           wire;    /* bytes of an element that is exchanged, not encoded */
+  double           sliced, whole; /* of them slices; all, with the slices that others train */
+  double           largest;       /* of a fragment, at most, with these */
+  double           wire;          /* bytes of an element that is exchanged, not encoded */
   gboolean         late, copies, at_home, stages;
   PlanTotals      *totals;
 } SyncForm;
+
+/* Of LAYER: slices that a rank trains. */
+static double
+sliced_of (const LayerDesc *layer)
+{
+  double sum = 0;
+
+  for (guint t = 0; t < layer->n_tensors; t++)
+    if (layer->tensors[t].sliced && !layer->tensors[t].frozen)
+      sum += (double) layer->tensors[t].elements;
+  return sum;
+}
+
+/* Of the ELEMENTS that a rank holds of what is trained those of slices: as many as in the model. */
+static double
+count_sliced (const PlanInput *in, double elements)
+{
+  double sliced = 0, all = 0;
+
+  for (guint l = 0; l < workload_n_layers (in->workload); l++)
+    {
+      sliced += sliced_of (workload_layer (in->workload, l));
+      all += (double) workload_layer (in->workload, l)->trainable_elements;
+    }
+  return all > 0 ? floor (elements * sliced / all) : 0;
+}
 
 /*
  * The part of the model that its largest fragment has, at most: as many blocks as any, with the
@@ -32,7 +59,8 @@ largest_part (const PlanInput *in, const Exchange *exchange)
   for (guint l = 0; l < workload_n_layers (in->workload); l++)
     {
       const LayerDesc *layer = workload_layer (in->workload, l);
-      double           elements = (double) layer->trainable_elements;
+      double           elements = (double) layer->trainable_elements
+                        + (MAX (exchange->slices, 1) - 1.0) * sliced_of (layer);
 
       all += elements;
       if (layer->kind != LAYER_BLOCK)
@@ -76,27 +104,55 @@ add_state (SyncForm *self, Place place, double bytes)
 
 /* ---- what moves ------------------------------------------------------------------------------ */
 
-/* A sum by the hosts or by the GPUs, or parts that are encoded, added up and put together. */
+/* Where the hosts carry what is in GPU memory: a hop between it and theirs. */
 static void
-add_exchanged (SyncForm *self)
+add_move (const SyncForm *self, Place from, Place to, PolicyRoute *route)
+{
+  if (self->stages)
+    route->hops[route->n++] =
+        (PolicyHop){ .hop = HOP_MOVE, .from = from, .to = to, .dtype = self->exchange->dtype };
+}
+
+/*
+ * A sum over GROUP by the hosts or by the GPUs, or parts that are encoded, added up and put
+ * together; then parts of PEERS (one: of none) put together.
+ */
+static void
+add_exchanged (SyncForm *self, double elements, MeshGroup group, MeshGroup peers)
 {
   const Exchange *exchange = self->exchange;
+  gboolean        parts = exchange->codec != NULL && exchange->transport == TRANSPORT_GPU;
   PolicyHop       hop = { .hop = HOP_COLLECTIVE,
-                          .kind = COLLECTIVE_ALL_REDUCE,
-                          .group = exchange->across,
+                          .kind = parts ? COLLECTIVE_ALL_TO_ALL : COLLECTIVE_ALL_REDUCE,
+                          .group = group,
                           .dtype = exchange->dtype,
                           .codec = exchange->codec,
                           .transport = exchange->transport };
-  PolicyRoute     route = { .hops = { hop }, .n = 1 };
+  PolicyRoute     route = { .n = 0 };
 
-  if (exchange->codec != NULL && exchange->transport == TRANSPORT_GPU)
-    {
-      route.hops[0].kind = COLLECTIVE_ALL_TO_ALL;
-      route.hops[route.n] = hop;
-      route.hops[route.n++].kind = COLLECTIVE_ALL_GATHER;
-    }
-  expect_exchanged (self->in, &route, self->times * self->elements,
+  add_move (self, PLACE_HBM, PLACE_PINNED, &route);
+  route.hops[route.n++] = hop;
+  hop.kind = COLLECTIVE_ALL_GATHER;
+  if (parts)
+    route.hops[route.n++] = hop;
+  hop.group = peers;
+  if (peers.size > 1)
+    route.hops[route.n++] = hop;
+  add_move (self, PLACE_PINNED, PLACE_HBM, &route);
+  expect_exchanged (self->in, &route, self->times * elements,
                     self->times * count_payloads (self->in, exchange), self->totals);
+}
+
+/* What all train over all; slices over those who train them, and then to all. */
+static void
+add_averaged (SyncForm *self)
+{
+  const Exchange *exchange = self->exchange;
+  const MeshGroup none = { .size = 1, .stride = 1 };
+
+  add_exchanged (self, self->elements - self->sliced, exchange->across, none);
+  if (exchange->slices > 1)
+    add_exchanged (self, self->sliced, exchange_owners (exchange), exchange_peers (exchange));
 }
 
 /* Sums to owners of parts, and what they send out. */
@@ -128,13 +184,9 @@ add_led (SyncForm *self)
 static void
 add_staging (SyncForm *self)
 {
-  double bytes = self->times * self->elements * self->wire;
-
   if (!self->stages)
     return;
-  self->totals->moves[move_kind (PLACE_HBM, PLACE_PINNED)] += bytes;
-  self->totals->moves[move_kind (PLACE_PINNED, PLACE_HBM)] += bytes;
-  self->totals->low[PLACE_PINNED] += self->elements / self->exchange->fragments * self->wire;
+  self->totals->low[PLACE_PINNED] += self->whole / self->exchange->fragments * self->wire;
   add_high (self, PLACE_PINNED, self->largest * self->wire);
 }
 
@@ -146,8 +198,10 @@ add_fetched (SyncForm *self)
 
   if (self->at_home || self->exchange->on_host)
     return;
-  held_fetch_form (self->times * (ahead && self->exchange->merges ? 2 : 1), self->times,
-                   self->elements, self->largest, self->totals);
+  if (ahead)
+    held_fetch_form (self->times, 0, self->elements, 0, self->totals);
+  held_fetch_form (ahead && !self->exchange->merges ? 0 : self->times, self->times, self->whole,
+                   self->largest, self->totals);
 }
 
 /* Outer parameters likewise. */
@@ -155,12 +209,12 @@ static void
 add_lifted (SyncForm *self)
 {
   const Exchange *exchange = self->exchange;
-  double          bytes = self->times * self->elements * OUTER_BYTES;
+  double          bytes = self->times * self->whole * OUTER_BYTES;
 
   if (exchange->on_host || exchange->outer_home == PLACE_HBM)
     return;
   self->totals->moves[move_kind (exchange->outer_home, PLACE_HBM)] +=
-      bytes * (exchange->delay > 0 ? 2 : 1);
+      bytes + (exchange->delay > 0 ? self->times * self->elements * OUTER_BYTES : 0);
   self->totals->moves[move_kind (PLACE_HBM, exchange->outer_home)] += bytes;
   add_high (self, PLACE_HBM, self->largest * OUTER_BYTES);
 }
@@ -193,7 +247,7 @@ add_outer (SyncForm *self)
 {
   const Exchange *exchange = self->exchange;
   double          owners = MAX (exchange->owners, 1);
-  double          bytes = ceil (self->elements / owners) * OUTER_BYTES;
+  double          bytes = ceil (self->whole / owners) * OUTER_BYTES;
 
   if (exchange->outer == OUTER_NONE)
     return;
@@ -232,8 +286,11 @@ sync_form (const PlanInput *in, const Exchange *exchange, double times, PlanTota
                     .late = exchange->delay == EXCHANGE_ROUND_LATE,
                     .totals = totals };
 
-  self.largest = MIN (totals->resident, totals->resident * largest_part (in, exchange)
-                                            + exchange->fragments + count_payloads (in, exchange));
+  self.sliced = exchange->slices > 1 ? count_sliced (in, self.elements) : 0;
+  self.whole = self.elements + (MAX (exchange->slices, 1) - 1.0) * self.sliced;
+  self.largest = MIN (self.whole, self.whole * largest_part (in, exchange)
+                                      + (exchange->fragments + count_payloads (in, exchange))
+                                            * MAX (exchange->slices, 1));
   self.copies = exchange->what == EXCHANGE_DIFFERENCES || exchange->delay > 0;
   self.at_home = exchange->transport == TRANSPORT_HOST && !exchange->on_host && !self.copies
                  && totals->resident_home != PLACE_HBM;
@@ -241,7 +298,7 @@ sync_form (const PlanInput *in, const Exchange *exchange, double times, PlanTota
   if (exchange->owners > 0)
     add_owned (&self);
   else
-    add_exchanged (&self);
+    add_averaged (&self);
   add_led (&self);
   add_staging (&self);
   add_fetched (&self);

@@ -17,6 +17,8 @@ typedef struct
   StreamRef   stream; /* of the exchange */
   PolicyRoute route;
   CommRef     comms[POLICY_MAX_HOPS];
+  PolicyRoute slice_route; /* of slices: over those who train one, then to all */
+  CommRef     slice_comms[POLICY_MAX_HOPS];
   CommRef     worker;         /* of a worker's ranks, for its leader's broadcast */
   BufferRef   staged;         /* in pinned memory, where the hosts carry it; else SCHEDULE_NONE */
   BufferRef   sent;           /* of what is a round late: always under way */
@@ -24,7 +26,9 @@ typedef struct
   BufferRef   anchor, moment; /* the outer parameters, and their momentum */
   GArray     *pieces;         /* FragmentPiece */
   guint64    *shares;         /* [fragment]: elements that the rank holds, */
-  guint64    *updated;        /* and of them those whose optimizer it runs */
+  guint64    *sliced;         /* of them slices that only some workers train, */
+  guint64    *whole;          /* all with the slices that others train, */
+  guint64    *updated;        /* and those whose optimizer it runs */
   /* of the fragment that is under way; fragments follow each other */
   BufferRef flying;  /* its differences */
   BufferRef lifted;  /* its outer parameters on the GPU, where they live elsewhere */
@@ -79,8 +83,8 @@ void outer_difference (StrategyRun *run, guint fragment);
 void outer_copy (StrategyRun *run, guint fragment);
 /* The momentum takes in what has arrived of ELEMENTS. */
 void outer_momentum (StrategyRun *run, guint64 elements);
-/* Outer parameters follow it, and parameters these. */
-void outer_step (StrategyRun *run, guint64 elements);
+/* Outer parameters follow it, and parameters these, MERGED of which may be a mixture. */
+void outer_step (StrategyRun *run, guint64 elements, guint64 merged);
 
 /* ---- sync-form.c ----------------------------------------------------------------------------- */
 

@@ -76,49 +76,94 @@ sync_use_parameters (StrategyRun *run, ScheduleAccess access)
 
 /* ---- setting up ------------------------------------------------------------------------------ */
 
-/* GPUs whose payload is encoded exchange parts, add these up and gather the sums. */
+/* Over GROUP; GPUs whose payload is encoded exchange parts, add these up and gather the sums. */
 static void
-add_collectives (const Exchange *exchange, PolicyRoute *route)
+add_collectives (const Exchange *exchange, MeshGroup group, PolicyRoute *route)
 {
   Transport  transport = exchange->transport;
   PolicyHop *hop;
 
   if (transport == TRANSPORT_GPU && exchange->codec != NULL)
     {
-      hop = policy_add_collective (route, COLLECTIVE_ALL_TO_ALL, "workers", exchange->across,
-                                   exchange->dtype, CADENCE_MICRO_STEP);
+      hop = policy_add_collective (route, COLLECTIVE_ALL_TO_ALL, "workers", group, exchange->dtype,
+                                   CADENCE_MICRO_STEP);
       hop->codec = exchange->codec;
-      hop = policy_add_collective (route, COLLECTIVE_ALL_GATHER, "workers", exchange->across,
-                                   exchange->dtype, CADENCE_MICRO_STEP);
+      hop = policy_add_collective (route, COLLECTIVE_ALL_GATHER, "workers", group, exchange->dtype,
+                                   CADENCE_MICRO_STEP);
     }
   else
     hop = policy_add_collective (route,
                                  exchange->owners > 0 ? COLLECTIVE_REDUCE : COLLECTIVE_ALL_REDUCE,
-                                 "workers", exchange->across, exchange->dtype, CADENCE_MICRO_STEP);
+                                 "workers", group, exchange->dtype, CADENCE_MICRO_STEP);
   hop->codec = exchange->codec;
   hop->transport = transport;
   hop->label = "average";
 }
 
+static CommRef
+open_comm (StrategyRun *run, const char *called, MeshGroup group)
+{
+  g_autofree char *name = sync_name (run, called);
+
+  return run->exchange->transport == TRANSPORT_HOST
+             ? schedule_host_ring (run->b, name, group, run->exchange->order)
+             : schedule_comm (run->b, name, group);
+}
+
+static void
+add_way_down (const StrategyRun *run, PolicyRoute *route)
+{
+  if (sync_stages (run))
+    policy_add_move (route, PLACE_HBM, PLACE_PINNED, run->exchange->dtype, CADENCE_MICRO_STEP)
+        ->label = "to the host";
+}
+
+static void
+add_way_up (const StrategyRun *run, PolicyRoute *route)
+{
+  if (sync_stages (run))
+    policy_add_move (route, PLACE_PINNED, PLACE_HBM, run->exchange->dtype, CADENCE_MICRO_STEP)
+        ->label = "from the host";
+}
+
+/* A slice is averaged over those who train it; each of them hands it to those who train others. */
+static void
+open_slice_route (StrategyRun *run)
+{
+  SyncState      *s = sync_state (run);
+  const Exchange *exchange = run->exchange;
+  MeshGroup       owners = exchange_owners (exchange), peers = exchange_peers (exchange);
+  CommRef         owning = open_comm (run, "owners", owners);
+  CommRef         giving = open_comm (run, "slices", peers);
+  PolicyHop      *hop;
+
+  add_way_down (run, &s->slice_route);
+  add_collectives (exchange, owners, &s->slice_route);
+  for (guint h = 0; h < s->slice_route.n; h++)
+    s->slice_comms[h] = owning;
+  hop = policy_add_collective (&s->slice_route, COLLECTIVE_ALL_GATHER, "slices", peers,
+                               exchange->dtype, CADENCE_MICRO_STEP);
+  hop->codec = exchange->codec;
+  hop->transport = exchange->transport;
+  hop->label = "slices of others";
+  s->slice_comms[s->slice_route.n - 1] = giving;
+  add_way_up (run, &s->slice_route);
+}
+
 void
 sync_open_route (StrategyRun *run)
 {
-  SyncState       *s = sync_state (run);
-  const Exchange  *exchange = run->exchange;
-  g_autofree char *name = sync_name (run, "workers");
-  CommRef          comm = exchange->transport == TRANSPORT_HOST
-                              ? schedule_host_ring (run->b, name, exchange->across, exchange->order)
-                              : schedule_comm (run->b, name, exchange->across);
+  SyncState      *s = sync_state (run);
+  const Exchange *exchange = run->exchange;
+  CommRef         comm = open_comm (run, "workers", exchange->across);
 
-  if (sync_stages (run))
-    policy_add_move (&s->route, PLACE_HBM, PLACE_PINNED, exchange->dtype, CADENCE_MICRO_STEP)
-        ->label = "to the host";
-  add_collectives (exchange, &s->route);
-  if (sync_stages (run))
-    policy_add_move (&s->route, PLACE_PINNED, PLACE_HBM, exchange->dtype, CADENCE_MICRO_STEP)
-        ->label = "from the host";
+  add_way_down (run, &s->route);
+  add_collectives (exchange, exchange->across, &s->route);
+  add_way_up (run, &s->route);
   for (guint h = 0; h < s->route.n; h++)
     s->comms[h] = comm;
+  if (exchange->slices > 1)
+    open_slice_route (run);
 }
 
 /* ---- over the wire --------------------------------------------------------------------------- */
@@ -143,7 +188,7 @@ use_staged (StrategyRun *run, gconstpointer data, ScheduleAccess access)
 }
 
 static void
-send_piece (StrategyRun *run, guint64 elements)
+send_piece (StrategyRun *run, const PolicyRoute *route, const CommRef *comms, guint64 elements)
 {
   static const RouteEnd staging = { .buffer = SCHEDULE_NONE, .use = use_staged };
   const SyncState      *s = sync_state (run);
@@ -152,10 +197,10 @@ send_piece (StrategyRun *run, guint64 elements)
   if (elements == 0)
     return;
   emit_route (run, &(RouteWalk){ .route = ROUTE_EXCHANGE,
-                                 .own = &s->route,
-                                 .comms = s->comms,
+                                 .own = route,
+                                 .comms = comms,
                                  .place = flying_place (run),
-                                 .end = s->route.n,
+                                 .end = route->n,
                                  .held = elements,
                                  .moves = s->stream,
                                  .collectives = s->stream,
@@ -182,12 +227,18 @@ sync_send (StrategyRun *run, guint fragment)
 
   schedule_wait_stream (run->b, s->stream, SCHEDULE_COMPUTE);
   await_answer (run);
+  if (run->exchange->slices > 1)
+    {
+      send_piece (run, &s->route, s->comms, s->shares[fragment] - s->sliced[fragment]);
+      send_piece (run, &s->slice_route, s->slice_comms, s->sliced[fragment]);
+      return;
+    }
   for (guint i = 0; i < s->pieces->len; i++)
     {
       const FragmentPiece *piece = &g_array_index (s->pieces, FragmentPiece, i);
 
       if (piece->fragment == fragment)
-        send_piece (run, piece->elements);
+        send_piece (run, &s->route, s->comms, piece->elements);
     }
 }
 

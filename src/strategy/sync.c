@@ -15,6 +15,8 @@ cut_fragments (StrategyRun *run)
 
   s->pieces = fragment_pieces (run);
   s->shares = g_new0 (guint64, n);
+  s->sliced = g_new (guint64, n);
+  s->whole = g_new (guint64, n);
   s->updated = g_new (guint64, n);
   for (guint i = 0; i < s->pieces->len; i++)
     {
@@ -23,17 +25,21 @@ cut_fragments (StrategyRun *run)
       s->shares[piece->fragment] += piece->elements;
     }
   for (guint f = 0; f < n; f++)
-    s->updated[f] = fragment_share (run, f, updated);
+    {
+      s->updated[f] = fragment_share (run, f, updated);
+      s->sliced[f] = MIN (s->shares[f], fragment_sliced (run, f, strategy_trainable_share (run)));
+      s->whole[f] = s->shares[f] + (MAX (run->exchange->slices, 1) - 1) * s->sliced[f];
+    }
 }
 
 static guint64
-largest_share (const StrategyRun *run)
+largest_fragment (const StrategyRun *run)
 {
   const SyncState *s = sync_state (run);
   guint64          most = 0;
 
   for (guint f = 0; f < run->exchange->fragments; f++)
-    most = MAX (most, s->shares[f]);
+    most = MAX (most, s->whole[f]);
   return most;
 }
 
@@ -42,7 +48,7 @@ static void
 open_buffers (StrategyRun *run)
 {
   SyncState *s = sync_state (run);
-  guint64    bytes = largest_share (run) * sync_bytes_each (run);
+  guint64    bytes = largest_fragment (run) * sync_bytes_each (run);
 
   if (sync_stages (run))
     s->staged =
@@ -62,7 +68,7 @@ open_buffers (StrategyRun *run)
     }
   if (run->exchange->on_host)
     s->flying = schedule_alloc (run->b, run->exchange->outer_home, POOL_COMMUNICATION,
-                                largest_share (run) * MAX (sync_bytes_each (run), OUTER_BYTES),
+                                largest_fragment (run) * MAX (sync_bytes_each (run), OUTER_BYTES),
                                 "differences");
 }
 
@@ -93,6 +99,8 @@ sync_clear (StrategyRun *run)
 
   g_array_unref (s->pieces);
   g_free (s->shares);
+  g_free (s->sliced);
+  g_free (s->whole);
   g_free (s->updated);
 }
 
@@ -114,20 +122,20 @@ emit_scale (StrategyRun *run, guint64 elements)
 }
 
 static void
-fetch (StrategyRun *run, guint fragment, gboolean loads)
+fetch (StrategyRun *run, guint64 elements, gboolean loads)
 {
   SyncState *s = sync_state (run);
 
   if (!run->exchange->on_host && !sync_averages_at_home (run))
-    s->fetched = held_fetch (run, s->shares[fragment], loads);
+    s->fetched = held_fetch (run, elements, loads);
 }
 
 static void
-put_back (StrategyRun *run, guint fragment, gboolean stores)
+put_back (StrategyRun *run, guint64 elements, gboolean stores)
 {
   SyncState *s = sync_state (run);
 
-  held_return (run, s->fetched, s->shares[fragment], stores);
+  held_return (run, s->fetched, elements, stores);
   s->fetched = SCHEDULE_NONE;
 }
 
@@ -143,7 +151,7 @@ take_off (StrategyRun *run, guint fragment)
     }
   if (!sync_is_late (run) && !run->exchange->on_host)
     s->flying = schedule_alloc (run->b, PLACE_HBM, POOL_COMMUNICATION,
-                                s->shares[fragment] * sync_bytes_each (run), "differences");
+                                s->whole[fragment] * sync_bytes_each (run), "differences");
   if (run->exchange->on_host)
     schedule_wait_stream (run->b, s->stream, SCHEDULE_COMPUTE);
   outer_difference (run, fragment);
@@ -165,24 +173,24 @@ static void
 exchange_now (StrategyRun *run, guint fragment)
 {
   const SyncState *s = sync_state (run);
-  guint64          elements = s->shares[fragment];
+  guint64          elements = s->whole[fragment];
 
-  fetch (run, fragment, TRUE);
+  fetch (run, elements, TRUE);
   if (sync_sends_copy (run))
     take_off (run, fragment);
   sync_send (run, fragment);
   if (run->exchange->what == EXCHANGE_PARAMETERS)
     emit_scale (run, elements);
   if (run->exchange->on_host)
-    outer_step (run, elements);
+    outer_step (run, elements, s->shares[fragment]);
   schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->stream);
   if (run->exchange->outer != OUTER_NONE && !run->exchange->on_host)
     {
       outer_momentum (run, elements);
-      outer_step (run, elements);
+      outer_step (run, elements, s->shares[fragment]);
     }
   land (run);
-  put_back (run, fragment, TRUE);
+  put_back (run, elements, TRUE);
   held_refresh_host (run, SCHEDULE_COMPUTE, s->updated[fragment]);
 }
 
@@ -194,14 +202,14 @@ exchange_owned (StrategyRun *run)
   guint            owners = run->exchange->owners;
   guint64          part = (s->shares[0] + owners - 1) / owners;
 
-  fetch (run, 0, TRUE);
+  fetch (run, s->shares[0], TRUE);
   schedule_wait_stream (run->b, s->stream, SCHEDULE_COMPUTE);
   emit_scale (run, s->shares[0]);
   sync_send_parts (run, FALSE);
   outer_momentum (run, part);
-  outer_step (run, part);
+  outer_step (run, part, part);
   sync_send_parts (run, TRUE);
-  put_back (run, 0, TRUE);
+  put_back (run, s->shares[0], TRUE);
   held_refresh_host (run, SCHEDULE_COMPUTE, s->updated[0]);
 }
 
@@ -214,12 +222,12 @@ exchange_late (StrategyRun *run)
 
   schedule_wait (run->b, SCHEDULE_COMPUTE, schedule_carried (run->b, name));
   outer_momentum (run, s->shares[0]);
-  fetch (run, 0, TRUE);
+  fetch (run, s->shares[0], TRUE);
   take_off (run, 0);
   sync_send (run, 0);
   schedule_carry (run->b, name, schedule_record (run->b, s->stream));
-  outer_step (run, s->shares[0]);
-  put_back (run, 0, TRUE);
+  outer_step (run, s->shares[0], s->shares[0]);
+  put_back (run, s->shares[0], TRUE);
   held_refresh_host (run, SCHEDULE_COMPUTE, s->updated[0]);
 }
 
@@ -228,9 +236,9 @@ send_ahead (StrategyRun *run, guint fragment)
 {
   SyncState *s = sync_state (run);
 
-  fetch (run, fragment, TRUE);
+  fetch (run, s->shares[fragment], TRUE);
   take_off (run, fragment);
-  put_back (run, fragment, FALSE);
+  put_back (run, s->shares[fragment], FALSE);
   sync_send (run, fragment);
   s->arrived = schedule_record (run->b, s->stream);
 }
@@ -239,14 +247,14 @@ static void
 use_arrived (StrategyRun *run, guint fragment)
 {
   const SyncState *s = sync_state (run);
-  guint64          elements = s->shares[fragment];
+  guint64          elements = s->whole[fragment];
 
   schedule_wait (run->b, SCHEDULE_COMPUTE, s->arrived);
-  fetch (run, fragment, run->exchange->merges);
+  fetch (run, elements, run->exchange->merges);
   outer_momentum (run, elements);
-  outer_step (run, elements);
+  outer_step (run, elements, s->shares[fragment]);
   land (run);
-  put_back (run, fragment, TRUE);
+  put_back (run, elements, TRUE);
   held_refresh_host (run, SCHEDULE_COMPUTE, s->updated[fragment]);
 }
 

@@ -67,12 +67,38 @@ trained_parameters (const ModelShape *shape, const TrainingOptions *training, gi
   return (double) workload_n_trainable_parameters (workload);
 }
 
+/* Of a slice of the model, those that other ranks train: a matrix or all. */
+static double
+others_parameters (const ModelShape *shape, const TrainingOptions *training, gint64 seq_len,
+                   FlopsConvention convention)
+{
+  TrainingOptions      options = { .seq_len = seq_len,
+                                   .micro_batch = 1,
+                                   .grad_accum = 1,
+                                   .trained_slices = training->trained_slices,
+                                   .slice_heads = training->slice_heads };
+  g_autoptr (Workload) workload = workload_new (shape, &options);
+  double               sum = 0;
+
+  for (guint l = 0; l < workload_n_layers (workload); l++)
+    for (guint t = 0; t < workload_layer (workload, l)->n_tensors; t++)
+      {
+        const TensorDesc *tensor = &workload_layer (workload, l)->tensors[t];
+
+        if (tensor->frozen && (tensor->n_dims == 2 || convention == FLOPS_6N))
+          sum += (double) tensor->elements;
+      }
+  return sum;
+}
+
 double
 flops_trained_per_token (const ModelShape *shape, const TrainingOptions *training,
                          FlopsConvention convention, gint64 seq_len)
 {
   double all = count_flops (shape, convention, seq_len, training->document_length), frozen;
 
+  if (training_slices (training) > 1)
+    return all - 2 * others_parameters (shape, training, seq_len, convention);
   if (training->peft == PEFT_NONE)
     return all;
   frozen =

@@ -19,8 +19,8 @@ double flops_per_token (const ModelShape *shape, FlopsConvention convention, gin
 
 /*
  * The same of TRAINING, whose documents may end within a sequence, and which may freeze parameters
- * (workload/peft.h): their weights have no gradients, so a frozen parameter counts 4 FLOPs a token,
- * not 6, and an adapter's 6.
+ * (workload/peft.h, trained_slices): their weights have no gradients, so a frozen parameter counts
+ * 4 FLOPs a token, not 6, and an adapter's 6.
  */
 double flops_trained_per_token (const ModelShape *shape, const TrainingOptions *training,
                                 FlopsConvention convention, gint64 seq_len);

@@ -395,6 +395,7 @@ layer_add_attention (LayerBuilder *b, TapeValue x)
   const ModelShape *s = b->shape;
   TapeValue         qkv[3], out;
 
+  b->slices = b->training->slice_heads ? training_slices (b->training) : 1;
   if (s->kv_lora_rank > 0)
     add_latent_qkv (b, x, qkv);
   else
@@ -408,6 +409,8 @@ layer_add_attention (LayerBuilder *b, TapeValue x)
       layer_add_tensor (b, "sinks", layer_local_heads (b), 0, 0, FALSE);
     }
   out = is_flash (b) ? add_flash (b, qkv) : add_unfused_attention (b, qkv);
-  return layer_add_linear (b, b->style->out, "attn.out", out, s->n_heads * model_value_dim (s),
-                           s->d_model, s->output_bias, ROWS);
+  out = layer_add_linear (b, b->style->out, "attn.out", out, s->n_heads * model_value_dim (s),
+                          s->d_model, s->output_bias, ROWS);
+  b->slices = 1;
+  return out;
 }

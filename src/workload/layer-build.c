@@ -208,6 +208,7 @@ layer_build (const ModelShape *shape, const TrainingOptions *training, const Mes
                      .stream_tokens = mesh->sp == 1 ? tokens / (double) mesh->tp : tokens,
                      .width = (double) shape->d_model,
                      .tp = mesh->tp,
+                     .slices = 1,
                      .dropout = training_has_dropout (training, shape->family) };
 
   switch (layer.kind)

@@ -26,6 +26,19 @@ typedef struct
   gint64      width;
 } Mlp;
 
+/* As layer_add_linear, of whose hidden features a rank may train a slice. */
+static TapeValue
+add_projection (LayerBuilder *b, const char *name, const char *role, TapeValue in, gint64 k,
+                gint64 n, Division division)
+{
+  TapeValue out;
+
+  b->slices = training_slices (b->training);
+  out = layer_add_linear (b, name, role, in, k, n, b->shape->mlp_bias, division);
+  b->slices = 1;
+  return out;
+}
+
 /* Either half of an MLP. */
 typedef TapeValue MlpHalf (LayerBuilder *b, TapeValue x, const Mlp *mlp);
 
@@ -37,20 +50,17 @@ widen (LayerBuilder *b, TapeValue x, const Mlp *mlp)
 
   x = layer_enter (b, "mlp.gather", x);
   if (!s->gated_mlp)
-    return activate (b, layer_add_linear (b, mlp->names[1], "mlp.up", x, s->d_model, mlp->width,
-                                          s->mlp_bias, COLUMNS));
-  gate = layer_add_linear (b, mlp->names[0], "mlp.gate", x, s->d_model, mlp->width, s->mlp_bias,
-                           COLUMNS);
-  hidden = layer_add_linear (b, mlp->names[1], "mlp.up", x, s->d_model, mlp->width, s->mlp_bias,
-                             COLUMNS);
+    return activate (
+        b, add_projection (b, mlp->names[1], "mlp.up", x, s->d_model, mlp->width, COLUMNS));
+  gate = add_projection (b, mlp->names[0], "mlp.gate", x, s->d_model, mlp->width, COLUMNS);
+  hidden = add_projection (b, mlp->names[1], "mlp.up", x, s->d_model, mlp->width, COLUMNS);
   return tape_gate (b->tape, "mlp.activation", gate, hidden);
 }
 
 static TapeValue
 narrow (LayerBuilder *b, TapeValue hidden, const Mlp *mlp)
 {
-  return layer_add_linear (b, mlp->names[2], "mlp.down", hidden, mlp->width, b->shape->d_model,
-                           b->shape->mlp_bias, ROWS);
+  return add_projection (b, mlp->names[2], "mlp.down", hidden, mlp->width, b->shape->d_model, ROWS);
 }
 
 static TapeValue

@@ -22,32 +22,69 @@ tile_name (const char *name, guint64 tile, guint64 in_splits)
   return tape_join (name, suffix);
 }
 
+/* How many features of a K x N weight here a rank trains. */
+static void
+trained_part (const LayerBuilder *b, gint64 k, gint64 n, Division division, gint64 trained[2])
+{
+  trained[0] = division == ROWS ? k / b->slices : k;
+  trained[1] = division == COLUMNS ? n / b->slices : n;
+}
+
+/*
+ * The weight, K x N, or the slice of it that is trained and all others: tensors of their own, that
+ * products read as one.
+ */
+static void
+add_plain_weight (LayerBuilder *b, gint64 k, gint64 n, Division division)
+{
+  gboolean transposed = b->style->transposed && b->layer.kind == LAYER_BLOCK;
+  gint64   trained[2], rest_k, rest_n;
+
+  trained_part (b, k, n, division, trained);
+  rest_k = division == ROWS ? k - trained[0] : k;
+  rest_n = division == COLUMNS ? n - trained[1] : n;
+  layer_add_tensor (b, "weight", transposed ? trained[0] : trained[1],
+                    transposed ? trained[1] : trained[0], 0, FALSE)
+      ->replicated = division == WHOLE && b->tp > 1;
+  if (trained[0] * trained[1] < k * n)
+    layer_mark_others (b, layer_add_tensor (b, "weight.others", transposed ? rest_k : rest_n,
+                                            transposed ? rest_n : rest_k, 0, FALSE));
+}
+
+/* The bias of N features, of which those of the slice are trained. */
+static void
+add_bias (LayerBuilder *b, gint64 n, Division division)
+{
+  gint64 trained[2];
+
+  trained_part (b, 1, n, division, trained);
+  layer_add_tensor (b, "bias", trained[1], 0, 0, FALSE)->replicated =
+      division != COLUMNS && b->tp > 1;
+  if (trained[1] < n)
+    layer_mark_others (b, layer_add_tensor (b, "bias.others", n - trained[1], 0, 0, FALSE));
+}
+
 gint
 layer_add_weights (LayerBuilder *b, const char *name, gint64 k, gint64 n, gboolean bias,
                    Division division, Packing packing)
 {
-  gboolean transposed = b->style->transposed && b->layer.kind == LAYER_BLOCK;
-  guint64  rows = splits_of (b, b->training->tiled_in_splits, k);
-  guint64  columns = splits_of (b, b->training->tiled_out_splits, n);
-  gint     first = (gint) b->modules->len;
+  guint64 rows = splits_of (b, b->training->tiled_in_splits, k);
+  guint64 columns = splits_of (b, b->training->tiled_out_splits, n);
+  gint    first = (gint) b->modules->len;
 
   for (guint64 i = 0; i < rows * columns; i++)
     {
-      TensorDesc *weight;
-      gint64      k_tile = (gint64) tape_tile ((guint64) k, rows, i % rows);
-      gint64      n_tile = (gint64) tape_tile ((guint64) n, columns, i / rows);
-      gint module = layer_add_module (b, rows * columns > 1 ? tile_name (name, i, rows) : name);
+      gint64 k_tile = (gint64) tape_tile ((guint64) k, rows, i % rows);
+      gint64 n_tile = (gint64) tape_tile ((guint64) n, columns, i / rows);
+      gint   module = layer_add_module (b, rows * columns > 1 ? tile_name (name, i, rows) : name);
 
       g_array_index (b->modules, ModuleDesc, module).linear = b->layer.kind == LAYER_BLOCK;
       if (packing.elements > 0)
-        weight = layer_add_packed (b, "weight", packing);
+        layer_add_packed (b, "weight", packing)->replicated = division == WHOLE && b->tp > 1;
       else
-        weight = layer_add_tensor (b, "weight", transposed ? k_tile : n_tile,
-                                   transposed ? n_tile : k_tile, 0, FALSE);
-      weight->replicated = division == WHOLE && b->tp > 1;
+        add_plain_weight (b, k_tile, n_tile, division);
       if (bias && i % rows + 1 == rows)
-        layer_add_tensor (b, "bias", n_tile, 0, 0, FALSE)->replicated =
-            division != COLUMNS && b->tp > 1;
+        add_bias (b, n_tile, division);
     }
   return first;
 }
@@ -80,6 +117,7 @@ layer_add_linear_on (LayerBuilder *b, const char *name, const char *role, TapeVa
 {
   gboolean  late = bias && division == ROWS && b->tp > 1;
   Packing   packing;
+  gint64    trained[2];
   gint      module;
   TapeValue out;
 
@@ -87,6 +125,7 @@ layer_add_linear_on (LayerBuilder *b, const char *name, const char *role, TapeVa
   n = division == COLUMNS ? n / b->tp : n;
   packing = layer_packing (b, k, n);
   module = layer_add_weights (b, name, k, n, bias, division, packing);
+  trained_part (b, k, n, division, trained);
   b->tape->counted = division == WHOLE ? layer_whole_share (b, tokens) : 1;
   out = add_product (b, role, in,
                      (LinearSpec){ .module = module,
@@ -96,7 +135,9 @@ layer_add_linear_on (LayerBuilder *b, const char *name, const char *role, TapeVa
                                    .batch = 1,
                                    .bias = bias && !late,
                                    .fp8 = linear_is_fp8 (b, k, n),
-                                   .packing = packing });
+                                   .packing = packing,
+                                   .trained_k = (guint64) trained[0],
+                                   .trained_n = (guint64) trained[1] });
   b->tape->counted = 1;
   if (b->layer.kind == LAYER_BLOCK && peft_adapts (b->training, name))
     out = layer_add_adapter (b, name, role, in, out,

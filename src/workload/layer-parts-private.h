@@ -20,6 +20,7 @@ typedef struct
   double   stream_tokens;        /* of them those whose residual stream is on this tensor rank */
   double   width;                /* of the model */
   gint64   tp;
+  gint64   slices; /* of what is divided by columns or rows: one is trained */
   gboolean dropout;
   gboolean parallel; /* within a parallel block: its two halves enter and leave together */
   gboolean covering; /* within what runs concurrently with an exchange of tokens */
@@ -69,6 +70,9 @@ TensorDesc *layer_add_packed (LayerBuilder *b, const char *suffix, Packing packi
  */
 TapeValue layer_add_adapter (LayerBuilder *b, const char *name, const char *role, TapeValue in,
                              TapeValue out, LinearSpec spec);
+
+/* The slice of a tensor that is trained stands before OTHERS, which holds all other slices. */
+void layer_mark_others (LayerBuilder *b, TensorDesc *others);
 
 /* One that every tensor rank has whole. */
 void layer_add_replicated (LayerBuilder *b, const char *suffix, gint64 d0, gint64 d1);

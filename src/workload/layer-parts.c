@@ -111,6 +111,13 @@ layer_add_tensor (LayerBuilder *b, const char *suffix, gint64 d0, gint64 d1, gin
 }
 
 void
+layer_mark_others (LayerBuilder *b, TensorDesc *others)
+{
+  others->frozen = others->sliced = TRUE;
+  g_array_index (b->tensors, TensorDesc, b->tensors->len - 2).sliced = TRUE;
+}
+
+void
 layer_add_replicated (LayerBuilder *b, const char *suffix, gint64 d0, gint64 d1)
 {
   layer_add_tensor (b, suffix, d0, d1, 0, FALSE)->replicated = b->tp > 1;

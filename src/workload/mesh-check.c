@@ -128,6 +128,27 @@ check_widths (const Check *c)
                    s->n_shared_experts * s->d_expert, whole_columns);
 }
 
+/* Each tensor rank trains a slice of its own columns and heads. */
+static void
+check_slices (const Check *c)
+{
+  static const char hint[] = "each tensor rank cuts what it holds into slices";
+  const ModelShape *s = c->shape;
+  gint64            q = training_slices (c->training), parts = q * c->mesh.tp;
+
+  if (q == 1 || c->mesh.tp == 1)
+    return;
+  if (s->d_ff % parts != 0)
+    diag_error (c->diags, mark_of (c, "tp"), hint,
+                "'tp' of " D " x 'trained_slices' of " D " does not divide 'd_ff' of " D,
+                c->mesh.tp, q, s->d_ff);
+  if (c->training->slice_heads && (s->n_heads % parts != 0 || s->n_kv_heads % parts != 0))
+    diag_error (c->diags, mark_of (c, "tp"), hint,
+                "'tp' of " D " x 'trained_slices' of " D " does not divide the heads, " D
+                " of queries and " D " of keys and values",
+                c->mesh.tp, q, s->n_heads, s->n_kv_heads);
+}
+
 /* How libraries divide adapters over a tensor group is not modelled. */
 static void
 check_adapters (const Check *c)
@@ -478,6 +499,7 @@ mesh_check (const ModelShape *shape, const TrainingOptions *training, const Mesh
   check_world (&c, world);
   check_widths (&c);
   check_adapters (&c);
+  check_slices (&c);
   check_experts (&c);
   check_dispatch (&c);
   check_sequence (&c);

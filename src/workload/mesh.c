@@ -73,6 +73,19 @@ mesh_group_part (MeshGroup group, guint n)
   return make_group (n, group.stride, group.run, group.jump);
 }
 
+/* N members are a part of a run, or whole runs. */
+MeshGroup
+mesh_group_every (MeshGroup group, guint n)
+{
+  guint size = group.size / n;
+
+  if (group.run == 0)
+    return (MeshGroup){ .size = size, .stride = n * group.stride };
+  if (n >= group.run)
+    return (MeshGroup){ .size = size, .stride = n / group.run * group.jump };
+  return make_group (size, n * group.stride, group.run / n, group.jump);
+}
+
 void
 mesh_group_members (MeshGroup group, guint rank, guint32 *members)
 {

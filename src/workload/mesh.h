@@ -26,6 +26,7 @@ guint     mesh_group_number (MeshGroup group,
                              guint     rank); /* of RANK's group, from the lowest rank on */
 guint     mesh_group_first (MeshGroup group, guint number); /* lowest rank of the NUMBER-th group */
 MeshGroup mesh_group_part (MeshGroup group, guint n);       /* the first N of every N members */
+MeshGroup mesh_group_every (MeshGroup group, guint n);      /* every N-th member */
 
 /*
  * Ranks are numbered node by node; tensor-parallel ranks are neighbours, pipeline stages the blocks

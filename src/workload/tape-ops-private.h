@@ -20,8 +20,9 @@ typedef struct
   double   rows;
   guint64  k, n, batch;
   gboolean bias;
-  gboolean fp8;     /* its products are, as the tape's recipe says */
-  Packing  packing; /* of frozen weights */
+  gboolean fp8;                  /* its products are, as the tape's recipe says */
+  Packing  packing;              /* of frozen weights */
+  guint64  trained_k, trained_n; /* of the weights that are trained; 0: all */
 } LinearSpec;
 
 TapeValue tape_linear (Tape *tape, const char *name, TapeValue in, LinearSpec spec);

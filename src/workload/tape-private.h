@@ -7,7 +7,7 @@
  * What each operation keeps for its backward pass (e: bytes of the compute type; every tensor
  * counts once, however many operations keep it):
  *
- *   linear           its input
+ *   linear           its input, of a trained slice of inputs a copy of these alone
  *                    (fp8: see tape-fp8.c)
  *   batched product  both inputs
  *   norm             fused: its input and the row statistics; eager RMSNorm: the fp32 copy of the
@@ -95,6 +95,8 @@ struct _TapeOp
   double      weight_bytes;
   double      bias_bytes;            /* 0: no bias */
   Packing     packing;               /* of its weights */
+  guint64     trained_k, trained_n;  /* of a linear's weights: those that are trained */
+  gint        slice;                 /* copy of those of its inputs that train them, else -1 */
   guint       in_splits, out_splits; /* of a tiled linear */
   double      fixed[2];              /* backward traffic that belongs to no value: read, written */
   guint       launches;              /* of the backward kernel */

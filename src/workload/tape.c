@@ -107,6 +107,7 @@ tape_add_op (Tape *self, const char *name, const TapeValue *in, guint n_in)
   TapeOp op = { .name = name,
                 .n_in = n_in,
                 .module = -1,
+                .slice = -1,
                 .parts = self->parts,
                 .frozen = self->frozen,
                 .counted = self->counted,

@@ -247,6 +247,21 @@ const OptionSpec training_options[] = {
     .fallback = "false",
     .help = "the scales of 4-bit weights are kept in 8 bits",
     .source = "huggingface/transformers, BitsAndBytesConfig.bnb_4bit_use_double_quant" },
+  { .key = "trained_slices",
+    .type = OPTION_INT,
+    .offset = FIELD (trained_slices),
+    .fallback = "1",
+    .min = 1,
+    .max = 1024,
+    .help = "slices of the width of MLPs, of which a rank trains one and holds the others frozen; "
+            "1: it trains all",
+    .source = "Filippova et al., arXiv:2509.22418" },
+  { .key = "slice_heads",
+    .type = OPTION_BOOL,
+    .offset = FIELD (slice_heads),
+    .fallback = "false",
+    .help = "'trained_slices' cuts the heads of attention, too",
+    .source = "arXiv:2509.22418" },
   { .key = "flops_convention",
     .type = OPTION_ENUM,
     .choices = flops_choices,
@@ -394,6 +409,12 @@ training_tokens (const TrainingOptions *training)
   for (guint i = 0; i < training->batch->len; i++)
     sum += (guint64) g_array_index (training->batch, gint64, i);
   return sum;
+}
+
+guint
+training_slices (const TrainingOptions *training)
+{
+  return (guint) MAX (training->trained_slices, 1);
 }
 
 double

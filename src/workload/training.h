@@ -166,6 +166,8 @@ typedef struct
   gint     peft;                /* PeftKind */
   gint64   lora_r;              /* rank of the adapters */
   char    *lora_target_modules; /* names of the modules that get one */
+  gint64   trained_slices;      /* of each MLP's width; a rank trains one of them */
+  gboolean slice_heads;         /* and of attention's heads */
   gboolean use_dora;            /* DoRA: a magnitude for each output of an adapted module */
   gboolean load_in_4bit;        /* QLoRA: frozen linear modules of blocks are kept in NF4, */
   gboolean bnb_4bit_use_double_quant; /* and the scales of their blocks in 8 bits */
@@ -218,6 +220,9 @@ double training_loss_bytes (const TrainingOptions *training, double e);
 
 /* Tokens of one micro-step on one data-parallel rank. */
 guint64 training_tokens (const TrainingOptions *training);
+
+/* Slices of which a rank trains one: 1 where it trains all. */
+guint training_slices (const TrainingOptions *training);
 
 /*
  * A micro-batch of sequences that differ, as this many of one length: as many tokens, and as many

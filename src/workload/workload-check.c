@@ -104,6 +104,53 @@ check_tiles (const ModelShape *shape, const TrainingOptions *training, const Opt
   return FALSE;
 }
 
+/* What a slice is not modelled with; NULL: nothing. */
+static const char *
+beside_slices (const ModelShape *shape, const TrainingOptions *training)
+{
+  if (shape->n_experts > 0)
+    return "slices of experts are not modelled";
+  if (training->slice_heads && shape->kv_lora_rank > 0)
+    return "slices of latent attention are not modelled";
+  if (training->peft != PEFT_NONE)
+    return "slices of adapted modules are not modelled";
+  if (training->fp8_recipe != FP8_NONE)
+    return "fp8 products of slices are not modelled";
+  if (MAX (training->tiled_in_splits, training->tiled_out_splits) > 1)
+    return "slices of tiled linears are not modelled";
+  return NULL;
+}
+
+/* Slices are equal: whole columns, whole heads. */
+static gboolean
+check_slices (const ModelShape *shape, const TrainingOptions *training, const OptionMarks *marks,
+              DiagList *diags)
+{
+  const SourceMark *mark = option_mark (marks, "trained_slices", "slice_heads", NULL);
+  gint64            q = training_slices (training);
+  const char       *beside = beside_slices (shape, training);
+
+  if (q == 1 && training->slice_heads)
+    diag_error (diags, mark, "set 'trained_slices' above 1, or leave it out",
+                "'slice_heads' is about slices, but 'trained_slices' is 1");
+  else if (q > 1 && beside != NULL)
+    diag_error (diags, mark, "take 'trained_slices' of 1", "%s", beside);
+  else if (shape->d_ff % q != 0)
+    diag_error (diags, mark, "slices are whole columns, all of one width",
+                "'trained_slices' of %" G_GINT64_FORMAT
+                " does not divide 'd_ff' of %" G_GINT64_FORMAT,
+                q, shape->d_ff);
+  else if (training->slice_heads && (shape->n_heads % q != 0 || shape->n_kv_heads % q != 0))
+    diag_error (diags, mark, "slices are whole heads of queries, keys and values",
+                "'trained_slices' of %" G_GINT64_FORMAT
+                " does not divide the heads, %" G_GINT64_FORMAT " of queries and %" G_GINT64_FORMAT
+                " of keys and values",
+                q, shape->n_heads, shape->n_kv_heads);
+  else
+    return TRUE;
+  return FALSE;
+}
+
 /* Each chunk is kernels of its own. */
 static gboolean
 check_loss (const TrainingOptions *training, const OptionMarks *marks, DiagList *diags)
@@ -169,6 +216,7 @@ workload_check (const ModelShape *shape, const TrainingOptions *training, const 
   ok = check_documents (training, marks, diags) && ok;
   ok = check_loss (training, marks, diags) && ok;
   ok = check_graphs (training, marks, diags) && ok;
+  ok = check_slices (shape, training, marks, diags) && ok;
   ok = check_tiles (shape, training, marks, diags) && ok;
   ok = peft_check (shape, training, marks, diags) && ok;
   return ok && check_activations (shape, training, marks, diags);

@@ -36,6 +36,7 @@ typedef struct
   guint       module;      /* index into the layer's modules */
   gboolean    expert;      /* belongs to routed experts */
   gboolean    frozen;      /* not trained: no gradient, no optimizer */
+  gboolean    sliced;      /* the slice of a tensor that is trained, or (frozen) all others */
   gboolean    replicated;  /* of a tensor group: whole on each of its ranks; with sp its gradient
                              there is a partial sum, added up once a step */
 } TensorDesc;

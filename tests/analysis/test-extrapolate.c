@@ -367,6 +367,7 @@ START_TEST (few_steps_of_exchanges_equal_all)
     { "streaming-diloco", "120", "fsdp2", "4", "1" },
     { "streaming-diloco", "101", "ddp", "3", "2" },
     { "streaming-diloco", "97", "zero2", "2", "0" },
+    { "ppu", "90", "zero2", "3", "2" },
   };
   g_autoptr (DiagList)   diags = diag_list_new ();
   Overrides              o = { .n = 0 };
@@ -377,6 +378,8 @@ START_TEST (few_steps_of_exchanges_equal_all)
   set_four_blocks (&o, "tcp-10");
   set (&o, "strategy.name", rows[_i].name);
   set (&o, "strategy.local_steps", rows[_i].steps);
+  if (g_str_equal (rows[_i].name, "ppu"))
+    set (&o, "training.trained_slices", "2");
   if (rows[_i].fragments != NULL)
     {
       set (&o, "strategy.fragments", rows[_i].fragments);
@@ -637,7 +640,7 @@ extrapolate_suite (void)
   tcase_add_test (tcase, what_is_odd_is_said);
   tcase_add_test (tcase, what_others_left_changes_nothing);
   tcase_add_loop_test (tcase, few_steps_equal_all, 0, 12);
-  tcase_add_loop_test (tcase, few_steps_of_exchanges_equal_all, 0, 7);
+  tcase_add_loop_test (tcase, few_steps_of_exchanges_equal_all, 0, 8);
   tcase_add_loop_test (tcase, few_fragments_equal_all, 0, 2);
   tcase_add_test (tcase, what_travels_is_replayed);
   suite_add_tcase (suite, tcase);

@@ -248,6 +248,17 @@ hand outer-torchft 2 simulate good.yaml --strategy streaming-diloco \
   --set strategy.local_steps=35
 hand outer-overlap 2 simulate good.yaml --strategy streaming-diloco \
   --set strategy.inner.name=fsdp2 --set strategy.fragments=2 --set strategy.overlap=50
+hand ppu-workers 2 simulate good.yaml --strategy ppu --set strategy.inner.name=ddp --nodes 3 \
+  --set training.trained_slices=2
+hand ppu-whole 2 simulate good.yaml --strategy ppu --set strategy.inner.name=ddp --nodes 2
+hand ppu-slices 2 simulate good.yaml --strategy streaming-diloco --set strategy.inner.name=ddp \
+  --nodes 2 --set training.trained_slices=2
+hand ppu-none 2 simulate good.yaml --strategy ppu --set strategy.inner.name=ddp \
+  --set training.trained_slices=0
+hand ppu-overlap 2 simulate good.yaml --strategy ppu --set strategy.inner.name=ddp --nodes 2 \
+  --set training.trained_slices=2 --set strategy.overlap=100
+hand ppu 0 simulate good.yaml --strategy ppu --set strategy.inner.name=ddp --nodes 2 \
+  --set training.trained_slices=2
 hand outer-host 2 simulate good.yaml --strategy diloco --set strategy.inner.name=fsdp2 \
   --set strategy.outer_optimizer=host
 hand outer-led 2 simulate good.yaml --strategy opendiloco --set strategy.inner.name=fsdp2
@@ -825,8 +836,8 @@ if command -v gnuplot >/dev/null; then
       --plot figures/$to >/dev/null || good=1
   done
   drawn=$(cd figures/first && echo *.svg)
-  wanted='largest_parameters mfu mfu_percent step_time_s-ratio step_time_s time_optimizer_s'
-  wanted="$wanted tokens_per_s_per_gpu-ratio tokens_per_s_per_gpu"
+  wanted='largest_parameters mfu mfu_percent step_flops_per_gpu step_time_s-ratio step_time_s'
+  wanted="$wanted time_optimizer_s tokens_per_s_per_gpu-ratio tokens_per_s_per_gpu"
   [ "$drawn" = "$(for metric in $wanted; do echo "hand-$metric.svg"; done | xargs)" ] || good=1
   diff -r figures/first figures/second >&2 || good=1
   verdict $good 'pictures of figures are drawn, twice the same'

@@ -5,6 +5,7 @@
  */
 #include <check.h>
 #include <glib/gstdio.h>
+#include <math.h>
 
 #include "measure/figures.h"
 
@@ -27,7 +28,8 @@ static const char rows[] = "figure,row,scenario,metric,published,assumptions\n"
                            "f,band,huge,tokens_per_s_per_gpu,100,\n"
                            "f,none,huge,mfu_percent,40,\n"
                            "f,none,more,mfu_percent,40,\n"
-                           "f,memory,small,peak_allocated_gib,1,\n";
+                           "f,memory,small,peak_allocated_gib,1,\n"
+                           "f,alone,small,step_flops_per_gpu,,\n";
 
 static Figures *
 figures_of (void)
@@ -93,6 +95,22 @@ START_TEST (test_what_does_not_fit)
 }
 END_TEST
 
+/*
+ * Without a published number there is no error. 128 tokens of a GPT of two blocks of 12 x 256^2 and
+ * a head of 256 x 512: 6 FLOPs of each, and 12 x 256 x 128 of attention a block.
+ */
+START_TEST (test_alone)
+{
+  g_autoptr (Figures) figures = figures_of ();
+  const FigureRow    *row = row_at (figures, 5);
+  double              matrices = 2 * 12 * 256.0 * 256 + 256.0 * 512;
+
+  ck_assert (isnan (row->published) && isnan (row->error));
+  ck_assert_double_eq (row->mfu_published, 0);
+  ck_assert_double_eq_tol (row->low, 128 * (6 * matrices + 2 * 12 * 256.0 * 128), 1);
+}
+END_TEST
+
 int
 main (void)
 {
@@ -103,6 +121,7 @@ main (void)
 
   tcase_add_test (tcase, test_mfu);
   tcase_add_test (tcase, test_what_does_not_fit);
+  tcase_add_test (tcase, test_alone);
   suite_add_tcase (suite, tcase);
   srunner_run_all (runner, CK_ENV);
   failed = srunner_ntests_failed (runner);

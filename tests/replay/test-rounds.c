@@ -183,6 +183,34 @@ START_TEST (a_fragment_travels_while_training_goes_on)
 END_TEST
 
 /*
+ * 4 workers of a node, 2 slices: of what all train, embedding and head (512 x 256 each), attention
+ * (4 x 256 x 256) and norms, one sum over all workers; of a slice, half of 3 x 256 x 512 a block, a
+ * sum over the 2 that train it (every other node), and both slices gathered by neighbours. In fp32,
+ * at once or in 2 fragments.
+ */
+START_TEST (slices_are_summed_by_their_owners)
+{
+  const double           shared = 4 * (2.0 * 512 * 256 + 2 * (4 * 256 * 256 + 2 * 256) + 256);
+  const double           slice = 4 * (2 * 3.0 * 256 * 512 / 2);
+  const MeshGroup        all = { .size = 4, .stride = 8 }, owners = { .size = 2, .stride = 16 };
+  const MeshGroup        peers = { .size = 2, .stride = 8 };
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (Scenario)   scenario = fixture_scenario (
+        SMALL, "training.trained_slices", "2", "strategy.name", "ppu", "strategy.local_steps", "4",
+        "strategy.fragments", _i == 0 ? "1" : "2", "strategy.inner.name", "ddp", NULL);
+  g_autoptr (Replay) replay = fixture_replay (scenario, profiles, FALSE, 0);
+  PlanTotals         measured;
+
+  schedule_totals (replay_schedule (replay), 0, &measured);
+  ck_assert_double_eq (plan_totals_traffic (&measured, COLLECTIVE_ALL_REDUCE, all), shared);
+  ck_assert_double_eq (plan_totals_traffic (&measured, COLLECTIVE_ALL_REDUCE, owners), slice);
+  ck_assert_double_eq (plan_totals_traffic (&measured, COLLECTIVE_ALL_GATHER, peers), 2 * slice);
+  ck_assert_uint_eq (calls_on (replay, "owners"), 1 + (guint) _i);
+  assert_expected (replay);
+}
+END_TEST
+
+/*
  * 2 blocks, the embedding and the head are 4 units: PRIME's rings carry one each. The first rank of
  * a worker of opendiloco carries all at once, and broadcasts.
  */
@@ -219,6 +247,7 @@ main (void)
   tcase_add_test (tcase, an_average_in_full_precision_is_the_hosts);
   tcase_add_test (tcase, a_blocking_exchange_is_paid_once);
   tcase_add_test (tcase, a_fragment_travels_while_training_goes_on);
+  tcase_add_loop_test (tcase, slices_are_summed_by_their_owners, 0, 2);
   tcase_add_test (tcase, who_carries_what);
   suite_add_tcase (suite, tcase);
   return fixture_main (suite);

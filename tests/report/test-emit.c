@@ -424,6 +424,7 @@ START_TEST (test_strategies)
     { "diloco", "" },
     { "eager-diloco", "" },
     { "opendiloco", "" },
+    { "ppu", "" },
     { "prime", "" },
     { "slowmo", "" },
     { "streaming-diloco", "" },

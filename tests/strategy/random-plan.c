@@ -79,6 +79,22 @@ draw_training (RandomPlan *self, GRand *rand, guint case_)
                                                      : DTYPE_BF16;
 }
 
+/* Of a strategy whose workers train slices: by turns two or four, of MLPs and of heads. */
+static void
+draw_slices (RandomPlan *self, guint case_)
+{
+  TrainingOptions *t = &self->training;
+  gint64           q = case_ % 3 == 2 ? 4 : 2;
+
+  t->trained_slices = q;
+  t->slice_heads =
+      case_ % 2 == 1 && self->shape.n_heads % q == 0 && self->shape.n_kv_heads % q == 0;
+  t->peft = PEFT_NONE;
+  t->use_dora = t->load_in_4bit = t->bnb_4bit_use_double_quant = FALSE;
+  t->tiled_in_splits = t->tiled_out_splits = 1;
+  t->fp8_recipe = FP8_NONE;
+}
+
 typedef enum
 {
   AXES_NONE,
@@ -177,7 +193,9 @@ draw_mesh (RandomPlan *self, GRand *rand, Axes axes, guint case_)
   const TrainingOptions training = self->training;
   guint                 n = (guint) pick (rand, nodes, G_N_ELEMENTS (nodes));
   guint                 g = (guint) pick (rand, gpus, G_N_ELEMENTS (gpus));
+  guint                 q = training_slices (&training);
 
+  n = (n + q - 1) / q * q; /* as many workers train each slice */
   for (guint tries = 0;; tries++)
     {
       option_table_clear (mesh_options, &self->mesh);
@@ -259,6 +277,18 @@ draw_value (const OptionSpec *spec, GRand *rand, guint case_)
   g_assert_not_reached ();
 }
 
+/* Of all but one, which came later: draws of before are what they were. */
+static const Strategy *
+draw_any (GRand *rand)
+{
+  g_autoptr (GPtrArray) some = g_ptr_array_new ();
+
+  for (const Strategy *const *list = strategy_list (); *list != NULL; list++)
+    if (!g_str_equal ((*list)->name, "ppu"))
+      g_ptr_array_add (some, (gpointer) *list);
+  return g_ptr_array_index (some, (guint) g_rand_int_range (rand, 0, (gint32) some->len));
+}
+
 static StrategyChoice *
 draw_choice (RandomPlan *self, const Strategy *strategy, GRand *rand, guint case_, GString *text)
 {
@@ -286,14 +316,10 @@ draw_choice (RandomPlan *self, const Strategy *strategy, GRand *rand, guint case
     }
   if (strategy->outer)
     {
-      const Strategy *const *list = strategy_list ();
-      guint                  n = 0;
-      const Strategy        *inner;
+      const Strategy *inner;
 
-      while (list[n] != NULL)
-        n++;
       do
-        inner = list[g_rand_int_range (rand, 0, (gint32) n)];
+        inner = draw_any (rand);
       while (inner->outer);
       choice->inner = draw_choice (self, inner, rand, case_, text);
     }
@@ -309,7 +335,8 @@ describe (RandomPlan *self, guint32 seed, guint case_)
       self->description,
       "seed %u case %u: %s L=%d h=%d V=%d tied=%d experts=%d ranks=%u/%u of %u micro=%d accum=%d "
       "ckpt=%d%s%s tiles=%dx%d loss=%d "
-      "precision=%d fp8=%d lora=%d dora=%d 4bit=%d tp=%d sp=%d cp=%d ep=%d etp=%d pp=%d vp=%d "
+      "precision=%d fp8=%d lora=%d dora=%d 4bit=%d slices=%d/%d "
+      "tp=%d sp=%d cp=%d ep=%d etp=%d pp=%d vp=%d "
       "pipeline=%d p2p=%d;",
       seed, case_, self->shape.family, (int) self->shape.n_layers, (int) self->shape.d_model,
       (int) self->shape.vocab, self->shape.tied_embeddings, (int) self->shape.n_experts,
@@ -319,8 +346,9 @@ describe (RandomPlan *self, guint32 seed, guint case_)
       self->training.partition_activations ? " (slices)" : "", (int) self->training.tiled_in_splits,
       (int) self->training.tiled_out_splits, self->training.loss, self->training.precision,
       self->training.fp8_recipe, self->training.peft ? (int) self->training.lora_r : 0,
-      self->training.use_dora, self->training.load_in_4bit, (int) m->tp, (int) m->sp, (int) m->cp,
-      (int) m->ep, (int) m->etp, (int) m->pp, (int) m->vp, m->pipeline, m->p2p);
+      self->training.use_dora, self->training.load_in_4bit, (int) self->training.trained_slices,
+      self->training.slice_heads, (int) m->tp, (int) m->sp, (int) m->cp, (int) m->ep, (int) m->etp,
+      (int) m->pp, (int) m->vp, m->pipeline, m->p2p);
 }
 
 static gboolean
@@ -395,11 +423,14 @@ plan_new (const Strategy *strategy, guint32 seed, guint case_, Axes axes)
 {
   RandomPlan       *self = g_new0 (RandomPlan, 1);
   g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
+  gboolean          slices = g_str_equal (strategy->name, "ppu");
 
   self->blocks = g_ptr_array_new ();
   self->description = g_string_new (NULL);
-  draw_model (self, rand, axes != AXES_NONE && case_ % 3 == 0);
+  draw_model (self, rand, axes != AXES_NONE && case_ % 3 == 0 && !slices);
   draw_training (self, rand, case_);
+  if (slices)
+    draw_slices (self, case_);
   for (;; axes--)
     {
       draw_mesh (self, rand, case_ % 4 != 0 ? axes : AXES_NONE, case_ / 4);

@@ -387,6 +387,8 @@ START_TEST (test_one_rank)
 {
   const Strategy *strategy = nth_strategy (_i);
 
+  if (g_str_equal (strategy->name, "ppu")) /* a worker a slice: never one rank */
+    return;
   for (guint i = 0; i < 20; i++)
     {
       g_autoptr (RandomPlan) plan = random_plan_new (strategy, 300 + i, i);
