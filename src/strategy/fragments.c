@@ -108,14 +108,13 @@ fragment_share (const StrategyRun *run, guint fragment, guint64 total)
 guint64
 fragment_sliced (const StrategyRun *run, guint fragment, guint64 total)
 {
-  guint   n_blocks = count_blocks (run->in->workload);
   guint64 before = 0, own = 0, sliced = 0, all = 0;
 
   for (guint u = 0; u < run->n_units; u++)
     {
       const PlanUnit *unit = &run->units[u];
       guint64         elements = unit->own_elements > 0 ? sliced_elements (unit) : 0;
-      guint           of = fragment_of (run, unit, n_blocks);
+      guint           of = exchange_fragment_of (run->exchange, run->in->workload, unit->layer);
 
       all += unit->own_elements > 0 ? unit->trainable_elements : 0;
       sliced += elements;
