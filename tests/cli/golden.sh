@@ -214,6 +214,17 @@ hand compression-top-k 2 simulate good.yaml --strategy ddp --set strategy.compre
   --set strategy.top_k=900000000
 hand compression-scatter 2 simulate good.yaml --strategy zero1 --set strategy.compression=top-k \
   --set strategy.reduce=reduce_scatter
+low_rank="simulate good.yaml --strategy ddp --set strategy.compression=powersgd
+  --set strategy.matrix_approximation_rank=4 --set strategy.layer_ranks=l-greco"
+# shellcheck disable=SC2086
+{
+  hand compression-errors-bad 2 $low_rank --set strategy.layer_errors=layer-errors-bad.csv
+  hand compression-errors-few 2 $low_rank --set strategy.layer_errors=layer-errors-few.csv
+  hand compression-errors-none 2 $low_rank --set strategy.layer_errors=no-such.csv
+  hand compression-spectra 2 $low_rank --set strategy.spectrum_spread=2
+}
+hand compression-ranks-idle 0 simulate good.yaml --strategy ddp --set strategy.layer_ranks=l-greco \
+  --set strategy.error_budget=2
 hand compression-compare 0 compare compression.yaml
 hand compression-advise 0 simulate good.yaml --strategy ddp --nodes 2 --advise
 hand outer-compare 0 compare outer.yaml

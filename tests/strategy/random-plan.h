@@ -13,6 +13,7 @@ typedef struct
   MeshOptions     mesh;
   GPtrArray      *stages; /* Workload of each pipeline stage */
   PlanInput       in;
+  InputFiles     *files;  /* of `in` */
   GPtrArray      *blocks; /* option structs and inner choices, freed with the plan */
   StrategyChoice *choice;
   Schedule       *schedule; /* built while drawing, or NULL */

@@ -183,6 +183,7 @@ START_TEST (test_compressions)
 
         if (plan == NULL || !set_innermost (plan, "compression", scheme))
           continue;
+        set_innermost (plan, "layer_ranks", layer_ranks_choices[i % 2]);
         g_clear_pointer (&plan->schedule, schedule_free_all);
         schedule = schedule_build (&plan->in, plan->choice, diags);
         if (schedule == NULL) /* a rank above the matrices, a k above the tensors */
@@ -316,6 +317,7 @@ START_TEST (test_compressed_mutations)
       guint                  n;
 
       ck_assert (set_innermost (plan, "compression", compression_choices[_i]));
+      ck_assert (set_innermost (plan, "layer_ranks", layer_ranks_choices[i % 2]));
       g_clear_pointer (&plan->schedule, schedule_free_all);
       schedule = schedule_build (&plan->in, plan->choice, diags);
       if (schedule == NULL || (n = count_ops (schedule)) == 0
