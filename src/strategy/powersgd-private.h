@@ -1,4 +1,4 @@
-/* What a bucket of PowerSGD emits: kernels, buffers, collectives; powersgd.c says in which order. */
+/* What a bucket of PowerSGD emits: kernels, buffers, collectives; powersgd.c has their order. */
 #pragma once
 
 #include "strategy/compression-private.h"

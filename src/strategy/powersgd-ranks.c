@@ -18,8 +18,9 @@ powersgd_add_to_sums (PowersgdBucket *self)
   const CompressionOptions *o = self->run->policy->kinds[self->bucket->kind].compression;
   const double              times = MIN (GRECO_GRADIENTS, o->adjust_freq) / (double) o->adjust_freq;
   const double              bytes = times * (double) self->bucket->elements;
-  KernelDesc                kernel = kernel_desc_stream (KERNEL_CODEC, "l_greco_add", self->dtype,
-                                                         bytes * (self->size + SUM_BYTES), bytes * SUM_BYTES, 1);
+  const double              read = bytes * (self->size + SUM_BYTES);
+  KernelDesc                kernel =
+      kernel_desc_stream (KERNEL_CODEC, "l_greco_add", self->dtype, read, bytes * SUM_BYTES, 1);
 
   schedule_kernel (self->run->b, self->stream, &kernel);
   powersgd_use (self, ACCESS_READ);

@@ -32,6 +32,10 @@ for name in map lost; do
   mv figures-$name.yaml workloads/figures/$name.yaml
   mv figures-$name.map.csv workloads/figures/$name.map.csv
 done
+for name in curves crooked; do
+  mv figures-$name.yaml workloads/figures/$name.yaml
+  mv figures-$name.curves.csv workloads/figures/$name.curves.csv
+done
 cp "$source/tests/data/traces/handwritten-two-blocks.json" trace.json
 head -c 5000 trace.json >cut.json
 head -c 104857600 /dev/zero | tr '\0' 'a' >huge.yaml
@@ -345,6 +349,10 @@ hand figures-map-text 0 figures map
 hand figures-map-csv 0 figures map --format csv -j 1
 hand figures-map-json 0 figures map --format json -j 4
 hand figures-map-lost 2 figures lost
+hand figures-curves-text 0 figures curves
+hand figures-curves-csv 0 figures curves --format csv -j 1
+hand figures-curves-json 0 figures curves --format json -j 4
+hand figures-curves-bad 2 figures crooked
 hand figures-form-text 0 figures form
 hand figures-form-csv 0 figures form --format csv -j 1
 hand figures-form-json 0 figures form --format json -j 4
@@ -353,11 +361,12 @@ hand figures-lines-text 0 figures lines
 hand figures-lines-csv 0 figures lines --format csv -j 1
 hand figures-lines-json 0 figures lines --format json -j 4
 if command -v gnuplot >/dev/null; then # of each kind
-  for name in hand map form lines; do
+  for name in hand map form lines curves; do
     "$program" figures --hwprofiles hwprofiles "$name" --plot ../pictures >../out 2>../err
   done
   [ "$(find ../pictures -name '*.png' -size +1k | wc -l)" -eq "$(ls ../pictures/*.gp | wc -l)" ] &&
     [ -s ../pictures/hand-step_time_s.png ] && [ -s ../pictures/map.png ] &&
+    [ -s ../pictures/curves.png ] &&
     [ -s ../pictures/form-mfu-over-ranks.png ] && [ -s ../pictures/form-beside.png ] &&
     [ -s ../pictures/lines-bus-bandwidth.png ] && [ -s ../pictures/lines-throughput.png ]
   verdict $? 'every kind of figures draws'

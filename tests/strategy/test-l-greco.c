@@ -11,7 +11,8 @@
 /*
  * Two layers, ranks 1 and 2: sizes 10, 20 and 100, 200; errors 4, 2 and 4, 3. Uniform rank 2 has
  * error 5 and size 220. Within 6 the large layer may lose more: 20 + 100; within 5 nothing but
- * rank 2 everywhere does; within 8 rank 1 everywhere; within 4 nothing. 120 buckets hold each exactly.
+ * rank 2 everywhere does; within 8 rank 1 everywhere; within 4 nothing. 120 buckets hold each
+ * exactly.
  */
 START_TEST (by_hand)
 {
