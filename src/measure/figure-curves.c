@@ -113,7 +113,7 @@ first_number (const char *text)
   return *digit != '\0' ? g_ascii_strtod (digit, NULL) : NAN;
 }
 
-/* What of NAME, which begins with the panel's prefix, tells the series: all but the setting of x. */
+/* What of NAME behind the panel's prefix tells the series: all but the setting of x. */
 static char *
 series_of (const CurvePanel *panel, const char *name)
 {

@@ -52,7 +52,7 @@ extern const char *const compression_choices[], *const layer_ranks_choices[];
 
 #define COMPRESSION_ROW(struct_, member_, key_, type_, default_, help_, source_)                  \
   .key = key_, .type = type_, .offset = G_STRUCT_OFFSET (struct_, member_), .fallback = default_, \
-  .help = help_, .source = source_
+  .help = help_, .source = source_, .lossy = TRUE
 #define COMPRESSION_GRECO_SOURCE    "Markov et al., arXiv:2210.17357; LGrCo/L-GreCo"
 #define COMPRESSION_POWERSGD_SOURCE "torch/distributed/algorithms/ddp_comm_hooks/powerSGD_hook.py"
 
@@ -157,9 +157,24 @@ extern const char *const compression_choices[], *const layer_ranks_choices[];
       COMPRESSION_LARGEST (struct_, member_), COMPRESSION_ERRORS (struct_, member_),   \
       COMPRESSION_LAYER_RANKS (struct_, member_)
 
+/* Casts and codes alone, for strategies that reduce to shards: see compression_check_codes. */
+#define COMPRESSION_CODE_OPTIONS(struct_, member_) \
+  COMPRESSION_SCHEME (struct_, member_), COMPRESSION_BITS (struct_, member_)
+
 /* Whether OPTIONS fit: diagnoses at the option. Warns of one that plays no role. */
 gboolean compression_check (const PlanInput *in, const CompressionOptions *options,
                             DiagList *diags);
+
+/*
+ * The same of COMPRESSION_CODE_OPTIONS, for gradients that are reduced to shards, of which there
+ * are so many REPLICAS: what needs whole gradients on every rank is an error.
+ */
+gboolean compression_check_codes (const CompressionOptions *options, guint replicas,
+                                  DiagList *diags);
+
+/* The same where the option 'shard' says SHARD, which is checked, of the groups. */
+gboolean compression_check_shards (const PlanInput *in, const char *shard,
+                                   const CompressionOptions *options, DiagList *diags);
 
 /* Whether what OPTIONS ask for takes the place of an all-reduce, and of nothing else. */
 static inline gboolean
@@ -168,5 +183,5 @@ compression_needs_all_reduce (const CompressionOptions *options)
   return options->scheme >= COMPRESSION_POWERSGD;
 }
 
-/* POLICY's reductions of each kind of unit, which are of collectives only, become OPTIONS'. */
+/* The collectives of POLICY's reductions, of each kind of unit, become OPTIONS'. */
 void compression_apply (const CompressionOptions *options, Policy *policy);

@@ -134,6 +134,9 @@ small_space="search good.yaml --global-batch 24 --only --vary mesh.tp=1,2
   hand search 0 $small_space --vary cluster.nodes=1,2 --objective cost --price 2
   hand search-csv 0 $small_space --format csv --no-refine --best 2
   hand search-json 0 $small_space --format json --no-refine --best 1
+  # no gradients that are less than they are
+  hand search-alike 0 search good.yaml --global-batch 24 --strategy ddp --best 2 --no-refine \
+    --jobs 1
   hand search-unfit 3 $small_space --max-memory '1 MiB'
   hand search-lacks 2 $small_space --strategy fcdp --emit torchtitan:best.toml --no-refine --best 1
   hand search-emits 0 $small_space --emit accelerate --no-refine
@@ -229,6 +232,9 @@ low_rank="simulate good.yaml --strategy ddp --set strategy.compression=powersgd
 }
 hand compression-ranks-idle 0 simulate good.yaml --strategy ddp --set strategy.layer_ranks=l-greco \
   --set strategy.error_budget=2
+hand compression-shards 2 simulate good.yaml --strategy zero2 --set strategy.compression=powersgd
+hand compression-replicas 2 simulate good.yaml --nodes 2 --strategy fsdp2 \
+  --set strategy.shard=node --set strategy.compression=qsgd
 hand compression-compare 0 compare compression.yaml
 hand compression-advise 0 simulate good.yaml --strategy ddp --nodes 2 --advise
 hand outer-compare 0 compare outer.yaml

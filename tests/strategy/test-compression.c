@@ -12,9 +12,9 @@
 #define ELEMENTS 95040
 
 static PlanTotals
-totals_of (const char *text)
+totals_under (const char *name, const char *text)
 {
-  const Strategy        *strategy = strategy_find ("ddp");
+  const Strategy        *strategy = strategy_find (name);
   g_autofree gpointer    options = g_malloc0 (strategy->options_size);
   g_autoptr (Workload)   workload = llama_of (2, 1, NULL, NULL);
   g_autoptr (InputFiles) files = input_files_new ();
@@ -32,6 +32,12 @@ totals_of (const char *text)
   schedule_totals (schedule, 0, &totals);
   option_table_clear (strategy->options, options);
   return totals;
+}
+
+static PlanTotals
+totals_of (const char *text)
+{
+  return totals_under ("ddp", text);
 }
 
 /* A new file of TEXT. */
@@ -85,6 +91,41 @@ START_TEST (codes)
 
   ck_assert_double_eq (bytes_of (&totals, COLLECTIVE_ALL_TO_ALL, COLLECTIVE_ALL_GATHER), 48264);
   ck_assert_double_eq (bytes_of (&totals, COLLECTIVE_ALL_GATHER, COLLECTIVE_ALL_TO_ALL), 48264);
+}
+END_TEST
+
+/* Of KIND alone, whatever else there is. */
+static double
+carried (const char *strategy, const char *text, CollectiveKind kind)
+{
+  const PlanTotals totals = totals_under (strategy, text);
+  double           sum = 0;
+
+  for (guint i = 0; i < totals.n_traffic; i++)
+    sum += totals.traffic[i].kind == kind ? totals.traffic[i].bytes : 0;
+  return sum;
+}
+
+/*
+ * To shards: an all-to-all in place of the reduce-scatter, and nothing else. ZeRO-2 has one bucket.
+ * fully_shard has a reduction a unit, 6 400, twice 41 088 and 6 464 elements, whose scales of 2 048
+ * each are 4, twice 21, and 4.
+ */
+START_TEST (shards)
+{
+  const char *coded = "compression=int8-block";
+
+  ck_assert_double_eq (carried ("zero2", "compression=qsgd", COLLECTIVE_ALL_TO_ALL), 48264);
+  ck_assert_double_eq (carried ("zero2", "compression=qsgd", COLLECTIVE_REDUCE_SCATTER), 0);
+  ck_assert_double_eq (carried ("zero2", "compression=none", COLLECTIVE_REDUCE_SCATTER),
+                       2 * ELEMENTS);
+  ck_assert_double_eq (carried ("fsdp2", coded, COLLECTIVE_ALL_TO_ALL),
+                       ELEMENTS + 4 * (4 + 2 * 21 + 4));
+  ck_assert_double_eq (carried ("fsdp2", coded, COLLECTIVE_REDUCE_SCATTER), 0);
+  ck_assert_double_eq (carried ("fsdp1", "compression=fp16", COLLECTIVE_REDUCE_SCATTER),
+                       2 * ELEMENTS);
+  ck_assert_double_eq (carried ("fsdp2", "compression=none", COLLECTIVE_ALL_GATHER),
+                       carried ("fsdp2", coded, COLLECTIVE_ALL_GATHER));
 }
 END_TEST
 
@@ -203,6 +244,7 @@ main (void)
 
   tcase_add_test (tcase, casts);
   tcase_add_test (tcase, codes);
+  tcase_add_test (tcase, shards);
   tcase_add_test (tcase, low_rank);
   tcase_add_test (tcase, too_small_to_compress);
   tcase_add_test (tcase, ranks_by_table);
