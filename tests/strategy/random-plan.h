@@ -24,7 +24,8 @@ typedef struct
 /*
  * Draws a plan for STRATEGY. CASE_ cycles through the values of boolean and enum options, so that a
  * few dozen consecutive cases use each at least once; numbers are drawn from a few sizes between
- * the option's bounds, the default among them.
+ * the option's bounds, the default among them. Lossy options have their defaults in three cases of
+ * four.
  */
 RandomPlan *random_plan_new (const Strategy *strategy, guint32 seed, guint case_);
 
