@@ -7,6 +7,7 @@
 #define PANEL_WIDTH  640
 #define PANEL_HEIGHT 560
 #define MAX_NAME     48
+#define MAX_TITLE    96
 
 static const CurvePanel *
 panel_at (const FigureCurves *self, guint i)
@@ -40,7 +41,7 @@ data_of (const FigureCurves *self)
 static void
 append_text (GString *out, const char *before, const char *text)
 {
-  g_autofree char *plain = gnuplot_plain_text (text, 2 * MAX_NAME);
+  g_autofree char *plain = gnuplot_plain_text (text, MAX_TITLE);
 
   g_string_append (out, before);
   gnuplot_append_quoted (out, plain);

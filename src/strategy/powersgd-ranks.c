@@ -16,10 +16,10 @@ void
 powersgd_add_to_sums (PowersgdBucket *self)
 {
   const CompressionOptions *o = self->run->policy->kinds[self->bucket->kind].compression;
-  const double              times = MIN (GRECO_GRADIENTS, o->adjust_freq) / (double) o->adjust_freq;
-  const double              bytes = times * (double) self->bucket->elements;
-  const double              read = bytes * (self->size + SUM_BYTES);
-  KernelDesc                kernel =
+  const double times = MIN (GRECO_GRADIENTS, (double) o->adjust_freq) / (double) o->adjust_freq;
+  const double bytes = times * (double) self->bucket->elements;
+  const double read = bytes * (self->size + SUM_BYTES);
+  KernelDesc   kernel =
       kernel_desc_stream (KERNEL_CODEC, "l_greco_add", self->dtype, read, bytes * SUM_BYTES, 1);
 
   schedule_kernel (self->run->b, self->stream, &kernel);
@@ -35,8 +35,8 @@ static guint64
 find_errors (StrategyRun *run, const CompressionOptions *o, const TensorDesc *matrix,
              BufferRef sums, guint unit)
 {
-  guint64    first, n = layer_ranks_tried (o, matrix, &first);
-  double     columns = 2.0 * GRECO_ITERATIONS * (double) (n * first + n * (n - 1) / 2);
+  guint64 first, n = layer_ranks_tried (o, matrix, &first);
+  double  columns = 2.0 * GRECO_ITERATIONS * (double) n * ((double) first + ((double) n - 1) / 2);
   KernelDesc kernel = { .kind = KERNEL_MATMUL,
                         .name = "l_greco_errors",
                         .dtype = DTYPE_FP32,
