@@ -261,6 +261,10 @@ add_own (LeverMoves *self, const Lever *lever)
   (void) lever;
   for (const OptionSpec *spec = self->config->marks.table; spec->key != NULL; spec++)
     {
+      g_autofree char *now = option_format (spec, self->config->options);
+
+      if (spec->lossy && g_strcmp0 (now, spec->fallback) == 0)
+        continue;
       if (spec->type == OPTION_INT && self->use == LEVER_ADVICE)
         add_doubles (self, self->prefix, spec, self->config->options);
       else

@@ -35,6 +35,7 @@ typedef struct
   const char        *fallback; /* default as text, or NULL: required unless `optional` */
   gboolean           optional; /* unset stays zero / NULL without error */
   gboolean           or_zero;  /* 0 may stand beside the range: it says "none" */
+  gboolean           lossy;    /* other values train something else, so that nobody proposes them */
   double min, max; /* of INT and QUANTITY, inclusive; both 0 = no range, max < min = no maximum */
   const char *follows; /* key of the option that decides this one where it is set: then this one
                           is not printed as given; or NULL */

@@ -4,6 +4,7 @@
 #include "base/layout.h"
 #include "cli/listing.h"
 #include "cli/progress.h"
+#include "report/figure-curves.h"
 #include "report/figure-map.h"
 #include "report/figure-memband.h"
 #include "report/figure-scaling.h"
@@ -78,6 +79,8 @@ utilisation_of_rules (const char *folder, const char *name, const PredictOptions
   return figure_utilisation_predict (folder, name, diags);
 }
 
+KIND (curves, figure_curves_predict, report_curves_text, report_curves_csv, report_curves_json,
+      report_curves_plot, figure_curves_free)
 KIND (map, figure_map_predict, report_figure_map_text, report_figure_map_csv,
       report_figure_map_json, report_figure_map_plot, figure_map_free)
 KIND (memband, figure_memband_predict, report_memband_text, report_memband_csv, report_memband_json,
@@ -90,6 +93,11 @@ KIND (table, figures_predict, report_figures_text, report_figures_csv, report_fi
       report_figures_plot, figures_free)
 
 static const FigureKind kinds[] = {
+  { figure_curves_is,
+    curves_predict,
+    { curves_text, curves_csv, curves_json },
+    curves_plot,
+    curves_free },
   { figure_map_is, map_predict, { map_text, map_csv, map_json }, map_plot, map_free },
   { figure_memband_is,
     memband_predict,

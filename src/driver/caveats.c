@@ -46,13 +46,18 @@ static void
 add_reduction (const Strategy *strategy, const PlanInput *in, gconstpointer options,
                GPtrArray *parts)
 {
-  Policy policy = { 0 };
+  Policy            policy = { 0 };
+  const Compressor *compressor;
 
   if (strategy->policy == NULL)
     return;
   strategy->policy (in, options, &policy);
-  if (policy.kinds[0].compressor != NULL)
-    add (parts, g_strdup_printf ("gradients sent by %s", policy.kinds[0].compressor->name));
+  compressor = policy.kinds[0].compressor;
+  if (compressor != NULL)
+    add (parts, g_strdup_printf ("gradients sent by %s",
+                                 compressor->sends != NULL
+                                     ? compressor->sends (policy.kinds[0].compression)
+                                     : compressor->name));
   else if (policy.kinds[0].routes[ROUTE_REDUCE].n > 0
            && policy.kinds[0].routes[ROUTE_REDUCE].hops[0].codec != NULL)
     add (parts, g_strdup_printf ("gradients sent as %s",

@@ -138,7 +138,7 @@ expect_tensors (const PlanInput *in, guint kind, ExpectTensor of, gconstpointer 
 
       for (guint t = 0; t < layer->n_tensors; t++)
         if (!layer->tensors[t].frozen && (kind == 1) == (spread && layer->tensors[t].expert))
-          sum += of (&layer->tensors[t], data);
+          sum += of (&layer->tensors[t], i, data);
     }
   return sum;
 }

@@ -56,8 +56,8 @@ double expect_largest (const PlanInput *in, const Policy *policy, UnitGranularit
 /* The same of what a layer trains, padded for the ranks that share gradients. */
 double expect_largest_trainable (const PlanInput *in, const Policy *policy);
 
-/* Of a tensor. */
-typedef double (*ExpectTensor) (const TensorDesc *tensor, gconstpointer data);
+/* Of a tensor of the stage's layer LAYER. */
+typedef double (*ExpectTensor) (const TensorDesc *tensor, guint layer, gconstpointer data);
 
 /* The sum of OF over all tensors of KIND that are trained. */
 double expect_tensors (const PlanInput *in, guint kind, ExpectTensor of, gconstpointer data);

@@ -16,11 +16,12 @@
  */
 #pragma once
 
+#include "base/input-files.h"
 #include "base/suggest.h" /* for the layers above: how names are matched */
 #include "driver/exchange.h"
 #include "schedule/builder.h"
 
-#define STRATEGY_API_VERSION 7
+#define STRATEGY_API_VERSION 8
 
 /* Micro-batches that differ in the lengths of their sequences. */
 typedef struct
@@ -52,6 +53,9 @@ typedef struct
   const PlanBatches *batches; /* NULL: all are alike, those of `workload`; else that is the one of
                                  most tokens */
   PlanRoom           hbm;     /* for strategies that ask for it: `reads_room` */
+  InputFiles        *files; /* that options name, beside BASE_DIR (NULL: the current folder); NULL:
+                                 none does */
+  const char        *base_dir;
 } PlanInput;
 
 /* What is gathered or reduced as a whole. */
@@ -251,6 +255,9 @@ guint64 strategy_trainable_share (const StrategyRun *run);
 /* The communicator of a hop of the policy's ROUTE for units of KIND. */
 CommRef strategy_comm (const StrategyRun *run, guint kind, PolicyRouteKind route, guint hop);
 
+/* What a compressor decides of the tensors of a stage before training; its own. */
+typedef struct _CompressorPlan CompressorPlan;
+
 /* Gradients that are reduced at once by a compressor. */
 typedef struct
 {
@@ -262,6 +269,8 @@ typedef struct
   StreamRef    stream;  /* takes the rest */
   BufferRef    errors;  /* what compression has lost, a part a unit; SCHEDULE_NONE: not kept */
   BufferRef    factors; /* what lives from one step to the next beside it, likewise */
+  BufferRef    sums;    /* of gradients before they are compressed, likewise */
+  const CompressorPlan *plan; /* of the kind */
   /* The op emitted last does ACCESS to them. */
   void (*use) (StrategyRun *run, gconstpointer data, ScheduleAccess access);
   gconstpointer data;
@@ -304,11 +313,20 @@ typedef struct
 struct _Compressor
 {
   const char *name; /* "powersgd" */
+  /* As what it sends, where options make it another one; NULL: its name says it. */
+  const char *(*sends) (gconstpointer options);
   /* Whether what compression loses is kept, a value an element, and added to the next gradient. */
   gboolean (*keeps_errors) (gconstpointer options);
-  /* Elements that live from one step to the next for N tensors; NULL: none. */
-  guint64 (*kept) (gconstpointer options, const TensorDesc *tensors, guint n);
+  /* Whether gradients are added up over several steps, in fp32; NULL: no. */
+  gboolean (*keeps_sums) (gconstpointer options);
+  /* Decides of the tensors of KIND what the others then read; NULL: nothing. */
+  CompressorPlan *(*plan_new) (const PlanInput *in, gconstpointer options, guint kind);
+  void (*plan_free) (CompressorPlan *plan);
+  /* Elements of UNIT that live from one step to the next; NULL: none. */
+  guint64 (*kept) (gconstpointer options, const CompressorPlan *plan, const PlanUnit *unit);
   void (*reduce) (StrategyRun *run, const CompressedBucket *bucket);
+  /* What it does behind the optimizer's step, with the SUMS; NULL: nothing. */
+  void (*step_end) (StrategyRun *run, guint kind, const CompressorPlan *plan, BufferRef sums);
   /* Adds to FORM a step's work on the units of KIND, which come BUCKET elements at a time. */
   void (*form) (const PlanInput *in, const UnitPolicy *policy, guint kind, double bucket,
                 IssueForm *form);

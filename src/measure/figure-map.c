@@ -16,18 +16,10 @@ enum
 
 static const char *const columns[N_COLUMNS] = { "x", "y", "page", "contender", "assumptions" };
 
-static char *
-file_of (const char *folder, const char *name, const char *suffix)
-{
-  g_autofree char *file = g_strconcat (name, suffix, NULL);
-
-  return g_build_filename (folder, file, NULL);
-}
-
 gboolean
 figure_map_is (const char *folder, const char *name)
 {
-  g_autofree char *file = file_of (folder, name, SUFFIX);
+  g_autofree char *file = figure_file (folder, name, SUFFIX);
 
   return g_file_test (file, G_FILE_TEST_EXISTS);
 }
@@ -63,29 +55,11 @@ read_axes (FigureMap *self, const char *file, DiagList *diags)
   return diag_list_n_errors (diags) == n_errors;
 }
 
-/* What SCENARIO has for KEY ("cluster.nic"); NULL: nothing. Newly allocated. */
-static char *
-value_of (const Scenario *scenario, const char *key)
-{
-  g_autoptr (GArray) settings = scenario_settings (scenario);
-
-  for (guint i = 0; i < settings->len; i++)
-    {
-      const ScenarioSetting *one = &g_array_index (settings, ScenarioSetting, i);
-      gsize                  section = strlen (one->section);
-
-      if (strncmp (key, one->section, section) == 0 && key[section] == '.'
-          && strcmp (key + section + 1, one->spec->key) == 0)
-        return g_strdup (one->value);
-    }
-  return NULL;
-}
-
 /* The value of KEY, kept in the map; NULL after a diagnostic. */
 static const char *
 kept_value (FigureMap *self, const Scenario *scenario, const char *key, DiagList *diags)
 {
-  g_autofree char *value = value_of (scenario, key);
+  g_autofree char *value = figure_setting (scenario, key);
 
   if (value == NULL)
     diag_error (diags, NULL, NULL, "map '%s': scenario '%s' has no '%s'", self->name,
@@ -243,10 +217,8 @@ FigureMap *
 figure_map_predict (const char *folder, const char *name, const PredictOptions *options,
                     guint n_threads, DiagList *diags)
 {
-  g_autofree char       *yaml = file_of (folder, name, ".yaml");
-  g_autofree char       *csv = file_of (folder, name, SUFFIX);
-  g_autofree char       *own = g_build_filename (folder, name, NULL);
-  g_autofree char       *shipped = layout_data_file ("hwprofiles");
+  g_autofree char       *yaml = figure_file (folder, name, ".yaml");
+  g_autofree char       *csv = figure_file (folder, name, SUFFIX);
   g_autofree char       *path = NULL;
   g_autoptr (FigureMap)  self = figure_map_new (name);
   g_autoptr (GPtrArray)  scenarios = scenario_load (NULL, yaml, NULL, 0, diags);
@@ -255,8 +227,7 @@ figure_map_predict (const char *folder, const char *name, const PredictOptions *
 
   if (!read_axes (self, csv, diags) || scenarios == NULL)
     return NULL;
-  path = g_strjoin (G_SEARCHPATH_SEPARATOR_S, own,
-                    options->profile_dir != NULL ? options->profile_dir : shipped, NULL);
+  path = figure_profile_path (folder, name, options->profile_dir);
   over.profile_dir = path;
   runs = figure_runs_new (scenarios, &over, n_threads);
   return fill_cells (self, runs, diags) ? g_steal_pointer (&self) : NULL;

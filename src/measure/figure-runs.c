@@ -1,6 +1,43 @@
 #include "measure/figure-runs.h"
 
+#include <string.h>
+
+#include "base/layout.h"
 #include "base/parallel.h"
+
+char *
+figure_file (const char *folder, const char *name, const char *suffix)
+{
+  g_autofree char *file = g_strconcat (name, suffix, NULL);
+
+  return g_build_filename (folder, file, NULL);
+}
+
+char *
+figure_profile_path (const char *folder, const char *name, const char *dir)
+{
+  g_autofree char *own = g_build_filename (folder, name, NULL);
+  g_autofree char *shipped = layout_data_file ("hwprofiles");
+
+  return g_strjoin (G_SEARCHPATH_SEPARATOR_S, own, dir != NULL ? dir : shipped, NULL);
+}
+
+char *
+figure_setting (const Scenario *scenario, const char *key)
+{
+  g_autoptr (GArray) settings = scenario_settings (scenario);
+
+  for (guint i = 0; i < settings->len; i++)
+    {
+      const ScenarioSetting *one = &g_array_index (settings, ScenarioSetting, i);
+      gsize                  section = strlen (one->section);
+
+      if (strncmp (key, one->section, section) == 0 && key[section] == '.'
+          && strcmp (key + section + 1, one->spec->key) == 0)
+        return g_strdup (one->value);
+    }
+  return NULL;
+}
 
 typedef struct
 {

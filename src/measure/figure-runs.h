@@ -3,6 +3,18 @@
 
 #include "analysis/prediction.h"
 
+/* The file of the figure NAME in FOLDER that ends in SUFFIX. */
+char *figure_file (const char *folder, const char *name, const char *suffix);
+
+/*
+ * Profiles that only the figure NAME needs lie in the folder NAME beside it, over those in DIR
+ * (NULL: the shipped ones): the path of both.
+ */
+char *figure_profile_path (const char *folder, const char *name, const char *dir);
+
+/* What SCENARIO has for KEY ("cluster.nic"); NULL: nothing. Newly allocated. */
+char *figure_setting (const Scenario *scenario, const char *key);
+
 typedef struct
 {
   const GPtrArray *scenarios;   /* Scenario *, the caller's */

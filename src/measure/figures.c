@@ -53,8 +53,8 @@ static const struct
   { "largest_parameters", G_STRUCT_OFFSET (Prediction, n_parameters), FALSE, TRUE, NO_SPEED },
 };
 
-static const char *
-find_metric (const char *name)
+const char *
+figures_metric (const char *name)
 {
   for (guint i = 0; i < G_N_ELEMENTS (metrics); i++)
     if (strcmp (metrics[i].name, name) == 0)
@@ -80,8 +80,8 @@ speed_of (const char *name)
   return NO_SPEED;
 }
 
-static double
-metric_of (const Prediction *prediction, const char *name)
+double
+figures_metric_of (const Prediction *prediction, const char *name)
 {
   for (guint i = 0; i < G_N_ELEMENTS (metrics); i++)
     if (strcmp (metrics[i].name, name) == 0)
@@ -149,7 +149,7 @@ static void
 add_row (Figures *self, const char *const *cells, const char *over, const SourceMark *marks,
          DiagList *diags)
 {
-  FigureRow row = { .metric = find_metric (cells[METRIC]) };
+  FigureRow row = { .metric = figures_metric (cells[METRIC]) };
   char     *end;
 
   row.published = g_ascii_strtod (cells[PUBLISHED], &end);
@@ -247,12 +247,13 @@ fill_case (FigureCase *self, const char *metric, const FigureRuns *runs)
     over = find_prediction (runs, self->over, &self->reason);
   if (of == NULL || (self->over != NULL && over == NULL))
     return;
-  if (over != NULL && metric_of (over, metric) == 0)
+  if (over != NULL && figures_metric_of (over, metric) == 0)
     {
       self->reason = g_strdup_printf ("'%s' of '%s' is 0", metric, self->over);
       return;
     }
-  self->predicted = metric_of (of, metric) / (over != NULL ? metric_of (over, metric) : 1);
+  self->predicted =
+      figures_metric_of (of, metric) / (over != NULL ? figures_metric_of (over, metric) : 1);
   self->mfu_percent = of->mfu_percent;
   self->fits = of->fits && (over == NULL || over->fits);
   self->profiles = g_strdup (of->profiles);

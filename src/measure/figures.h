@@ -60,6 +60,10 @@ typedef struct
   GStringChunk *strings;
 } Figures;
 
+/* The metric NAME, interned; NULL: there is none of that name that a prediction has by itself. */
+const char *figures_metric (const char *name);
+double      figures_metric_of (const Prediction *prediction, const char *metric);
+
 /* Names of the figures in FOLDER, sorted: strv, newly allocated. */
 char **figures_list (const char *folder);
 

@@ -91,6 +91,8 @@ make_input (const Resolution *self)
     .stages = (const Workload *const *) self->batches[0],
     .batches = self->view.lengths != NULL ? &self->plan_batches : NULL,
     .mesh = mesh_of_options (mesh, world, per_node, experts),
+    .files = profile_set_files (self->view.profiles),
+    .base_dir = self->scenario->base_dir,
   };
 }
 

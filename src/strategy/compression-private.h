@@ -3,6 +3,8 @@
 
 #include "strategy/compression.h"
 
+#define SUM_BYTES 4 /* of L-GreCo's sums of gradients */
+
 extern const Compressor compressor_powersgd, compressor_top_k;
 
 void powersgd_form (const PlanInput *in, const UnitPolicy *policy, guint kind, double bucket,

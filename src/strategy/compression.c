@@ -1,8 +1,10 @@
 #include "strategy/compression-private.h"
 #include "strategy/group.h"
+#include "strategy/layer-ranks.h"
 
 const char *const compression_choices[] = { "none",       "fp16", "bf16",     "fp8",   "int8-block",
                                             "int4-block", "qsgd", "powersgd", "top-k", NULL };
+const char *const layer_ranks_choices[] = { "uniform", "l-greco", NULL };
 
 /* Of the model's tensors that are trained: the most elements, and the largest rank of a matrix. */
 static void
@@ -39,6 +41,27 @@ check_at_most (const char *key, gint64 value, guint64 most, const char *what, Di
   return FALSE;
 }
 
+/* Options of L-GreCo without it, and of spectra beside a table of errors. */
+static void
+warn_idle_ranks (const CompressionOptions *o, DiagList *diags)
+{
+  const char *without = "compression: powersgd, layer_ranks: l-greco";
+  gboolean    greco = o->scheme == COMPRESSION_POWERSGD && o->layer_ranks == LAYER_RANKS_GRECO;
+  gboolean    spectra = greco && o->layer_errors == NULL;
+
+  warn_no_effect (diags, "layer_ranks", o->layer_ranks != LAYER_RANKS_UNIFORM && !greco,
+                  "compression: powersgd");
+  warn_no_effect (diags, "layer_errors", o->layer_errors != NULL && !greco, without);
+  warn_no_effect (diags, "spectrum_exponent", o->spectrum_exponent != 1 && !spectra,
+                  "layer_ranks: l-greco, without layer_errors");
+  warn_no_effect (diags, "spectrum_spread", o->spectrum_spread != 0 && !spectra,
+                  "layer_ranks: l-greco, without layer_errors");
+  warn_no_effect (diags, "min_rank_ratio", o->min_rank_ratio != 0.5 && !greco, without);
+  warn_no_effect (diags, "max_rank_ratio", o->max_rank_ratio != 2 && !greco, without);
+  warn_no_effect (diags, "error_budget", o->error_budget != 1 && !greco, without);
+  warn_no_effect (diags, "adjust_freq", o->adjust_freq != 100 && !greco, without);
+}
+
 static void
 warn_idle (const CompressionOptions *o, DiagList *diags)
 {
@@ -56,6 +79,33 @@ warn_idle (const CompressionOptions *o, DiagList *diags)
   warn_no_effect (diags, "top_k", o->top_k != 0 && !sparse, "compression: top-k");
   warn_no_effect (diags, "use_error_feedback", !o->error_feedback && !low_rank && !sparse,
                   "compression: powersgd or top-k");
+  warn_idle_ranks (o, diags);
+}
+
+/* Whether each matrix can be given a rank. */
+static gboolean
+check_ranks (const PlanInput *in, const CompressionOptions *o, DiagList *diags)
+{
+  const guint errors = diag_list_n_errors (diags);
+  const guint n = in->stages != NULL ? MAX (in->mesh.stages, 1) : 1;
+
+  if (o->layer_ranks == LAYER_RANKS_GRECO && o->layer_errors == NULL
+      && o->spectrum_spread > o->spectrum_exponent)
+    {
+      diag_list_set_key (diags, "spectrum_spread");
+      diag_error (diags, NULL, "at most 'spectrum_exponent'",
+                  "singular values of the first layer would grow");
+      diag_list_set_key (diags, NULL);
+      return FALSE;
+    }
+  for (guint i = 0; i < 2 * n && diag_list_n_errors (diags) == errors; i++)
+    {
+      PlanInput stage = *in;
+
+      stage.workload = in->stages != NULL ? in->stages[i / 2] : in->workload;
+      layer_ranks_free (layer_ranks_new (&stage, o, i % 2, diags));
+    }
+  return diag_list_n_errors (diags) == errors;
 }
 
 gboolean
@@ -67,10 +117,45 @@ compression_check (const PlanInput *in, const CompressionOptions *options, DiagL
   largest_tensors (in, &elements, &rank);
   if (options->scheme == COMPRESSION_POWERSGD)
     return check_at_most ("matrix_approximation_rank", options->rank, rank,
-                          "the rank of every matrix of gradients", diags);
+                          "the rank of every matrix of gradients", diags)
+           && check_ranks (in, options, diags);
   if (options->scheme == COMPRESSION_TOP_K)
     return check_at_most ("top_k", options->top_k, elements, "the elements of every tensor", diags);
   return TRUE;
+}
+
+gboolean
+compression_check_codes (const CompressionOptions *options, guint replicas, DiagList *diags)
+{
+  const gboolean whole = compression_needs_all_reduce (options);
+  const gboolean coded = options->scheme >= COMPRESSION_FP8;
+
+  warn_no_effect (diags, "quantization_bits",
+                  options->bits != 4 && options->scheme != COMPRESSION_QSGD, "compression: qsgd");
+  if (!whole && (!coded || replicas == 1))
+    return TRUE;
+  diag_list_set_key (diags, "compression");
+  if (whole)
+    diag_error (diags, NULL, "take fp8, int8-block, int4-block or qsgd; or ddp or zero1",
+                "'%s' needs an all-reduce of whole gradients, these are reduced to shards",
+                compression_choices[options->scheme]);
+  else
+    diag_error (diags, NULL, "take 'shard: all', or fp16 or bf16",
+                "'%s' reduces to shards of which there are no replicas, here are %u",
+                compression_choices[options->scheme], replicas);
+  diag_list_set_key (diags, NULL);
+  return FALSE;
+}
+
+gboolean
+compression_check_shards (const PlanInput *in, const char *shard, const CompressionOptions *options,
+                          DiagList *diags)
+{
+  ShardGroups groups[2];
+
+  unit_groups (&in->mesh, shard, groups, NULL);
+  return compression_check_codes (options, MAX (groups[0].replica.size, groups[1].replica.size),
+                                  diags);
 }
 
 /* Where one rank has it all there is nothing to send. */
@@ -88,7 +173,8 @@ static void
 cast_to (PolicyRoute *route, Dtype dtype)
 {
   for (guint h = 0; h < route->n; h++)
-    route->hops[h].dtype = dtype;
+    if (route->hops[h].hop == HOP_COLLECTIVE)
+      route->hops[h].dtype = dtype;
 }
 
 static const Codec *
@@ -110,6 +196,11 @@ exchange_parts (const CompressionOptions *options, PolicyRoute *route)
       const PolicyHop *hop = &plain.hops[h];
       const Codec     *codec = codec_of (options, hop->dtype);
 
+      if (hop->hop == HOP_MOVE)
+        {
+          route->hops[route->n++] = *hop;
+          continue;
+        }
       policy_add_collective (route, COLLECTIVE_ALL_TO_ALL, hop->name, hop->group, hop->dtype,
                              hop->cadence)
           ->codec = codec;

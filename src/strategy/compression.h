@@ -24,6 +24,12 @@ typedef enum
   COMPRESSION_TOP_K,
 } CompressionScheme;
 
+typedef enum
+{
+  LAYER_RANKS_UNIFORM,
+  LAYER_RANKS_GRECO,
+} LayerRanksChoice;
+
 typedef struct
 {
   gint     scheme;         /* CompressionScheme */
@@ -34,13 +40,20 @@ typedef struct
   double   ratio;          /* part of a tensor that is sent, under COMPRESSION_TOP_K, */
   gint64   top_k;          /* or, unless 0, elements of it */
   gboolean error_feedback; /* of both: what a step loses is added to the next one's gradients */
+  gint     layer_ranks;    /* LayerRanksChoice: whose ranks, of COMPRESSION_POWERSGD, */
+  char    *layer_errors;   /* by a table of errors, or NULL: by spectra */
+  double   spectrum_exponent, spectrum_spread;
+  double   min_rank_ratio, max_rank_ratio; /* what is tried, in uniform ranks */
+  double   error_budget;                   /* in errors of the uniform rank */
+  gint64   adjust_freq;                    /* steps; 0: chosen once, before training */
 } CompressionOptions;
 
-extern const char *const compression_choices[];
+extern const char *const compression_choices[], *const layer_ranks_choices[];
 
 #define COMPRESSION_ROW(struct_, member_, key_, type_, default_, help_, source_)                  \
   .key = key_, .type = type_, .offset = G_STRUCT_OFFSET (struct_, member_), .fallback = default_, \
-  .help = help_, .source = source_
+  .help = help_, .source = source_, .lossy = TRUE
+#define COMPRESSION_GRECO_SOURCE    "Markov et al., arXiv:2210.17357; LGrCo/L-GreCo"
 #define COMPRESSION_POWERSGD_SOURCE "torch/distributed/algorithms/ddp_comm_hooks/powerSGD_hook.py"
 
 #define COMPRESSION_SCHEME(struct_, member_)                                            \
@@ -101,15 +114,67 @@ extern const char *const compression_choices[];
                      COMPRESSION_POWERSGD_SOURCE)                                                \
   }
 
+/* A number from MIN to MAX that L-GreCo takes. */
+#define COMPRESSION_GRECO(struct_, member_, key_, default_, min_, max_, help_) \
+  {                                                                            \
+    COMPRESSION_ROW (struct_, member_, key_, OPTION_QUANTITY, default_, help_, \
+                     COMPRESSION_GRECO_SOURCE),                                \
+        .kind = QUANTITY_RATIO, .min = min_, .max = max_                       \
+  }
+#define COMPRESSION_LAYER_RANKS(struct_, member_)                                                  \
+  { COMPRESSION_ROW (struct_, member_.layer_ranks, "layer_ranks", OPTION_ENUM, "uniform",          \
+                     "rank of each matrix under 'compression: powersgd': one for all, or "         \
+                     "L-GreCo's, of least bytes for the error of that one",                        \
+                     COMPRESSION_GRECO_SOURCE),                                                    \
+    .choices = layer_ranks_choices },                                                              \
+      { COMPRESSION_ROW (struct_, member_.layer_errors, "layer_errors", OPTION_STRING, NULL,       \
+                         "CSV of what ranks lose of matrices, for 'layer_ranks: l-greco'; unset: " \
+                         "of spectra that fall by a power law, an assumption",                     \
+                         NULL),                                                                    \
+        .optional = TRUE },                                                                        \
+      COMPRESSION_GRECO (struct_, member_.spectrum_exponent, "spectrum_exponent", "1", 0, 10,      \
+                         "the i-th singular value of a gradient is as i to minus this"),           \
+      COMPRESSION_GRECO (                                                                          \
+          struct_, member_.spectrum_spread, "spectrum_spread", "0", 0, 10,                         \
+          "by so much the exponent is smaller in the first layer, larger in the last"),            \
+      COMPRESSION_GRECO (struct_, member_.min_rank_ratio, "min_rank_ratio", "0.5", 0, 1,           \
+                         "least rank that L-GreCo tries, in matrix_approximation_rank"),           \
+      COMPRESSION_GRECO (struct_, member_.max_rank_ratio, "max_rank_ratio", "2", 1, 100,           \
+                         "largest rank that it tries, likewise"),                                  \
+      COMPRESSION_GRECO (struct_, member_.error_budget, "error_budget", "1", 0.1, 100,             \
+                         "error that it may make, in that of the uniform rank"),                   \
+  {                                                                                                \
+    COMPRESSION_ROW (struct_, member_.adjust_freq, "adjust_freq", OPTION_INT, "100",               \
+                     "steps from one choice of ranks to the next; 0: chosen before training",      \
+                     COMPRESSION_GRECO_SOURCE),                                                    \
+        .min = 0, .max = 1e9                                                                       \
+  }
+
 #define COMPRESSION_OPTIONS(struct_, member_)                                          \
   COMPRESSION_SCHEME (struct_, member_), COMPRESSION_BITS (struct_, member_),          \
       COMPRESSION_RANK (struct_, member_), COMPRESSION_MIN_RATE (struct_, member_),    \
       COMPRESSION_WARM_START (struct_, member_), COMPRESSION_RATIO (struct_, member_), \
-      COMPRESSION_LARGEST (struct_, member_), COMPRESSION_ERRORS (struct_, member_)
+      COMPRESSION_LARGEST (struct_, member_), COMPRESSION_ERRORS (struct_, member_),   \
+      COMPRESSION_LAYER_RANKS (struct_, member_)
+
+/* Casts and codes alone, for strategies that reduce to shards: see compression_check_codes. */
+#define COMPRESSION_CODE_OPTIONS(struct_, member_) \
+  COMPRESSION_SCHEME (struct_, member_), COMPRESSION_BITS (struct_, member_)
 
 /* Whether OPTIONS fit: diagnoses at the option. Warns of one that plays no role. */
 gboolean compression_check (const PlanInput *in, const CompressionOptions *options,
                             DiagList *diags);
+
+/*
+ * The same of COMPRESSION_CODE_OPTIONS, for gradients that are reduced to shards, of which there
+ * are so many REPLICAS: what needs whole gradients on every rank is an error.
+ */
+gboolean compression_check_codes (const CompressionOptions *options, guint replicas,
+                                  DiagList *diags);
+
+/* The same where the option 'shard' says SHARD, which is checked, of the groups. */
+gboolean compression_check_shards (const PlanInput *in, const char *shard,
+                                   const CompressionOptions *options, DiagList *diags);
 
 /* Whether what OPTIONS ask for takes the place of an all-reduce, and of nothing else. */
 static inline gboolean
@@ -118,5 +183,5 @@ compression_needs_all_reduce (const CompressionOptions *options)
   return options->scheme >= COMPRESSION_POWERSGD;
 }
 
-/* POLICY's reductions of each kind of unit, which are of collectives only, become OPTIONS'. */
+/* The collectives of POLICY's reductions, of each kind of unit, become OPTIONS'. */
 void compression_apply (const CompressionOptions *options, Policy *policy);

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "strategy/compression.h"
 #include "strategy/deepspeed.h"
 
 typedef enum
@@ -24,8 +25,9 @@ extern const char *const offload_devices[];
 /* Of a system that is DeepSpeed's ZeRO-3 and nothing else. */
 typedef struct
 {
-  DeepspeedOptions deepspeed; /* first: its rows of the table count from here */
-  DeepspeedOffload offload;
+  DeepspeedOptions   deepspeed; /* first: its rows of the table count from here */
+  DeepspeedOffload   offload;
+  CompressionOptions compression; /* of gradients */
 } OffloadedOptions;
 
 /* The rows of its options behind DEEPSPEED_OPTIONS, with the defaults of two of them. */

@@ -2,14 +2,16 @@
  * PyTorch FullyShardedDataParallel (FSDP1): one flat parameter a unit, sharded in fp32, gathered in
  * compute precision. Source: Zhao et al., arXiv:2304.11277; torch/distributed/fsdp.
  */
+#include "strategy/compression.h"
 #include "strategy/issue-fsdp1.h"
 #include "strategy/shard-policy.h"
 
 typedef struct
 {
-  char      *shard;
-  gboolean   reshard_after_forward;
-  Fsdp1Issue issue;
+  char              *shard;
+  gboolean           reshard_after_forward;
+  Fsdp1Issue         issue;
+  CompressionOptions compression;
 } Fsdp1Options;
 
 static const char *const prefetch_choices[] = { "pre", "post", "none", NULL };
@@ -48,13 +50,17 @@ static const OptionSpec fsdp1_options[] = {
     .fallback = "true",
     .help = "rate limiter: at most two all-gathers whose memory is not free again",
     .source = "Zhao et al., arXiv:2304.11277, 3.4.2" },
+  COMPRESSION_CODE_OPTIONS (Fsdp1Options, compression),
   { 0 },
 };
 
 static gboolean
 fsdp1_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
-  return check_unit_groups (&in->mesh, ((const Fsdp1Options *) opt)->shard, diags);
+  const Fsdp1Options *o = opt;
+
+  return check_unit_groups (&in->mesh, o->shard, diags)
+         && compression_check_shards (in, o->shard, &o->compression, diags);
 }
 
 static void
@@ -65,6 +71,7 @@ fsdp1_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
   shard_policy (in, o->shard, &format_flat, policy);
   policy->stays = !o->reshard_after_forward;
   policy->issue = &o->issue;
+  compression_apply (&o->compression, policy);
 }
 
 const Strategy strategy_fsdp1 = {

@@ -58,7 +58,8 @@ fsdp2_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 
   warn_no_effect (diags, "pin_memory", !options->pin_memory && !options->cpu_offload,
                   "cpu_offload: true");
-  return check_unit_groups (&in->mesh, options->shard, diags) && check_reshard (in, options, diags);
+  return check_unit_groups (&in->mesh, options->shard, diags) && check_reshard (in, options, diags)
+         && compression_check_shards (in, options->shard, &options->compression, diags);
 }
 
 /* Shards live at HOME, in host memory: they come from there, and their gradients go there. */
@@ -110,6 +111,7 @@ fsdp2_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
                   || o->reshard_after_forward == RESHARD_TO + 1
                   || (o->reshard_after_forward == RESHARD_AUTO && pipelined);
   policy->issue = &o->issue;
+  compression_apply (&o->compression, policy);
 }
 
 const Strategy strategy_fsdp2 = {

@@ -1,6 +1,7 @@
 /* What fully_shard's strategies share: options, and the policy that they make of them. */
 #pragma once
 
+#include "strategy/compression.h"
 #include "strategy/issue-fsdp2.h"
 #include "strategy/shard-policy.h"
 
@@ -18,11 +19,12 @@ extern const char *const fsdp2_reshard_choices[];
 
 typedef struct
 {
-  char      *shard;
-  gint       reshard_after_forward; /* Fsdp2Reshard [+ K] */
-  Fsdp2Issue issue;
-  gboolean   cpu_offload, pin_memory;
-  gboolean   requires_gradient_sync;
+  char              *shard;
+  gint               reshard_after_forward; /* Fsdp2Reshard [+ K] */
+  Fsdp2Issue         issue;
+  gboolean           cpu_offload, pin_memory;
+  gboolean           requires_gradient_sync;
+  CompressionOptions compression;
 } Fsdp2Options;
 
 /* The option table, with the default of `shard`. */
@@ -96,12 +98,16 @@ typedef struct
         .help = "shards, gradients and optimizer state in host memory; the optimizer runs there",  \
         .source = "torch.distributed.fsdp.CPUOffloadPolicy",                                       \
       },                                                                                           \
-  {                                                                                                \
-    .key = "pin_memory", .type = OPTION_BOOL,                                                      \
-    .offset = G_STRUCT_OFFSET (Fsdp2Options, pin_memory), .fallback = "true",                      \
-    .help = "of cpu_offload: the host's memory is pinned; false: pageable, copies block the host", \
-    .source = "torch.distributed.fsdp.CPUOffloadPolicy, pin_memory",                               \
-  }
+      {                                                                                            \
+        .key = "pin_memory",                                                                       \
+        .type = OPTION_BOOL,                                                                       \
+        .offset = G_STRUCT_OFFSET (Fsdp2Options, pin_memory),                                      \
+        .fallback = "true",                                                                        \
+        .help =                                                                                    \
+            "of cpu_offload: the host's memory is pinned; false: pageable, copies block the host", \
+        .source = "torch.distributed.fsdp.CPUOffloadPolicy, pin_memory",                           \
+      },                                                                                           \
+      COMPRESSION_CODE_OPTIONS (Fsdp2Options, compression)
 
 gboolean fsdp2_check (const PlanInput *in, gconstpointer opt, DiagList *diags);
 void     fsdp2_policy (const PlanInput *in, gconstpointer opt, Policy *policy);

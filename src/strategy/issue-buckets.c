@@ -6,13 +6,14 @@
 
 typedef struct
 {
-  StreamRef stream;
-  guint64   bucket[2];  /* elements waiting to be reduced, of each kind of unit */
-  GArray   *waiting[2]; /* guint: the units whose they are */
-  BufferRef parameters, gradients;
-  BufferRef computed;        /* the gradient of the current unit, where another one is kept */
-  BufferRef all_computed;    /* those of all units, where they stay beside the others */
-  BufferRef errors, factors; /* of compressors */
+  StreamRef       stream;
+  guint64         bucket[2];  /* elements waiting to be reduced, of each kind of unit */
+  GArray         *waiting[2]; /* guint: the units whose they are */
+  BufferRef       parameters, gradients;
+  BufferRef       computed;     /* the gradient of the current unit, where another one is kept */
+  BufferRef       all_computed; /* those of all units, where they stay beside the others */
+  BufferRef       errors, factors, sums; /* of compressors */
+  CompressorPlan *plans[2];
 } BucketsState;
 
 static const BucketsIssue *
@@ -39,8 +40,15 @@ static void
 keep_for_compressors (StrategyRun *run)
 {
   BucketsState *s = run->state;
-  guint64       errors = 0, factors = 0;
+  guint64       errors = 0, factors = 0, sums = 0;
 
+  for (guint k = 0; k < run->policy->n_kinds; k++)
+    {
+      const UnitPolicy *kind = &run->policy->kinds[k];
+
+      if (kind->compressor != NULL && kind->compressor->plan_new != NULL)
+        s->plans[k] = kind->compressor->plan_new (run->in, kind->compression, k);
+    }
   for (guint u = 0; u < run->n_units; u++)
     {
       const PlanUnit   *unit = &run->units[u];
@@ -51,12 +59,17 @@ keep_for_compressors (StrategyRun *run)
       if (kind->compressor->keeps_errors (kind->compression))
         errors += unit->trainable_elements;
       if (kind->compressor->kept != NULL)
-        factors += kind->compressor->kept (kind->compression, unit->trainable, unit->n_trainable);
+        factors += kind->compressor->kept (kind->compression, s->plans[unit->expert], unit);
+      if (kind->compressor->keeps_sums != NULL && kind->compressor->keeps_sums (kind->compression))
+        sums += unit->trainable_elements;
     }
   s->errors = schedule_alloc (run->b, PLACE_HBM, POOL_GRADIENT, errors * reduced_bytes (run),
                               "errors of compression");
   s->factors = schedule_alloc (run->b, PLACE_HBM, POOL_GRADIENT, factors * reduced_bytes (run),
                                "factors of gradients");
+  s->sums = schedule_alloc (run->b, PLACE_HBM, POOL_GRADIENT, sums * 4, "sums of gradients");
+  if (s->sums != SCHEDULE_NONE)
+    schedule_host_touches (run->b, s->sums, SCHEDULE_WHOLE, ACCESS_WRITE);
   if (s->errors != SCHEDULE_NONE)
     schedule_host_touches (run->b, s->errors, SCHEDULE_WHOLE, ACCESS_WRITE);
   if (s->factors != SCHEDULE_NONE)
@@ -97,6 +110,9 @@ buckets_clear (StrategyRun *run)
 
   for (guint kind = 0; kind < G_N_ELEMENTS (s->waiting); kind++)
     g_clear_pointer (&s->waiting[kind], g_array_unref);
+  for (guint kind = 0; kind < G_N_ELEMENTS (s->plans); kind++)
+    if (s->plans[kind] != NULL)
+      run->policy->kinds[kind].compressor->plan_free (s->plans[kind]);
 }
 
 /*
@@ -177,6 +193,8 @@ reduce_at (StrategyRun *run, guint kind, const RouteEnd *end)
     .stream = s->stream,
     .errors = s->errors,
     .factors = s->factors,
+    .sums = s->sums,
+    .plan = s->plans[kind],
     .use = end->use,
     .data = end->data,
   };
@@ -392,7 +410,16 @@ buckets_backward_done (StrategyRun *run)
 static void
 buckets_step_end (StrategyRun *run)
 {
-  emit_update (run, ((const BucketsState *) run->state)->parameters);
+  const BucketsState *s = run->state;
+
+  emit_update (run, s->parameters);
+  for (guint k = 0; k < run->policy->n_kinds; k++)
+    {
+      const Compressor *compressor = run->policy->kinds[k].compressor;
+
+      if (compressor != NULL && compressor->step_end != NULL)
+        compressor->step_end (run, k, s->plans[k], s->sums);
+    }
 }
 
 /* ---- closed form ----------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
  * packs collectives into buckets and moves them ahead of what they would keep waiting. Sources:
  * Zhang et al., arXiv:2411.00284; torchtitan/experiments/simple_fsdp.
  */
+#include "strategy/compression.h"
 #include "strategy/issue-graph.h"
 #include "strategy/shard-policy.h"
 
@@ -12,9 +13,10 @@ static const char *const passes_choices[] = { "none", "transformer_block_bucketi
 
 typedef struct
 {
-  char      *shard;
-  gboolean   reshard_after_forward;
-  GraphIssue issue;
+  char              *shard;
+  gboolean           reshard_after_forward;
+  GraphIssue         issue;
+  CompressionOptions compression;
 } SimpleOptions;
 
 static const OptionSpec simple_options[] = {
@@ -45,6 +47,7 @@ static const OptionSpec simple_options[] = {
     .help = "ranks that share one copy of the parameters: all, node, or a number; the rest are "
             "replicas",
     .source = "torchtitan/experiments/simple_fsdp, data_parallel, mode hybrid_shard" },
+  COMPRESSION_CODE_OPTIONS (SimpleOptions, compression),
   { 0 },
 };
 
@@ -68,7 +71,9 @@ simple_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
   if (in->mesh.stages > 1)
     diag_error (diags, NULL, "take fsdp1, fsdp2 or megatron-fsdp",
                 "simplefsdp does not go with pipeline stages: their graphs are not modelled");
-  return check_unit_groups (&in->mesh, o->shard, diags) && diag_list_n_errors (diags) == n_errors;
+  return check_unit_groups (&in->mesh, o->shard, diags)
+         && compression_check_shards (in, o->shard, &o->compression, diags)
+         && diag_list_n_errors (diags) == n_errors;
 }
 
 static void
@@ -79,6 +84,7 @@ simple_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
   shard_policy (in, o->shard, &format_rows, policy);
   policy->stays = !o->reshard_after_forward;
   policy->issue = &o->issue;
+  compression_apply (&o->compression, policy);
 }
 
 const Strategy strategy_simplefsdp = {

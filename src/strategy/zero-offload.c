@@ -4,6 +4,7 @@
  * the update of a step shows one step later, and the cores work while the GPU trains on. Sources:
  * Ren et al., arXiv:2101.06840; deepspeed/runtime/zero/stage_1_and_2.py.
  */
+#include "strategy/compression.h"
 #include "strategy/issue-slices.h"
 #include "strategy/replicated.h"
 
@@ -11,10 +12,11 @@ static const char *const gradient_choices[] = { "fp32", "compute", NULL };
 
 typedef struct
 {
-  SlicesIssue issue;
-  gint        reduce;
-  gint        gradient_dtype;
-  gboolean    delayed_update;
+  SlicesIssue        issue;
+  gint               reduce;
+  gint               gradient_dtype;
+  gboolean           delayed_update;
+  CompressionOptions compression;
 } ZeroOffloadOptions;
 
 static const OptionSpec zero_offload_options[] = {
@@ -35,14 +37,15 @@ static const OptionSpec zero_offload_options[] = {
     .fallback = "false",
     .help = "the update of a step shows one step later, while the GPU trains on",
     .source = "arXiv:2101.06840, 5.2 (one-step delayed parameter update)" },
+  COMPRESSION_CODE_OPTIONS (ZeroOffloadOptions, compression),
   { 0 },
 };
 
 static gboolean
 zero_offload_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
-  (void) opt;
-  return slices_check (in, "zero-offload", diags);
+  return slices_check (in, "zero-offload", diags)
+         && compression_check_codes (&((const ZeroOffloadOptions *) opt)->compression, 1, diags);
 }
 
 /* ZeRO-2's, with gradients and optimizer at home in pinned host memory. */
@@ -54,6 +57,7 @@ zero_offload_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
   slices_policy (in, slices_reduction (o->reduce), policy);
   policy->issue = &o->issue;
   policy->late_update = o->delayed_update;
+  compression_apply (&o->compression, policy);
   for (guint k = 0; k < policy->n_kinds; k++)
     {
       UnitPolicy *kind = &policy->kinds[k];

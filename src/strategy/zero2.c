@@ -4,26 +4,29 @@
  * paper says, or by an all-reduce whose rest is dropped. Sources: Rajbhandari et al.,
  * arXiv:1910.02054, 5.2; deepspeed/runtime/zero/stage_1_and_2.py.
  */
+#include "strategy/compression.h"
 #include "strategy/issue-slices.h"
 #include "strategy/replicated.h"
 
 typedef struct
 {
-  SlicesIssue issue;
-  gint        reduce;
+  SlicesIssue        issue;
+  gint               reduce;
+  CompressionOptions compression;
 } Zero2Options;
 
 static const OptionSpec zero2_options[] = {
   SLICES_OPTIONS (Zero2Options, issue),
   SLICES_REDUCE (Zero2Options, reduce),
+  COMPRESSION_CODE_OPTIONS (Zero2Options, compression),
   { 0 },
 };
 
 static gboolean
 zero2_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
-  (void) opt;
-  return slices_check (in, "zero2", diags);
+  return slices_check (in, "zero2", diags)
+         && compression_check_codes (&((const Zero2Options *) opt)->compression, 1, diags);
 }
 
 static void
@@ -33,6 +36,7 @@ zero2_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
 
   slices_policy (in, slices_reduction (o->reduce), policy);
   policy->issue = &o->issue;
+  compression_apply (&o->compression, policy);
 }
 
 const Strategy strategy_zero2 = {

@@ -32,6 +32,10 @@ for name in map lost; do
   mv figures-$name.yaml workloads/figures/$name.yaml
   mv figures-$name.map.csv workloads/figures/$name.map.csv
 done
+for name in curves crooked; do
+  mv figures-$name.yaml workloads/figures/$name.yaml
+  mv figures-$name.curves.csv workloads/figures/$name.curves.csv
+done
 cp "$source/tests/data/traces/handwritten-two-blocks.json" trace.json
 head -c 5000 trace.json >cut.json
 head -c 104857600 /dev/zero | tr '\0' 'a' >huge.yaml
@@ -130,6 +134,9 @@ small_space="search good.yaml --global-batch 24 --only --vary mesh.tp=1,2
   hand search 0 $small_space --vary cluster.nodes=1,2 --objective cost --price 2
   hand search-csv 0 $small_space --format csv --no-refine --best 2
   hand search-json 0 $small_space --format json --no-refine --best 1
+  # no gradients that are less than they are
+  hand search-alike 0 search good.yaml --global-batch 24 --strategy ddp --best 2 --no-refine \
+    --jobs 1
   hand search-unfit 3 $small_space --max-memory '1 MiB'
   hand search-lacks 2 $small_space --strategy fcdp --emit torchtitan:best.toml --no-refine --best 1
   hand search-emits 0 $small_space --emit accelerate --no-refine
@@ -234,6 +241,20 @@ hand compression-top-k 2 simulate good.yaml --strategy ddp --set strategy.compre
   --set strategy.top_k=900000000
 hand compression-scatter 2 simulate good.yaml --strategy zero1 --set strategy.compression=top-k \
   --set strategy.reduce=reduce_scatter
+low_rank="simulate good.yaml --strategy ddp --set strategy.compression=powersgd
+  --set strategy.matrix_approximation_rank=4 --set strategy.layer_ranks=l-greco"
+# shellcheck disable=SC2086
+{
+  hand compression-errors-bad 2 $low_rank --set strategy.layer_errors=layer-errors-bad.csv
+  hand compression-errors-few 2 $low_rank --set strategy.layer_errors=layer-errors-few.csv
+  hand compression-errors-none 2 $low_rank --set strategy.layer_errors=no-such.csv
+  hand compression-spectra 2 $low_rank --set strategy.spectrum_spread=2
+}
+hand compression-ranks-idle 0 simulate good.yaml --strategy ddp --set strategy.layer_ranks=l-greco \
+  --set strategy.error_budget=2
+hand compression-shards 2 simulate good.yaml --strategy zero2 --set strategy.compression=powersgd
+hand compression-replicas 2 simulate good.yaml --nodes 2 --strategy fsdp2 \
+  --set strategy.shard=node --set strategy.compression=qsgd
 hand compression-compare 0 compare compression.yaml
 hand compression-advise 0 simulate good.yaml --strategy ddp --nodes 2 --advise
 hand outer-compare 0 compare outer.yaml
@@ -365,6 +386,10 @@ hand figures-map-text 0 figures map
 hand figures-map-csv 0 figures map --format csv -j 1
 hand figures-map-json 0 figures map --format json -j 4
 hand figures-map-lost 2 figures lost
+hand figures-curves-text 0 figures curves
+hand figures-curves-csv 0 figures curves --format csv -j 1
+hand figures-curves-json 0 figures curves --format json -j 4
+hand figures-curves-bad 2 figures crooked
 hand figures-form-text 0 figures form
 hand figures-form-csv 0 figures form --format csv -j 1
 hand figures-form-json 0 figures form --format json -j 4
@@ -373,11 +398,12 @@ hand figures-lines-text 0 figures lines
 hand figures-lines-csv 0 figures lines --format csv -j 1
 hand figures-lines-json 0 figures lines --format json -j 4
 if command -v gnuplot >/dev/null; then # of each kind
-  for name in hand map form lines; do
+  for name in hand map form lines curves; do
     "$program" figures --hwprofiles hwprofiles "$name" --plot ../pictures >../out 2>../err
   done
   [ "$(find ../pictures -name '*.png' -size +1k | wc -l)" -eq "$(ls ../pictures/*.gp | wc -l)" ] &&
     [ -s ../pictures/hand-step_time_s.png ] && [ -s ../pictures/map.png ] &&
+    [ -s ../pictures/curves.png ] &&
     [ -s ../pictures/form-mfu-over-ranks.png ] && [ -s ../pictures/form-beside.png ] &&
     [ -s ../pictures/lines-bus-bandwidth.png ] && [ -s ../pictures/lines-throughput.png ]
   verdict $? 'every kind of figures draws'

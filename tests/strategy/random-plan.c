@@ -237,7 +237,16 @@ small_range (const char *key)
   return 0;
 }
 
-/* A value of an option as text. */
+/* A table of errors that fits all models, or none. */
+static char *
+draw_file (guint case_)
+{
+  return case_ % 3 > 0 ? NULL
+                       : g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), "tests", "strategy",
+                                           "layer-errors.csv", NULL);
+}
+
+/* A value of an option as text; NULL: it stays unset. */
 static char *
 draw_value (const OptionSpec *spec, GRand *rand, guint case_)
 {
@@ -254,13 +263,16 @@ draw_value (const OptionSpec *spec, GRand *rand, guint case_)
       return g_str_equal (choice, "K") ? g_strdup_printf ("%d", 1 << g_rand_int_range (rand, 0, 4))
                                        : g_strdup (choice);
     case OPTION_STRING:
+      if (g_str_has_suffix (spec->key, "_errors"))
+        return draw_file (case_);
       return g_strdup (case_ % 3 == 0 ? "node" : case_ % 3 == 1 ? "all" : "1");
     case OPTION_INT:
     case OPTION_QUANTITY:
       if (spec->type == OPTION_QUANTITY && spec->kind == QUANTITY_RATIO)
         return g_rand_int_range (rand, 0, 4) > 0
                    ? g_strdup (spec->fallback)
-                   : g_strdup_printf ("0.%d", g_rand_int_range (rand, 0, 10));
+                   : g_strdup_printf (
+                       "%.1f", MIN (spec->min + 0.1 * g_rand_int_range (rand, 0, 10), spec->max));
       if (small_range (spec->key) > 0)
         return g_strdup_printf ("%d",
                                 g_rand_int_range (rand, (gint) spec->min, small_range (spec->key)));
@@ -295,6 +307,7 @@ draw_choice (RandomPlan *self, const Strategy *strategy, GRand *rand, guint case
   StrategyChoice      *choice = g_new0 (StrategyChoice, 1);
   gpointer             options = g_malloc0 (MAX (strategy->options_size, 1));
   g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (GRand)    lossy = g_rand_new_with_seed (case_);
   guint                shift = 1;
 
   g_ptr_array_add (self->blocks, choice);
@@ -306,9 +319,12 @@ draw_choice (RandomPlan *self, const Strategy *strategy, GRand *rand, guint case
       option_table_defaults (strategy->options, options);
       for (const OptionSpec *spec = strategy->options; spec->key != NULL; spec++, shift *= 2)
         {
-          guint turn = shift <= 64 ? case_ / shift : (guint) g_rand_int_range (rand, 0, 60);
-          g_autofree char *value = draw_value (spec, rand, turn);
+          GRand *from = spec->lossy ? lossy : rand; /* what is refused often changes nothing else */
+          guint  turn = shift <= 64 ? case_ / shift : (guint) g_rand_int_range (from, 0, 60);
+          g_autofree char *value = draw_value (spec, from, turn);
 
+          if (value == NULL || (spec->lossy && case_ % 4 != 0))
+            continue;
           if (!option_set (spec, options, value, NULL, diags))
             g_error ("%s", diag_list_first_message (diags));
           g_string_append_printf (text, " %s=%s", spec->key, value);
@@ -426,6 +442,7 @@ plan_new (const Strategy *strategy, guint32 seed, guint case_, Axes axes)
   gboolean          slices = g_str_equal (strategy->name, "ppu");
 
   self->blocks = g_ptr_array_new ();
+  self->in.files = self->files = input_files_new ();
   self->description = g_string_new (NULL);
   draw_model (self, rand, axes != AXES_NONE && case_ % 3 == 0 && !slices);
   draw_training (self, rand, case_);
@@ -465,6 +482,7 @@ random_plan_free (RandomPlan *self)
 {
   if (self == NULL)
     return;
+  g_clear_pointer (&self->files, input_files_free);
   for (guint i = 0; i < self->blocks->len; i++)
     {
       StrategyChoice *choice = g_ptr_array_index (self->blocks, i);

@@ -13,6 +13,7 @@ typedef struct
   MeshOptions     mesh;
   GPtrArray      *stages; /* Workload of each pipeline stage */
   PlanInput       in;
+  InputFiles     *files;  /* of `in` */
   GPtrArray      *blocks; /* option structs and inner choices, freed with the plan */
   StrategyChoice *choice;
   Schedule       *schedule; /* built while drawing, or NULL */
@@ -23,7 +24,8 @@ typedef struct
 /*
  * Draws a plan for STRATEGY. CASE_ cycles through the values of boolean and enum options, so that a
  * few dozen consecutive cases use each at least once; numbers are drawn from a few sizes between
- * the option's bounds, the default among them.
+ * the option's bounds, the default among them. Lossy options have their defaults in three cases of
+ * four.
  */
 RandomPlan *random_plan_new (const Strategy *strategy, guint32 seed, guint case_);
 

@@ -4,23 +4,27 @@
  * times.
  */
 #include <check.h>
+#include <glib/gstdio.h>
+#include <unistd.h>
 
 #include "small-llama.h"
 
 #define ELEMENTS 95040
 
 static PlanTotals
-totals_of (const char *text)
+totals_under (const char *name, const char *text)
 {
-  const Strategy      *strategy = strategy_find ("ddp");
-  g_autofree gpointer  options = g_malloc0 (strategy->options_size);
-  g_autoptr (Workload) workload = llama_of (2, 1, NULL, NULL);
-  const PlanInput      in = { .workload = workload,
-                              .mesh = { .n_ranks = 4, .ranks_per_node = 4, .world = 4 } };
-  const StrategyChoice choice = { strategy, options, NULL };
-  g_autoptr (DiagList) diags = diag_list_new ();
-  g_autoptr (Schedule) schedule = NULL;
-  PlanTotals           totals = { 0 };
+  const Strategy        *strategy = strategy_find (name);
+  g_autofree gpointer    options = g_malloc0 (strategy->options_size);
+  g_autoptr (Workload)   workload = llama_of (2, 1, NULL, NULL);
+  g_autoptr (InputFiles) files = input_files_new ();
+  const PlanInput        in = { .workload = workload,
+                                .mesh = { .n_ranks = 4, .ranks_per_node = 4, .world = 4 },
+                                .files = files };
+  const StrategyChoice   choice = { strategy, options, NULL };
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (Schedule)   schedule = NULL;
+  PlanTotals             totals = { 0 };
 
   set_options (strategy, options, text);
   schedule = schedule_build (&in, &choice, diags);
@@ -28,6 +32,25 @@ totals_of (const char *text)
   schedule_totals (schedule, 0, &totals);
   option_table_clear (strategy->options, options);
   return totals;
+}
+
+static PlanTotals
+totals_of (const char *text)
+{
+  return totals_under ("ddp", text);
+}
+
+/* A new file of TEXT. */
+static char *
+write_temporary (const char *text)
+{
+  char *file = NULL;
+  gint  fd = g_file_open_tmp ("shardsim-XXXXXX.csv", &file, NULL);
+
+  ck_assert_int_ge (fd, 0);
+  close (fd);
+  ck_assert (g_file_set_contents (file, text, -1, NULL));
+  return file;
 }
 
 /* Bytes of all collectives of KIND, which are the only ones beside OTHER's. */
@@ -71,6 +94,41 @@ START_TEST (codes)
 }
 END_TEST
 
+/* Of KIND alone, whatever else there is. */
+static double
+carried (const char *strategy, const char *text, CollectiveKind kind)
+{
+  const PlanTotals totals = totals_under (strategy, text);
+  double           sum = 0;
+
+  for (guint i = 0; i < totals.n_traffic; i++)
+    sum += totals.traffic[i].kind == kind ? totals.traffic[i].bytes : 0;
+  return sum;
+}
+
+/*
+ * To shards: an all-to-all in place of the reduce-scatter, and nothing else. ZeRO-2 has one bucket.
+ * fully_shard has a reduction a unit, 6 400, twice 41 088 and 6 464 elements, whose scales of 2 048
+ * each are 4, twice 21, and 4.
+ */
+START_TEST (shards)
+{
+  const char *coded = "compression=int8-block";
+
+  ck_assert_double_eq (carried ("zero2", "compression=qsgd", COLLECTIVE_ALL_TO_ALL), 48264);
+  ck_assert_double_eq (carried ("zero2", "compression=qsgd", COLLECTIVE_REDUCE_SCATTER), 0);
+  ck_assert_double_eq (carried ("zero2", "compression=none", COLLECTIVE_REDUCE_SCATTER),
+                       2 * ELEMENTS);
+  ck_assert_double_eq (carried ("fsdp2", coded, COLLECTIVE_ALL_TO_ALL),
+                       ELEMENTS + 4 * (4 + 2 * 21 + 4));
+  ck_assert_double_eq (carried ("fsdp2", coded, COLLECTIVE_REDUCE_SCATTER), 0);
+  ck_assert_double_eq (carried ("fsdp1", "compression=fp16", COLLECTIVE_REDUCE_SCATTER),
+                       2 * ELEMENTS);
+  ck_assert_double_eq (carried ("fsdp2", "compression=none", COLLECTIVE_ALL_GATHER),
+                       carried ("fsdp2", coded, COLLECTIVE_ALL_GATHER));
+}
+END_TEST
+
 /*
  * Rank 4: 8 x 128 + 6 x 192 + 2 x 164 rows and columns, 2 504, of 4 values each, and norms of 320
  * elements as they are. Its three products are of 94 720 elements' matrices. The errors of all
@@ -95,6 +153,68 @@ START_TEST (too_small_to_compress)
   ck_assert_double_eq (
       reduced ("compression=powersgd,matrix_approximation_rank=16,min_compression_rate=1"),
       2 * (16 * 2504 + 320));
+}
+END_TEST
+
+/*
+ * Both tables of words lose nothing by rank 2, and other matrices have rank 4 alone: 2 x 164 rows
+ * and columns of 2 values, 2 176 of 4. Beside errors and factors there are sums of all gradients, 4
+ * bytes each.
+ */
+START_TEST (ranks_by_table)
+{
+  g_autofree char *file = write_temporary ("layer,tensor,rank,error\n"
+                                           "0,*,2,1\n0,*,4,1\n3,*lm_head*,2,1\n*,*,4,1\n");
+  g_autofree char *text = g_strdup_printf ("compression=powersgd,matrix_approximation_rank=4,"
+                                           "layer_ranks=l-greco,layer_errors=%s",
+                                           file);
+  const PlanTotals plain = totals_of ("compression=none"), totals = totals_of (text);
+  const guint      values = 4 * 2176 + 2 * 328;
+
+  ck_assert_double_eq (bytes_of (&totals, COLLECTIVE_ALL_REDUCE, COLLECTIVE_ALL_REDUCE),
+                       2 * (values + 320));
+  ck_assert_double_eq (totals.states - plain.states, 2 * (ELEMENTS + values) + 4 * ELEMENTS);
+  g_unlink (file);
+}
+END_TEST
+
+/*
+ * What a choice costs, of ranks 1 and 2 of every matrix around a uniform one: 5 power iterations of
+ * two products and 3 columns, 30 columns of 94 720 elements, each 100 steps or each 10; the host
+ * searches 16 matrices x 2 ranks x 10 000 errors.
+ */
+START_TEST (choice)
+{
+  const char      *text = "compression=powersgd,layer_ranks=l-greco,error_budget=0.1,adjust_freq=";
+  g_autofree char *none = g_strconcat (text, "0", NULL), *often = g_strconcat (text, "10", NULL);
+  g_autofree char *seldom = g_strconcat (text, "100", NULL);
+  const PlanTotals first = totals_of (none), then = totals_of (often), now = totals_of (seldom);
+
+  ck_assert_double_eq (then.flops - first.flops, 2 * 3 * 94720.0);
+  ck_assert_double_eq (now.flops - first.flops, 2 * 1 * 94720.0);
+  ck_assert_double_eq (first.host[HOST_STREAM], 0);
+  ck_assert_double_eq (then.host[HOST_STREAM], 16 * 2 * 1000);
+  ck_assert_double_eq (now.host[HOST_STREAM], 16 * 2 * 100);
+  ck_assert_double_eq (then.coded - first.coded, ELEMENTS * (2 + 4 + 4));
+  ck_assert_double_eq (now.coded - first.coded, 0.1 * ELEMENTS * (2 + 4 + 4));
+}
+END_TEST
+
+/*
+ * Where nothing but the uniform rank is tried it stays; where spectra fall faster with depth less
+ * is sent for the same error, and still less where more of it is let pass.
+ */
+START_TEST (ranks_by_spectra)
+{
+  const char      *text = "compression=powersgd,matrix_approximation_rank=4,layer_ranks=l-greco,";
+  const double     uniform = reduced ("compression=powersgd,matrix_approximation_rank=4");
+  g_autofree char *spread = g_strconcat (text, "spectrum_spread=0.9", NULL);
+  g_autofree char *looser = g_strconcat (text, "spectrum_spread=0.9,error_budget=2", NULL);
+  g_autofree char *fixed = g_strconcat (text, "min_rank_ratio=1,max_rank_ratio=1", NULL);
+
+  ck_assert_double_eq (reduced (fixed), uniform);
+  ck_assert_double_lt (reduced (spread), uniform);
+  ck_assert_double_lt (reduced (looser), 0.8 * reduced (spread));
 }
 END_TEST
 
@@ -124,8 +244,12 @@ main (void)
 
   tcase_add_test (tcase, casts);
   tcase_add_test (tcase, codes);
+  tcase_add_test (tcase, shards);
   tcase_add_test (tcase, low_rank);
   tcase_add_test (tcase, too_small_to_compress);
+  tcase_add_test (tcase, ranks_by_table);
+  tcase_add_test (tcase, choice);
+  tcase_add_test (tcase, ranks_by_spectra);
   tcase_add_test (tcase, largest);
   suite_add_tcase (suite, tcase);
   runner = srunner_create (suite);

@@ -43,7 +43,8 @@ START_TEST (test_options)
   ck_assert_ptr_nonnull (table);
   for (const OptionSpec *o = strategy->options; o->key != NULL; o++, n++)
     {
-      g_autofree char *row = g_strdup_printf ("\n| `%s` | %s |", o->key, o->fallback);
+      g_autofree char *row =
+          g_strdup_printf ("\n| `%s` | %s |", o->key, o->fallback != NULL ? o->fallback : "unset");
 
       ck_assert_msg (strstr (table, row) != NULL, "%s.md: no row%s", strategy->name, row);
     }
