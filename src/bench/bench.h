@@ -37,6 +37,7 @@ typedef struct
   const char *id;          /* prefix of the ids in collectives.csv */
   const char *file;  /* of the storage benchmark; NULL: a temporary one in the output folder */
   const char *model; /* step: key=value,... of d_model n_heads d_ff seq_len micro_batch n_layers */
+  const char *outer; /* mpi_outer: key=value,... of steps step_us fragments overlap */
   unsigned    sustained_s;  /* matmul: s that one large product is repeated for; 0: not measured */
   bool        out_of_place; /* NCCL collectives: leave calls in place out */
   bool        one_gpu;      /* several ranks on one GPU where NCCL allows it */

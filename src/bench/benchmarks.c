@@ -28,6 +28,7 @@ extern const Benchmark benchmark_triad;
 #ifdef BENCH_MPI
 extern const Benchmark benchmark_mpi_cache;
 extern const Benchmark benchmark_mpi_collective;
+extern const Benchmark benchmark_mpi_outer;
 extern const Benchmark benchmark_mpi_pair;
 #endif
 
@@ -58,6 +59,7 @@ const Benchmark *const benchmarks[] = {
   &benchmark_mpi_collective,
   &benchmark_mpi_pair,
   &benchmark_mpi_cache,
+  &benchmark_mpi_outer,
 #endif
   NULL,
 };

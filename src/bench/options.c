@@ -62,6 +62,8 @@ static const OptionLine lines[] = {
     "of the storage benchmark: made, written, read, removed" },
   { "model", 0, KIND_TEXT, AT (model), "K=V,...",
     "step: d_model, n_heads, d_ff, seq_len, micro_batch, n_layers" },
+  { "outer", 0, KIND_TEXT, AT (outer), "K=V,...",
+    "mpi_outer: steps of a round, step_us, fragments, overlap (default 8, 100000, 4, 1)" },
   { "out-of-place", 0, KIND_SWITCH, AT (out_of_place), NULL,
     "NCCL collectives: not in place as well" },
   { "one-gpu", 0, KIND_SWITCH, AT (one_gpu), NULL,

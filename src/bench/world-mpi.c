@@ -38,11 +38,12 @@ mpi_close (World *self, bool failed)
 bool
 world_mpi_open (World *self, const char **error)
 {
-  int rank, size;
+  int rank, size, threads;
 
-  if (MPI_Init (NULL, NULL) != MPI_SUCCESS)
+  /* One thread at a time: what the library grants, mpi_outer asks for. */
+  if (MPI_Init_thread (NULL, NULL, MPI_THREAD_SERIALIZED, &threads) != MPI_SUCCESS)
     {
-      *error = "MPI_Init failed";
+      *error = "MPI_Init_thread failed";
       return false;
     }
   MPI_Comm_set_errhandler (MPI_COMM_WORLD, MPI_ERRORS_RETURN);

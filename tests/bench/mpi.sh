@@ -90,6 +90,27 @@ run 0 2 mpi_cache -b 64K -e 64K -w 1 -n 2 -r 3 -o cache &&
   lines 4 ',cache_fetch,' cache/results.csv &&
   lines 2 ',step\.' cache/results.csv
 verdict $? 'cache'
+# The program checks every element against what so many exchanges make of it: on 3 ranks, in 2
+# fragments, on their way beside training and not.
+run 0 3 mpi_outer -b 60K -e 60K -w 1 -n 2 -r 3 -o outer \
+  --outer steps=4,step_us=2000,fragments=2,overlap=1 &&
+  lines 7 ',outer_round,' outer/results.csv &&
+  lines 1 ',exchange.fragment,fp32,30720,.*,3,,3,' outer/results.csv &&
+  lines 6 'mpi ring; 4 steps of 2000 us; 2 fragments; overlap 1' outer/results.csv &&
+  awk -F, '{ t[$9] = $19 } END { exit !(t["round.local"] >= 8000 && t["round.local"] < 12000 &&
+    t["round.blocking"] > t["round.local"] && t["streaming.travel"] > 0) }' outer/results.csv
+verdict $? 'rounds of local steps'
+run 1 2 mpi_outer --outer steps=4,fragmets=2 &&
+  says "'fragmets=2' is none of steps, step_us, fragments, overlap"
+verdict $? 'rounds: unknown key'
+run 1 2 mpi_outer --outer steps=-4 && says "'steps=-4': expected a whole number"
+verdict $? 'rounds: not a number'
+run 1 2 mpi_outer --outer steps=4,fragments=3 && says 'steps must be a multiple of fragments'
+verdict $? 'rounds: odd fragments'
+run 1 2 mpi_outer --outer steps=4,fragments=2,overlap=2 && says 'one fragment travels at a time'
+verdict $? 'rounds: fragments that meet'
+run 1 2 mpi_outer -b 4 -e 4 && says '4 bytes are not an element for each of 4 fragments'
+verdict $? 'rounds: too small'
 
 "$program" mpi_collective > out 2> log
 [ $? -eq 2 ] && says "start it with mpirun"

@@ -4,6 +4,8 @@
  */
 #include "fixture.h"
 
+#include "replay/collective-run.h"
+
 static double
 payload_on (const Cluster *cluster, const CollectiveCost *cost, ResourceKind kind, guint node,
             guint index)
@@ -84,6 +86,67 @@ START_TEST (pairs_by_hand)
 }
 END_TEST
 
+#define LOCALS 8
+#define NODES  4
+
+/* N plans at once, each of BYTES: when the last is over, s. */
+static double
+run (const Cluster *cluster, CollectivePlan **plans, guint n, double bytes, gboolean steps)
+{
+  CollectiveRunItem items[LOCALS] = { 0 };
+  SimTime           finish[LOCALS] = { 0 }, last = 0;
+
+  for (guint i = 0; i < n; i++)
+    items[i] = (CollectiveRunItem){ .plan = plans[i], .bytes = bytes };
+  ck_assert (steps ? collective_run_step (cluster, items, n, finish, NULL)
+                   : collective_run_fluid (cluster, items, n, finish, NULL));
+  for (guint i = 0; i < n; i++)
+    last = MAX (last, finish[i]);
+  return sim_time_to_seconds (last);
+}
+
+/*
+ * PRIME's rings: GPU i of each of 4 nodes, one ring for each i, all eight over the node's one card
+ * of 10 Gbit/s. Of S a ring sends 2 x 3 / 4; eight of them 12 S, as one ring of 8 S does, in 6
+ * steps. One ring alone takes an eighth of the bytes' time: nothing but the card is shared.
+ */
+START_TEST (locals_share_card)
+{
+  Fixture             fixture;
+  g_autoptr (Cluster) cluster = NULL;
+  CollectiveOptions   options = collective_default_options;
+  CollectivePlan     *plans[LOCALS];
+  double              rate, latency;
+
+  fixture_init (&fixture, "dgx-a100", NODES);
+  fixture.options.nic = g_strdup ("tcp-10");
+  fixture.options.nics = 1;
+  cluster = fixture_cluster (&fixture);
+  options.transport = TRANSPORT_HOST;
+  rate = cluster_nic_profile (cluster, 0)->efficiency.value * 1250e6;
+  latency = 6 * cluster_nic_profile (cluster, 0)->latency.value;
+  for (guint i = 0; i < LOCALS; i++)
+    {
+      const guint32 ranks[NODES] = { i, 8 + i, 16 + i, 24 + i };
+
+      plans[i] = collective_plan_new (cluster, COLLECTIVE_ALL_REDUCE, ranks, NODES, &options);
+    }
+  for (guint steps = 0; steps < 2; steps++)
+    {
+      const double together = run (cluster, plans, LOCALS, 1e7, steps > 0);
+      const double alone = run (cluster, plans, 1, 1e7, steps > 0);
+      const double large = run (cluster, plans, 1, 8e7, steps > 0);
+
+      ck_assert_double_eq_tol (together, 12e7 / rate + latency, 1e-6);
+      ck_assert_double_eq_tol (alone, 1.5e7 / rate + latency, 1e-6);
+      ck_assert_double_eq_tol (large, together, 1e-6);
+    }
+  for (guint i = 0; i < LOCALS; i++)
+    collective_plan_free (plans[i]);
+  fixture_clear (&fixture);
+}
+END_TEST
+
 int
 main (void)
 {
@@ -94,6 +157,7 @@ main (void)
 
   tcase_add_test (tcase, ring_by_hand);
   tcase_add_test (tcase, pairs_by_hand);
+  tcase_add_test (tcase, locals_share_card);
   suite_add_tcase (suite, tcase);
   srunner_run_all (runner, CK_ENV);
   failed = srunner_ntests_failed (runner);

@@ -9,6 +9,7 @@
 #   -l 1,2,1,3    hosts of the ranks (one on each): ranks of one host share its card
 #   -s HOST:MBIT  the card of one host has another rate
 #   -u MBIT       two bridges with half of the hosts each, and a link of this rate between them
+#   -d MS:PROGRAM wires on which everything takes MS more, one way; PROGRAM is delay.c's
 #   -e LIBRARY    loaded into the ranks before others (yield.c)
 #   -m KEY=VALUE  a further parameter of Open MPI; may be repeated
 #
@@ -17,7 +18,8 @@
 #        h2 [card]---+----------+---[card] h4
 #
 # A card is a veth pair with an HTB limit at both ends: what the host sends, and what the bridge
-# sends to it. All of it lies in network, mount, process and host name namespaces of its own.
+# sends to it. With a delay it is a pair of TAP devices, and a program carries what one gets to the
+# other. All of it lies in network, mount, process and host name namespaces of its own.
 # Nothing of this machine is touched, and nothing is left: when the first process in there ends, in
 # whatever way, the kernel ends the others and takes the namespaces down. That process ends with
 # this script, also when the script is killed.
@@ -31,6 +33,13 @@ subnet=10.213.77
 # Packets (trains of up to 64 KiB) that a card's queue holds: more than TCP's windows, so that none
 # is dropped.
 queue=1000
+# Packets that a connection may send at first. Us of its rate that a card may send at once: what the
+# kernel's timer needs.
+first=700 burst_us=1000
+# On long wires: bytes and packets on a connection's way, more than a wire holds. And shorter bursts
+# and trains: HTB lets a whole train go and waits for its time afterwards. Between the steps of a
+# ring that wait is over before the next step's data arrive, and each step would save a train.
+window=16777216 far_first=4000 far_burst_us=200 train=16384
 
 wrong ()
 {
@@ -60,6 +69,9 @@ require_tools ()
     tc class add dev card0 parent 1: classid 1:1 htb rate 1mbit &&
     tc qdisc add dev card0 parent 1:1 pfifo limit 10' > /dev/null 2>&1 ||
     skip "this kernel has no veth, bridge, HTB or pfifo, or no named namespaces"
+  [ -z "$delay" ] || unshare -n -m sh -c 'mount -t tmpfs tmpfs /run && mknod /run/tun c 10 200 &&
+    ip tuntap add dev wire0 mode tap && : < /run/tun' > /dev/null 2>&1 ||
+    skip "this kernel has no TAP devices"
 }
 
 # ---- the network ---------------------------------------------------------------------------------
@@ -69,8 +81,8 @@ limit_rate ()
 {
   device=$1 mbit=$2
   shift 2
-  # A burst of 1 ms and two packets: what the kernel's timer needs.
-  burst=$(( mbit * 125 + 3028 ))
+  # And two packets.
+  burst=$(( mbit * burst_us / 8 + 3028 ))
   tc "$@" qdisc add dev "$device" root handle 1: htb default 1
   tc "$@" class add dev "$device" parent 1: classid 1:1 htb rate "${mbit}mbit" burst $burst \
     cburst $burst quantum 3028
@@ -83,11 +95,35 @@ add_bridge ()
   ip link set "$1" up
 }
 
+# The far end of port$1 is a card, or the wire of a program that runs until all of this ends.
+add_card ()
+{
+  if [ -z "$delay" ]; then
+    ip link add "port$1" type veth peer name eth0 netns "h$1"
+    return
+  fi
+  for end in wire port; do
+    ip link set "$end$1" txqueuelen $queue gso_max_size $train
+  done
+  ip link set "wire$1" netns "h$1" name eth0
+}
+
+lay_wires ()
+{
+  mknod /run/tun c 10 200
+  # shellcheck disable=SC2046 # numbers
+  "${delay#*:}" "${delay%%:*}" /run/tun $(seq "$hosts") > /run/wires &
+  until grep -qs ready /run/wires; do
+    kill -0 $! || exit 1
+    sleep 0.01
+  done
+}
+
 # add_host NUMBER BRIDGE MBIT
 add_host ()
 {
   ip netns add "h$1"
-  ip link add "port$1" type veth peer name eth0 netns "h$1"
+  add_card "$1"
   ip link set "port$1" master "$2" up
   ip -n "h$1" link set lo up
   ip -n "h$1" addr add "$subnet.$1/24" dev eth0
@@ -97,10 +133,12 @@ add_host ()
   # it was silent for a step. Nothing is lost here, so a late answer (a busy processor's) must not
   # pass for a loss: no probes, a patient timer.
   ip -n "h$1" route replace "$subnet.0/24" dev eth0 src "$subnet.$1" congctl lock cubic \
-    initcwnd 700 rto_min 5s
+    initcwnd $first rto_min 5s
+  # shellcheck disable=SC2016 # the inner shell's
   ip netns exec "h$1" sh -c '
-    cd /proc/sys/net/ipv4 && echo 0 > tcp_slow_start_after_idle && echo 0 > tcp_early_retrans
-  ' 2> /dev/null || :
+    cd /proc/sys/net/ipv4 && echo 0 > tcp_slow_start_after_idle && echo 0 > tcp_early_retrans &&
+      [ -z "$1" ] || for direction in r w; do echo "4096 $2 $2" > tcp_${direction}mem; done
+  ' sh "$delay" $window 2> /dev/null || :
   limit_rate eth0 "$3" -n "h$1"
   limit_rate "port$1" "$3"
   echo "$subnet.$1 h$1" >> /run/hosts
@@ -125,6 +163,10 @@ build_network ()
   add_bridge bridge1
   ip addr add $subnet.254/24 dev bridge1
   [ -z "$uplink" ] || join_bridges "$uplink"
+  if [ -n "$delay" ]; then
+    first=$far_first burst_us=$far_burst_us
+    lay_wires
+  fi
   host=1
   while [ $host -le "$hosts" ]; do
     bridge=bridge1 mbit=$rate
@@ -185,7 +227,8 @@ run_outside ()
   require_tools
   trap 'kill -KILL $child 2> /dev/null; wait $child 2> /dev/null; exit 130' INT TERM HUP
   setpriv --pdeathsig KILL unshare -n -m -u -p --fork --kill-child=KILL --mount-proc \
-    sh "$0" --inside "$hosts" "$rate" "$ranks" "$slow" "$uplink" "$library" "$parameters" "$@" &
+    sh "$0" --inside "$hosts" "$rate" "$ranks" "$slow" "$uplink" "$library" "$parameters" "$delay" \
+    "$@" &
   child=$!
   status=0
   wait $child || status=$?
@@ -193,19 +236,20 @@ run_outside ()
 }
 
 if [ "${1:-}" = --inside ]; then
-  hosts=$2 rate=$3 ranks=$4 slow=$5 uplink=$6 library=$7 parameters=$8
-  shift 8
+  hosts=$2 rate=$3 ranks=$4 slow=$5 uplink=$6 library=$7 parameters=$8 delay=$9
+  shift 9
   run_inside "$@"
 fi
 
-hosts=2 rate=100 ranks='' slow=0:0 uplink='' library='' parameters=''
-while getopts n:r:l:s:u:e:m: option; do
+hosts=2 rate=100 ranks='' slow=0:0 uplink='' library='' parameters='' delay=''
+while getopts n:r:l:s:u:d:e:m: option; do
   case $option in
     n) hosts=$OPTARG ;;
     r) rate=$OPTARG ;;
     l) ranks=$OPTARG ;;
     s) slow=$OPTARG ;;
     u) uplink=$OPTARG ;;
+    d) delay=$OPTARG ;;
     e) library=$OPTARG ;;
     m) parameters="$parameters $OPTARG" ;;
     *) wrong "see the head of $0" ;;

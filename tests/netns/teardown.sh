@@ -1,5 +1,5 @@
 #!/bin/sh
-# What hosts.sh leaves behind: nothing. Usage: teardown.sh. TAP.
+# What hosts.sh leaves behind: nothing. Usage: teardown.sh DELAY (delay.c's). TAP.
 # Ends it in four ways while ranks run, and asserts that no process, network namespace, link or
 # mount of it is left. Says nothing about what the kernel frees later on its own.
 set -u
@@ -116,6 +116,16 @@ if [ $status -eq 77 ]; then
   exit 0
 fi
 verdict $status "hosts that end by themselves"
+# The program that carries the frames of long wires would run for ever: under a name of its own.
+cp "$1" "$folder/wires"
+sh "$here/hosts.sh" -n 2 -d "1:$folder/wires" true > "$folder/log" 2>&1
+status=$?
+if [ $status -eq 77 ]; then
+  verdict 0 "hosts on long wires # SKIP $(sed -n 's/.*skipped: //p' "$folder/log")"
+else
+  ! pgrep -f "^$folder/wires" > /dev/null && [ $status -eq 0 ]
+  verdict $? 'hosts on long wires'
+fi
 ends_with 'interrupt at the terminal' kill_group
 ends_with 'terminated' kill -TERM
 ends_with 'killed' kill -KILL
