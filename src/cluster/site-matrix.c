@@ -177,23 +177,27 @@ read_rows (SiteMatrix *self, CsvReader *reader, DiagList *diags)
                   self->names[i]);
 }
 
-/* Without names and links; NULL after a diagnostic. */
-static SiteMatrix *
-matrix_new (guint64 n, const char *hint, const SourceMark *mark, DiagList *diags)
+/* Whether N sites make a matrix; FALSE after a diagnostic. */
+static gboolean
+check_size (guint64 n, const char *hint, const SourceMark *mark, DiagList *diags)
 {
-  SiteMatrix *self;
+  if (n >= 2 && n <= SITE_MATRIX_MOST)
+    return TRUE;
+  diag_error (diags, mark, hint,
+              n < 2 ? "a matrix of %" G_GUINT64_FORMAT " sites joins none"
+                    : "a matrix of %" G_GUINT64_FORMAT " sites, at most 64",
+              n);
+  return FALSE;
+}
 
-  if (n < 2 || n > SITE_MATRIX_MOST)
-    {
-      diag_error (diags, mark, hint,
-                  n < 2 ? "a matrix of %" G_GUINT64_FORMAT " sites joins none"
-                        : "a matrix of %" G_GUINT64_FORMAT " sites, at most 64",
-                  n);
-      return NULL;
-    }
-  self = g_new0 (SiteMatrix, 1);
-  self->n = (guint) n;
-  self->names = g_new0 (char *, n + 1);
+/* Without names and links. */
+static SiteMatrix *
+matrix_new (guint n)
+{
+  SiteMatrix *self = g_new0 (SiteMatrix, 1);
+
+  self->n = n;
+  self->names = g_new0 (char *, (gsize) n + 1);
   self->links = g_new0 (SiteLink, (gsize) n * n);
   return self;
 }
@@ -202,12 +206,14 @@ matrix_new (guint64 n, const char *hint, const SourceMark *mark, DiagList *diags
 static SiteMatrix *
 read_header (const CsvReader *reader, DiagList *diags)
 {
-  SourceMark  mark = csv_reader_mark (reader, 0);
-  SiteMatrix *self =
-      matrix_new (csv_reader_n_columns (reader) - 1,
-                  "the first row names the sites: 'site,oregon,tokyo'", &mark, diags);
+  const SourceMark mark = csv_reader_mark (reader, 0);
+  const guint      n = csv_reader_n_columns (reader) - 1;
+  SiteMatrix      *self;
 
-  for (guint i = 0; self != NULL && i < self->n; i++)
+  if (!check_size (n, "the first row names the sites: 'site,oregon,tokyo'", &mark, diags))
+    return NULL;
+  self = matrix_new (n);
+  for (guint i = 0; i < n; i++)
     self->names[i] = g_strstrip (g_strdup (csv_reader_column (reader, i + 1)));
   return self;
 }
@@ -266,14 +272,24 @@ site_matrix_is_uniform (const char *text)
 
 typedef struct
 {
-  SiteMatrix *matrix; /* taken */
-} Made;
+  guint    n;
+  SiteLink link;
+} Uniform;
 
 static gpointer
-take_made (gconstpointer user, DiagList *diags)
+make_uniform (gconstpointer user, DiagList *diags)
 {
+  const Uniform *uniform = user;
+  SiteMatrix    *self = matrix_new (uniform->n);
+
   (void) diags;
-  return ((const Made *) user)->matrix;
+  for (guint i = 0; i < self->n; i++)
+    self->names[i] = g_strdup_printf ("site-%u", i);
+  for (guint from = 0; from < self->n; from++)
+    for (guint to = 0; to < self->n; to++)
+      if (from != to)
+        self->links[from * self->n + to] = uniform->link;
+  return self;
 }
 
 const SiteMatrix *
@@ -281,26 +297,15 @@ site_matrix_get_uniform (InputFiles *files, const char *text, const SourceMark *
                          DiagList *diags)
 {
   const guint      errors = diag_list_n_errors (diags);
+  const guint64    n = g_ascii_strtoull (text, NULL, 10);
   g_autofree char *key = g_strdup_printf ("sites %s", text);
-  SiteLink         link = { 0 };
-  Made made = { matrix_new (g_ascii_strtoull (text, NULL, 10), UNIFORM_HINT, mark, diags) };
-  const SiteMatrix *self;
+  Uniform          uniform = { 0 };
 
-  if (made.matrix != NULL)
-    read_link (&link, link_of_uniform (text), mark, diags);
-  if (diag_list_n_errors (diags) > errors)
-    {
-      if (made.matrix != NULL)
-        matrix_free (made.matrix);
-      return NULL;
-    }
-  for (guint i = 0; i < made.matrix->n; i++)
-    made.matrix->names[i] = g_strdup_printf ("site-%u", i);
-  for (guint i = 0; i < made.matrix->n * made.matrix->n; i++)
-    if (i % (made.matrix->n + 1) != 0)
-      made.matrix->links[i] = link;
-  self = input_files_get (files, key, take_made, &made, matrix_free, diags);
-  if (self != made.matrix) /* it was known */
-    matrix_free (made.matrix);
-  return self;
+  if (!check_size (n, UNIFORM_HINT, mark, diags))
+    return NULL;
+  uniform.n = (guint) n;
+  read_link (&uniform.link, link_of_uniform (text), mark, diags);
+  return diag_list_n_errors (diags) > errors
+             ? NULL
+             : input_files_get (files, key, make_uniform, &uniform, matrix_free, diags);
 }

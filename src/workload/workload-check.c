@@ -127,7 +127,7 @@ check_slices (const ModelShape *shape, const TrainingOptions *training, const Op
               DiagList *diags)
 {
   const SourceMark *mark = option_mark (marks, "trained_slices", "slice_heads", NULL);
-  gint64            q = training_slices (training);
+  gint64            q = MAX (training_slices (training), 1);
   const char       *beside = beside_slices (shape, training);
 
   if (q == 1 && training->slice_heads)
