@@ -127,13 +127,15 @@ check_slices (const ModelShape *shape, const TrainingOptions *training, const Op
               DiagList *diags)
 {
   const SourceMark *mark = option_mark (marks, "trained_slices", "slice_heads", NULL);
-  gint64            q = MAX (training_slices (training), 1);
+  gint64            q = training_slices (training);
   const char       *beside = beside_slices (shape, training);
 
-  if (q == 1 && training->slice_heads)
+  if (q <= 1 && !training->slice_heads)
+    return TRUE;
+  if (q <= 1)
     diag_error (diags, mark, "set 'trained_slices' above 1, or leave it out",
                 "'slice_heads' is about slices, but 'trained_slices' is 1");
-  else if (q > 1 && beside != NULL)
+  else if (beside != NULL)
     diag_error (diags, mark, "take 'trained_slices' of 1", "%s", beside);
   else if (shape->d_ff % q != 0)
     diag_error (diags, mark, "slices are whole columns, all of one width",
