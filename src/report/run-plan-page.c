@@ -10,7 +10,7 @@
 #define MWH        3.6e9
 #define PLOT_WIDTH 640
 #define COLUMN     8 /* pixels of a character, at most */
-#define MAX_NAME   32
+#define MAX_NAME   44
 
 static const RunPlan *
 plan_at (const RunPlanAnswer *self, guint i)
@@ -128,6 +128,19 @@ set_frame (const Curve *curve, const Frame *frame, double limit, GString *settin
   plot_set_number (settings, "y_most", most * (curve->logarithmic ? 1.3 : 1.1));
 }
 
+/* What tells plan I from the others: its type of node, its scenario, or both. Newly allocated. */
+static char *
+series_name (const RunPlanAnswer *self, guint i)
+{
+  const RunPlan *plan = plan_at (self, i);
+  const gboolean one_type =
+      g_str_equal (plan_at (self, 0)->cluster, plan_at (self, self->plans->len - 1)->cluster);
+  g_autofree char *name =
+      plan->label != NULL && one_type ? g_strdup (plan->label) : run_plan_title (plan);
+
+  return gnuplot_plain_text (name, MAX_NAME);
+}
+
 /* Nothing where no number of nodes has a point. */
 static gboolean
 add_curve (GArray *pictures, const PlotScripts *scripts, const Curve *curve,
@@ -141,8 +154,7 @@ add_curve (GArray *pictures, const PlotScripts *scripts, const Curve *curve,
   g_string_append_printf (settings, "array series[%u] = [", self->plans->len);
   for (guint i = 0; i < self->plans->len; i++)
     {
-      g_autofree char *whole = run_plan_title (plan_at (self, i));
-      g_autofree char *name = gnuplot_plain_text (whole, MAX_NAME);
+      g_autofree char *name = series_name (self, i);
 
       g_string_append (settings, i > 0 ? ", " : "");
       gnuplot_append_quoted (settings, name);
