@@ -32,7 +32,7 @@ append_table (const CurvePanel *panel, GString *out)
   table = terminal_table_new (columns, n + 1);
   for (guint i = 0; i < panel->xs->len; i++)
     {
-      char **cells = g_new0 (char *, n + 2);
+      g_autofree char **cells = g_new0 (char *, (gsize) n + 2); /* its strings are taken */
 
       cells[0] = g_strdup_printf ("%.10g", g_array_index (panel->xs, double, i));
       for (guint s = 0; s < n; s++)
