@@ -146,7 +146,7 @@ pace_of (const Run *run)
 
   if (run->phase != PHASE_WORK)
     return 1;
-  return left > 1e-9 ? slow / left : INFINITY;
+  return left > 1e-9 && run->missing->len < MAX (run->in->n_sites, 1) ? slow / left : INFINITY;
 }
 
 /* One is lost: what it did in this round is, too, and it joins at the end of that it is back in. */

@@ -45,33 +45,54 @@ goodput_site_rates (const GoodputInput *in)
   return (SiteRates){ goodput_rate (in->site_mtbf_s, 1), node_rate (in) / in->n_sites };
 }
 
-/* Mean time until a site of which a node failed is ready to join. */
 double
 goodput_node_absence (const GoodputInput *in)
 {
-  return in->restart_s + in->repair_s;
+  return in->restart_s + (in->n_spares > 0 ? 0 : in->repair_s);
+}
+
+/*
+ * Rounds of T seconds that a site misses, from the one in which it is lost to that in which it is
+ * back, where it is lost after M seconds on average and back after R: 1 + the sum over k of the
+ * probability that loss and repair together take more than k rounds, given that the loss takes less
+ * than one. All times are exponential.
+ */
+static double
+rounds_missed (double t, double m, double r)
+{
+  const double lost = -expm1 (-t / m), back = r > 0 ? -expm1 (-t / r) : 1;
+
+  if (r == 0)
+    return 1;
+  if (fabs (m / r - 1) < 1e-9)
+    return 1 + t / m * exp (-t / m) / (lost * back);
+  return 1 + (back - lost) / (m / r - 1) / (lost * back);
 }
 
 /*
  * Part of the speed that missing sites leave, with *LOSS_RATE of all of them and how many are
- * missing. Between two losses of one site there are 1 / rate of work, its repair, half a round
- * until it joins.
+ * missing. From one loss of a site to the next it misses the rounds above and then takes part in
+ * those until the one in which it is lost again: T / (e^(T/M) - 1) seconds on average.
  */
 static double
 elastic_speed (const GoodputInput *in, double *loss_rate, double *missing)
 {
   const SiteRates rates = goodput_site_rates (in);
-  const double    rate = rates.place + rates.node;
-  double          repair, cycle;
+  const double    rate = rates.place + rates.node, t = in->round_s;
+  double          missed, cycle, all;
 
   *loss_rate = *missing = 0;
   if (rate == 0)
     return 1;
-  repair = (rates.place * in->site_repair_s + rates.node * goodput_node_absence (in)) / rate;
-  cycle = 1 / rate + repair + in->round_s / 2;
+  missed = t / rate
+           * (rates.place * rounds_missed (t, 1 / rate, in->site_repair_s)
+              + rates.node * rounds_missed (t, 1 / rate, goodput_node_absence (in)));
+  cycle = missed + t / expm1 (t * rate);
   *loss_rate = in->n_sites / cycle;
-  *missing = MIN (*loss_rate * (repair + in->round_s), in->n_sites);
-  return MAX (1 - *missing * in->site_share, 0) / (1 + *loss_rate * (in->notice_s + in->join_s));
+  *missing = in->n_sites * missed / cycle;
+  all = pow (missed / cycle, in->n_sites); /* then nothing is left */
+  return MAX (1 - *missing * in->site_share - all * (1 - in->n_sites * in->site_share), 0)
+         * MAX (1 - *loss_rate * (in->notice_s + in->join_s), 0);
 }
 
 gboolean

@@ -17,8 +17,7 @@
  *    1 - (1 - f)^N takes the longer step throughout, and the wall time is the mean of the two.
  *    A site that is lost stops a job of one piece until it is back. Where workers train on their
  *    own for rounds of T seconds, the others go on: the round in which it was lost counts without
- *    it, and it joins at the end of the round in which it is back. Failures come at any time of a
- *    round, so that it is missing for R + T on average, R the time until it is back.
+ *    it, and it joins at the end of the round in which it is back.
  * 2. A seeded Monte Carlo of runs, event by event, which gives the spread as well. Jitter of steps
  *    is part of it alone: it has no mean effect beyond what the step's time holds. A slow node is
  *    drawn once a run: its steps are all slow, where jitter is another each time.
@@ -51,7 +50,7 @@ typedef struct
   double site_mtbf_s;           /* of a site; 0: never */
   double site_repair_s;         /* mean time until it is back */
   double round_s;    /* others go on without a site, from round to round; 0: it stops the job. Nodes
-                     that fail take their site along, then, and no spare one stands by */
+                     that fail take their site along, then, until a spare one has started */
   double site_share; /* of the job's speed that is lost while one site is missing */
   double notice_s;   /* all wait until one that is lost is left out, */
   double join_s;     /* and until one that comes back has the state */

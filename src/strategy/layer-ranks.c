@@ -146,7 +146,29 @@ fill_row (Search *self, const Matrix *matrix, GrecoChoice *row, DiagList *diags)
   return FALSE;
 }
 
-/* Where no choice keeps the budget the uniform rank stays. */
+/* What is sent of all matrices with the ranks CHOSEN, or their uniform ones (NULL). */
+static double
+total_of (const Search *self, const guint *chosen)
+{
+  double sum = 0;
+
+  for (guint i = 0; i < self->matrices->len; i++)
+    {
+      const Matrix *matrix = &g_array_index (self->matrices, Matrix, i);
+      guint64       first, rank = matrix->rank;
+
+      layer_ranks_tried (self->options, matrix->tensor, &first);
+      if (chosen != NULL)
+        rank = first + chosen[i];
+      sum += (double) rank * (double) (rows (matrix->tensor) + columns (matrix->tensor));
+    }
+  return sum;
+}
+
+/*
+ * The uniform rank stays where no choice keeps the budget, and where it keeps it and sends less: of
+ * many matrices each error is rounded up to a bucket, so that its own may be beyond the sum.
+ */
 static void
 choose (Search *self)
 {
@@ -154,7 +176,8 @@ choose (Search *self)
   g_autofree guint *chosen = g_new0 (guint, n);
 
   if (!greco_choose (self->table, n, self->n_choices, self->options->error_budget * self->uniform,
-                     GRECO_BUCKETS, chosen))
+                     GRECO_BUCKETS, chosen)
+      || (self->options->error_budget >= 1 && total_of (self, chosen) >= total_of (self, NULL)))
     return;
   for (guint i = 0; i < n; i++)
     {

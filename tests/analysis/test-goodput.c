@@ -204,9 +204,11 @@ END_TEST
 
 /*
  * 8 sites of which each is lost every 96 h for 1 h, so one of them every 12 h. A job of one piece
- * stands still for 1 h in 13. Where others go on in rounds of 45 min, a site is back 96 + 1 h and
- * half a round after it last was, and misses 1 h and a round: 8 x 1.75 / 97.375 sites are missing
- * on average, each an eighth of the speed; all wait 10 s and 30 min for each that leaves and joins.
+ * stands still for 1 h in 13. Where others go on in rounds of 45 min: e^-(1/128) = 0.99221794 of
+ * rounds end without a loss, and e^-0.75 = 0.47236655 of repairs take longer than a round. A site
+ * takes part for 0.75 / (1/0.99221794 - 1) = 95.625488 h and misses 0.75 (1 + (0.52763345 -
+ * 0.00778206) / 95 / (0.00778206 x 0.52763345)) = 1.7494990 h. All wait 10 s and 30 min for each
+ * that leaves and joins.
  */
 START_TEST (test_sites_by_hand)
 {
@@ -220,7 +222,7 @@ START_TEST (test_sites_by_hand)
                       .interval_s = HOUR,
                       .checkpoint_s = 60,
                       .restart_s = 600 };
-  const double missing = 8 * 1.75 / 97.375;
+  const double cycle = 95.625488 + 1.7494990, missing = 8 * 1.7494990 / cycle;
   Goodput      out;
 
   goodput_expect (&in, &out);
@@ -235,19 +237,21 @@ START_TEST (test_sites_by_hand)
   goodput_expect (&in, &out);
   near (out.mtbf_s, 0, 0, "nothing stops the job");
   near (out.waiting, 0, 0, "nothing stops the job");
-  near (out.missing, missing, 1e-12, "missing");
-  near (out.site_loss_s, 97.375 / 8 * HOUR, 1e-12, "losses");
-  near (out.useful, (1 - missing / 8) / (1 + 1810 / (97.375 / 8 * HOUR)), 1e-12, "useful");
+  near (out.missing, missing, 1e-5, "missing");
+  near (out.site_loss_s, cycle / 8 * HOUR, 1e-6, "losses");
+  near (out.useful, (1 - missing / 8) * (1 - 1810 / (cycle / 8 * HOUR)), 1e-6, "useful");
 
-  /* 8 GPUs of 800 h and a node of 400 h at each: every 80 h; with 96 h every 43.636 h, and then
-     it is away for (96 x (10 min + 2 h) + 80 x 1 h) / 176 */
+  /* 8 GPUs of 800 h and a node of 400 h at each: every 80 h; with 96 h every 43.636 h */
   in.gpu_mtbf_s = 800 * HOUR;
   in.node_mtbf_s = 400 * HOUR;
-  in.repair_s = 2 * HOUR;
+  in.repair_s = HOUR - in.restart_s;
   goodput_expect (&in, &out);
   near (out.mtbf_s, 0, 0, "nor does a node");
-  near (out.site_loss_s / HOUR, (96 * 80 / 176.0 + (96 * (1 / 6.0 + 2) + 80) / 176.0 + 0.375) / 8,
-        1e-12, "nodes");
+  near (out.site_loss_s / HOUR, (1 / (1 / 80.0 + 1 / 96.0) + 1 + 0.375) / 8, 1e-3, "nodes");
+  in.n_spares = 1; /* 10 min until it has started */
+  goodput_expect (&in, &out);
+  near (out.site_loss_s / HOUR, (1 / (1 / 80.0 + 1 / 96.0) + (96 / 6.0 + 80) / 176 + 0.375) / 8,
+        2e-3, "a spare node");
 }
 END_TEST
 
@@ -428,7 +432,7 @@ START_TEST (test_sites)
   Goodput       expected;
   GoodputSample sample;
 
-  for (guint with = 0; with < 3; with++)
+  for (guint with = 0; with < 5; with++)
     {
       if (with == 1) /* often, and rounds as long as repairs */
         {
@@ -442,13 +446,30 @@ START_TEST (test_sites)
           in.checkpoint_s = 60;
           in.restart_s = 600;
         }
+      if (with == 3) /* all wait for most of the time */
+        {
+          in.node_mtbf_s = in.job_mtbf_s = 0;
+          in.site_mtbf_s = 10 * HOUR;
+          in.round_s = 2000;
+          in.join_s = HOUR / 2;
+        }
+      if (with == 4) /* few rounds end without a loss */
+        {
+          in.round_s = 20 * HOUR;
+          in.site_share = 0.125;
+          in.join_s = 0;
+        }
       goodput_expect (&in, &expected);
       goodput_sample (&in, &expected, 7, 150, &sample);
       ck_assert_double_lt (expected.useful, 0.985);
-      near (sample.mean_s, expected.wall_s, 0.005, "sites");
-      ck_assert_double_lt (sample.error_s, 0.003 * sample.mean_s);
+      near (sample.mean_s, expected.wall_s, with < 2 ? 0.005 : 0.03, "sites");
+      ck_assert_double_lt (sample.error_s, 0.005 * sample.mean_s);
       ck_assert (sample.p10_s < sample.mean_s && sample.mean_s < sample.p90_s);
     }
+  in.site_mtbf_s = 1; /* nobody is there */
+  in.site_repair_s = 1000 * HOUR;
+  goodput_expect (&in, &expected);
+  ck_assert_double_lt (expected.useful, 0.05);
 }
 END_TEST
 

@@ -134,7 +134,10 @@ judge ()
         line(v, m[v], low[v], high[v], p[v], m[v] > 0 ? 100 * (high[v] - low[v]) / m[v] : 0, 0)
       }
       t = "streaming.travel"; w = "streaming.wait"; p[t] = fragments * p["exchange.fragment"]
-      if (!(m[t] > 0 && p[t] > 0)) exit
+      if (!(m[t] > 0 && p[t] > 0)) {
+        printf "%s,overlap_percent,0,0,0,0,0,0,FAIL\n", case
+        exit
+      }
       line("overlap_percent", 100 - 100 * m[w] / m[t], 100 - 100 * high[w] / m[t],
         100 - 100 * low[w] / m[t], 100 - 100 * p[w] / p[t], 100 * (high[w] - low[w]) / m[t], 1)
     }' "$model/predicted" "$out/$case/results.csv"
