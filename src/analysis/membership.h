@@ -6,11 +6,11 @@
  *   0 h,4               0 h,2,2,2
  *   30 h,14             30 h,2,2,0
  *
- * Each row is a cluster of its own, which somebody predicts. Workers exchange at the end of rounds
- * of H steps, and only there does it matter who is there: the round that a change falls in goes on
- * to its end. What those who leave did in it is lost, and all wait until they are left out; after
- * it all wait until those who join have the state. A row that no end of a round sees still takes
- * nodes along.
+ * Each row is a cluster of its own, whose pace the caller predicts. Workers exchange at the end of
+ * rounds of H steps, and only there does it matter who is there: the round that a change falls in
+ * goes on to its end. What those who leave did in it is lost, and all wait until they are left out;
+ * after it all wait until those who join have the state. Nodes that leave and come back within a
+ * round lose it as well.
  */
 #pragma once
 

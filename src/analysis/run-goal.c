@@ -260,9 +260,14 @@ check_slow_node (const RunGoal *goal, DiagList *diags)
 
 /* Of sites that are lost. */
 static void
-check_sites (const GoodputInput *failures, gboolean has_sites, DiagList *diags)
+check_sites (const GoodputInput *failures, const RunFacts *facts, DiagList *diags)
 {
-  if (failures->site_mtbf_s > 0 && !has_sites)
+  if (!facts->has_trace && !goodput_loses_sites (failures)
+      && (failures->notice_s > 0 || failures->join_s > 0))
+    diag_error (diags, NULL, "--site-mtbf '96 h': of each site",
+                "--%s is given, but nothing is ever lost: nothing says how often",
+                failures->notice_s > 0 ? "notice" : "join");
+  if (failures->site_mtbf_s > 0 && !facts->has_sites)
     diag_error (diags, NULL, "--sites: a matrix of the links between them",
                 "--site-mtbf has no use where all nodes are at one place");
   if (failures->site_mtbf_s == 0 && failures->site_repair_s > 0)
@@ -285,7 +290,7 @@ check_failures (const RunGoal *goal, const RunFacts *facts, DiagList *diags)
                 "failures need to know what a checkpoint takes");
   if (fails && failures->restart_s == 0)
     diag_error (diags, NULL, "--restart '10 min'", "failures need to know what a restart takes");
-  check_sites (failures, facts->has_sites, diags);
+  check_sites (failures, facts, diags);
   check_stragglers (failures, diags);
   check_slow_node (goal, diags);
 }

@@ -27,6 +27,7 @@ typedef struct
   double      bytes_per_parameter; /* that training keeps */
   double      drive_write_bps;     /* of a node; 0: not known */
   gboolean    has_sites;           /* the nodes are at several */
+  gboolean    has_trace;           /* of nodes that leave and join */
 } RunFacts;
 
 extern const OptionSpec run_options[];

@@ -52,6 +52,7 @@ set_sites (RunOption *self)
 
   in->n_sites = self->choice.n_sites;
   in->round_s = p->elastic_steps * p->step_time_s;
+  in->site_mtbf_s /= MAX (self->choice.sites_each, 1);
   in->site_share = self->choice.site_share;
   if (in->site_share == 0 && in->n_sites > 0)
     in->site_share = 1.0 / in->n_sites;

@@ -47,6 +47,8 @@ typedef struct
   char     *why;         /* there is none, as an answer and not for an error; NULL: there is */
   double    slow_step_s; /* of a step with one slow node; 0: not predicted, or could not be */
   guint     n_sites;     /* that may be lost, or workers that nodes take along; 0: none */
+  gboolean  are_workers; /* these are workers, not sites, */
+  double    sites_each;  /* at so many sites each, at least 1; 0: as 1 */
   double    site_share;  /* of the throughput that is lost with a site, mean; 0: not predicted */
   double    join_bps;    /* of the best link to a site that comes back; 0: not known */
 } RunChoice;

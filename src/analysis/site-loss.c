@@ -145,7 +145,7 @@ site_loss_find (const Scenario *scenario, const StrategySet *strategies, const P
   g_autoptr (DiagList)   diags = diag_list_new ();
   g_autoptr (ProfileSet) profiles = predict_profiles (options);
   g_autoptr (Cluster)    cluster = scenario_cluster_new (scenario, profiles, diags);
-  SiteLoss               loss = { .share = 1 };
+  SiteLoss               loss = { .share = 1, .sites_each = 1 };
 
   if (cluster == NULL)
     return loss;
@@ -155,6 +155,8 @@ site_loss_find (const Scenario *scenario, const StrategySet *strategies, const P
     return loss;
   if (loss.n_sites < 2 || loss.n_sites > given->n_workers) /* a worker at all sites, or several */
     {
+      loss.are_workers = TRUE;
+      loss.sites_each = MAX ((double) loss.n_sites / MAX (given->n_workers, 1), 1);
       loss.n_sites = given->n_workers;
       loss.share = 1.0 / MAX (given->n_workers, 1);
     }

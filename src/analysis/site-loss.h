@@ -15,9 +15,11 @@
 
 typedef struct
 {
-  guint  n_sites;  /* parts that may be lost; 0: none, the cluster is of one piece */
-  double share;    /* of the throughput that is lost with one, mean; from 0 to 1 */
-  double join_bps; /* of the best link to a site, of that with the worst; 0: no sites */
+  gboolean are_workers; /* the parts are workers */
+  double   sites_each; /* that a part is lost with, where it is a worker over several sites; or 1 */
+  guint    n_sites;    /* parts that may be lost; 0: none, the cluster is of one piece */
+  double   share;      /* of the throughput that is lost with one, mean; from 0 to 1 */
+  double   join_bps;   /* of the best link to a site, of that with the worst; 0: no sites */
 } SiteLoss;
 
 /* What one flow has of the best link to a site, B/s, where that is worst; 0: there are no sites. */

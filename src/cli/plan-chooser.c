@@ -420,6 +420,8 @@ plan_choose (guint n_nodes, gpointer who, RunChoice *choice, DiagList *diags, GE
           site_loss_find (choice->scenario, self->common->strategies, prediction, &self->predict);
 
       choice->n_sites = loss.n_sites;
+      choice->are_workers = loss.are_workers;
+      choice->sites_each = loss.sites_each;
       choice->site_share = loss.share;
       choice->join_bps = loss.join_bps;
     }

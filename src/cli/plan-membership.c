@@ -66,11 +66,9 @@ predict_row (const Runner *self, guint row)
   if (!prediction->fits)
     diag_error (self->diags, NULL, NULL, "%s on %u nodes does not fit into memory",
                 self->run->label, n_nodes);
-  else if (prediction->elastic_steps == 0)
-    diag_error (self->diags, NULL,
-                "strategies with a switch 'elastic' go on: diloco, streaming-diloco, prime, "
-                "opendiloco",
-                "%s stops when a node leaves", self->run->label);
+  else if (prediction->elastic_steps == 0 && self->run->why == NULL)
+    self->run->why = g_strdup ("it stops when a node leaves (strategies with a switch 'elastic' go "
+                               "on: diloco, streaming-diloco, prime, opendiloco)");
   return prediction->fits && prediction->elastic_steps > 0 ? g_steal_pointer (&prediction) : NULL;
 }
 
@@ -93,11 +91,12 @@ pace_of (guint row, gpointer who, MembershipPace *pace)
   return TRUE;
 }
 
-/* How long all wait for those that join: as given, or a checkpoint's over the best link. */
+/* How long all wait for those that join: as given, or a checkpoint's over the best link. ROW has
+ * been predicted. */
 static double
-join_time (const Runner *self, const RunGoal *goal, const Cluster *cluster)
+join_time (const Runner *self, const RunGoal *goal, guint row, const Cluster *cluster)
 {
-  const Prediction *first = g_ptr_array_index (self->run->predictions, 0);
+  const Prediction *first = g_ptr_array_index (self->run->predictions, row);
   const double      bps = site_join_rate (cluster);
   double            bytes = goal->checkpoint_bytes;
 
@@ -115,12 +114,15 @@ run_scenario (const Common *common, const Scenario *scenario, const Membership *
   Runner         self = { common, scenario, common_predict_options (common), run, diags };
   MembershipPace pace;
   gboolean       stuck = FALSE;
+  guint          row = 0;
 
   run->goal_s = goal->deadline_s;
-  if (membership_row (membership, 0)->n_nodes > 0 && !pace_of (0, &self, &pace))
-    return NULL;
+  while (row + 1 < membership->rows->len && membership_row (membership, row)->n_nodes == 0)
+    row++;
+  if (membership_row (membership, row)->n_nodes > 0 && !pace_of (row, &self, &pace))
+    return run->why != NULL ? g_steal_pointer (&run) : NULL;
   if (membership_walk (membership, goal->tokens, goal->failures.notice_s,
-                       join_time (&self, goal, cluster), pace_of, &self, run->spans, &stuck))
+                       join_time (&self, goal, row, cluster), pace_of, &self, run->spans, &stuck))
     return g_steal_pointer (&run);
   if (stuck)
     diag_error (diags, NULL, "a last row with nodes",
@@ -139,6 +141,10 @@ check_goal (const RunGoal *goal, DiagList *diags)
       || failures->slow_node_probability > 0)
     diag_error (diags, NULL, "leave out what else may fail or be slow",
                 "--membership says who is there when: nothing else fails");
+  if (goal->budget > 0 || goal->price > 0 || goal->power_w > 0 || failures->n_spares > 0
+      || failures->jitter > 0)
+    diag_error (diags, NULL, "leave out --budget, --price, --power, --spares and --jitter",
+                "--membership tells when the tokens are trained, not what they cost");
   return !diag_list_has_errors (diags);
 }
 
@@ -151,7 +157,9 @@ take_goal (const Common *common, const Scenario *scenario, const RunOptions *opt
                                 .scenario = scenario,
                                 .type = scenario_node_type (scenario),
                                 .predict = common_predict_options (common) };
-  const RunFacts    facts = plan_chooser_facts (&chooser, FALSE);
+  RunFacts          facts = plan_chooser_facts (&chooser, FALSE);
+
+  facts.has_trace = TRUE;
 
   return run_options_goal (options, &facts, goal, diags) && check_goal (goal, diags);
 }
@@ -176,18 +184,33 @@ print (const Common *common, const GPtrArray *runs)
   return stream_print (out);
 }
 
-/* EXIT_NO where there is a deadline and no run keeps it. */
+/* EXIT_NO where there is a deadline and no run keeps it; EXIT_USAGE where there is no run. */
 static ExitStatus
 status_of (const GPtrArray *runs)
 {
+  gboolean any = FALSE;
+
   for (guint i = 0; i < runs->len; i++)
     {
       const MembershipRun *run = g_ptr_array_index (runs, i);
 
-      if (run->goal_s == 0 || membership_run_wall (run) <= run->goal_s)
+      if (run->why == NULL && (run->goal_s == 0 || membership_run_wall (run) <= run->goal_s))
         return EXIT_DONE;
+      any = any || run->why == NULL;
     }
-  return EXIT_NO;
+  return any ? EXIT_NO : EXIT_USAGE;
+}
+
+/* Why there is no run at all, on stderr; FALSE: there is one. */
+static gboolean
+say_why (const GPtrArray *runs)
+{
+  const MembershipRun *first = runs->len > 0 ? g_ptr_array_index (runs, 0) : NULL;
+
+  if (first == NULL || status_of (runs) != EXIT_USAGE)
+    return FALSE;
+  stream_say ("shardsim plan: %s: %s\n", first->label, first->why);
+  return TRUE;
 }
 
 ExitStatus
@@ -218,6 +241,8 @@ plan_membership (const Common *common, const GPtrArray *scenarios, const char *f
       g_ptr_array_add (runs, run);
     }
   if (stream_report_diags (diags) != EXIT_DONE || runs->len < scenarios->len)
+    return EXIT_USAGE;
+  if (say_why (runs))
     return EXIT_USAGE;
   told = print (common, runs);
   return told != EXIT_DONE ? told : status_of (runs);

@@ -25,6 +25,7 @@ membership_run_free (MembershipRun *self)
   if (self == NULL)
     return;
   g_free (self->label);
+  g_free (self->why);
   g_ptr_array_unref (self->predictions);
   g_array_unref (self->spans);
   g_free (self);
@@ -140,6 +141,7 @@ report_membership_json (const GPtrArray *runs, GString *out)
       struct json_object  *spans = json_object_new_array ();
 
       json_add_text (object, "scenario", run->label);
+      json_add_text (object, "why", run->why);
       json_add_number (object, "wall_s", membership_run_wall (run));
       for (guint i = 0; i < run->spans->len; i++)
         {
@@ -241,8 +243,14 @@ report_membership_text (const GPtrArray *runs, GString *out)
   for (guint r = 0; r < runs->len; r++)
     {
       const MembershipRun   *run = run_at (runs, r);
-      struct libscols_table *table = terminal_table_new (columns, G_N_ELEMENTS (columns));
+      struct libscols_table *table;
 
+      if (run->why != NULL)
+        {
+          g_string_append_printf (out, "%s%s: %s.\n", r > 0 ? "\n" : "", run->label, run->why);
+          continue;
+        }
+      table = terminal_table_new (columns, G_N_ELEMENTS (columns));
       g_string_append_printf (out, "%s%s\n\n", r > 0 ? "\n" : "", run->label);
       for (guint i = 0; i < run->spans->len; i++)
         add_span (table, run, i);

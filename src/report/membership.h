@@ -10,6 +10,7 @@ typedef struct
   const Membership *membership;
   GPtrArray        *predictions; /* Prediction* of each row, owned; NULL: it was not asked for */
   GArray           *spans;       /* MembershipSpan, owned */
+  char             *why;         /* there is no run; owned, NULL: there is */
   double            goal_s;      /* when it has to be over; 0: whenever */
 } MembershipRun;
 

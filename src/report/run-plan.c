@@ -336,14 +336,19 @@ static void
 append_sites (const RunOption *option, GString *out)
 {
   const GoodputInput *in = &option->input;
+  const double        hours = option->goodput.site_loss_s / HOUR;
   g_autofree char    *joins = quantity_format (QUANTITY_TIME, in->join_s, 3);
 
-  if (option->goodput.site_loss_s > 0)
-    g_string_append_printf (out,
-                            "One of %u sites is lost every %.3g h, and the others go on: %.3g are "
-                            "missing on average; all wait %s for each that comes back.\n",
-                            in->n_sites, option->goodput.site_loss_s / HOUR,
-                            option->goodput.missing, joins);
+  if (option->goodput.site_loss_s == 0)
+    return;
+  g_string_append_printf (out,
+                          "One of %u %s is lost every %.3g h, and the others go on: ", in->n_sites,
+                          option->choice.are_workers ? "workers" : "sites", hours);
+  g_string_append_printf (out, "on average %.3g of them %s missing", option->goodput.missing,
+                          option->goodput.missing < 1 ? "is" : "are");
+  if (in->join_s > 0)
+    g_string_append_printf (out, "; all wait %s for each that comes back", joins);
+  g_string_append (out, ".\n");
 }
 
 void

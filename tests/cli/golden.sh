@@ -178,7 +178,11 @@ hand plan-membership-csv 0 plan sites.yaml --tokens 100M --set strategy.elastic=
   --membership membership.csv --format csv
 hand plan-membership-json 0 plan sites.yaml --tokens 40M --set strategy.elastic=true \
   --membership membership.csv --format json
-hand plan-membership-stops 2 plan sites.yaml --tokens 100M --membership membership.csv
+hand plan-membership-stops 0 plan sites.yaml --tokens 100M --membership membership.csv
+hand plan-membership-all-stop 2 plan sites.yaml --tokens 100M --set strategy.elastic=false \
+  --membership membership.csv
+hand plan-membership-price 2 plan sites.yaml --tokens 100M --membership membership.csv --price 2
+hand plan-join 2 plan good.yaml --tokens 1G --join '1 h'
 hand plan-membership-bad 2 plan sites.yaml --tokens 100M --membership membership-bad.csv
 hand plan-membership-fails 2 plan sites.yaml --tokens 100M --membership membership.csv \
   --site-mtbf '1 h' --restart '1 s' --checkpoint-stall '1 s'
