@@ -6,41 +6,10 @@
 #include "report/run-plan-private.h"
 #include "report/terminal-private.h"
 
-MembershipRun *
-membership_run_new (const char *label, const Membership *membership)
-{
-  MembershipRun *self = g_new0 (MembershipRun, 1);
-
-  self->label = g_strdup (label);
-  self->membership = membership;
-  self->predictions = g_ptr_array_new_with_free_func ((GDestroyNotify) prediction_free);
-  g_ptr_array_set_size (self->predictions, (gint) membership->rows->len);
-  self->spans = g_array_new (FALSE, FALSE, sizeof (MembershipSpan));
-  return self;
-}
-
-void
-membership_run_free (MembershipRun *self)
-{
-  if (self == NULL)
-    return;
-  g_free (self->label);
-  g_free (self->why);
-  g_ptr_array_unref (self->predictions);
-  g_array_unref (self->spans);
-  g_free (self);
-}
-
 static const MembershipSpan *
 span_at (const MembershipRun *self, guint i)
 {
   return &g_array_index (self->spans, MembershipSpan, i);
-}
-
-double
-membership_run_wall (const MembershipRun *self)
-{
-  return self->spans->len > 0 ? span_at (self, self->spans->len - 1)->to_s : 0;
 }
 
 static const MembershipRun *
@@ -142,7 +111,7 @@ report_membership_json (const GPtrArray *runs, GString *out)
 
       json_add_text (object, "scenario", run->label);
       json_add_text (object, "why", run->why);
-      json_add_number (object, "wall_s", membership_run_wall (run));
+      json_add_number (object, "wall_s", run->wall_s);
       for (guint i = 0; i < run->spans->len; i++)
         {
           const Row row = row_of (run, i);
@@ -203,38 +172,19 @@ add_span (struct libscols_table *table, const MembershipRun *run, guint i)
 static void
 append_sum (const MembershipRun *run, GString *out)
 {
-  const double     wall = membership_run_wall (run);
-  double           node_s = 0, tokens = 0, lost = 0;
-  const char      *caveats = NULL; /* where most are there */
-  guint            most = 0;
-  g_autofree char *days = run_plan_days (wall), *late = run_plan_days (wall - run->goal_s);
-  g_autofree char *done = NULL, *gone = NULL;
+  g_autofree char *days = run_plan_days (run->wall_s), *late = run_plan_days (run->late_s);
+  g_autofree char *done = quantity_format (QUANTITY_COUNT, run->tokens, 4);
+  g_autofree char *gone = quantity_format (QUANTITY_COUNT, run->lost_tokens, 3);
 
-  for (guint i = 0; i < run->spans->len; i++)
-    {
-      const Row row = row_of (run, i);
-
-      node_s += (row.span->to_s - row.span->from_s)
-                * membership_row (run->membership, row.span->row)->n_nodes;
-      tokens += row.span->tokens;
-      lost += row.span->lost_tokens;
-      if (row.prediction != NULL && row.prediction->n_gpus > most)
-        {
-          most = row.prediction->n_gpus;
-          caveats = row.prediction->caveats;
-        }
-    }
-  done = quantity_format (QUANTITY_COUNT, tokens, 4);
-  gone = quantity_format (QUANTITY_COUNT, lost, 3);
   g_string_append_printf (out, "%s: %s tokens after %s days, on %.3g nodes on average", run->label,
-                          done, days, node_s / wall);
-  if (lost > 0)
+                          done, days, run->mean_nodes);
+  if (run->lost_tokens > 0)
     g_string_append_printf (out, "; %s were lost with those that left", gone);
-  if (run->goal_s > 0 && wall > run->goal_s)
+  if (run->late_s > 0)
     g_string_append_printf (out, "; %s days late", late);
   g_string_append (out, ".\n");
-  if (caveats != NULL)
-    g_string_append_printf (out, "Not the same training: %s.\n", caveats);
+  if (run->largest != NULL && run->largest->caveats != NULL)
+    g_string_append_printf (out, "Not the same training: %s.\n", run->largest->caveats);
 }
 
 void

@@ -1,0 +1,29 @@
+/* A scenario's run over a trace of nodes that leave and join (analysis/membership.h). */
+#pragma once
+
+#include "analysis/membership.h"
+#include "analysis/run-plan.h"
+
+typedef struct
+{
+  char             *label; /* of the scenario; owned */
+  const Membership *membership;
+  GPtrArray        *predictions; /* Prediction* of each row, owned; NULL: it was not asked for */
+  GArray           *spans;       /* MembershipSpan, owned */
+  char             *why;         /* there is no run; owned, NULL: there is */
+  double            goal_s;      /* when it has to be over; 0: whenever */
+  double            wall_s, late_s, tokens, lost_tokens, mean_nodes;
+  const Prediction *largest; /* of the most GPUs that were there */
+} MembershipRun;
+
+/*
+ * SCENARIO, whose nodes are those of MEMBERSHIP (which outlives the run), until GOAL's tokens are
+ * trained. CLUSTER: with the sites of the trace. Where its strategy stops when a node leaves there
+ * is no run, and WHY says so. NULL after diagnostics.
+ */
+MembershipRun *membership_run_new (const Scenario *scenario, const StrategySet *strategies,
+                                   const Membership *membership, const Cluster *cluster,
+                                   const RunGoal *goal, const PredictOptions *options,
+                                   DiagList *diags);
+void           membership_run_free (MembershipRun *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MembershipRun, membership_run_free)
