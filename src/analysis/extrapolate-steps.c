@@ -11,10 +11,15 @@
  * than those. Where that takes a quarter of the round, all are replayed; and so they are
  * where rounds stand in rounds.
  *
+ * Where leaders average in between, every B steps, a round has them as far apart as ever, but few of
+ * them: each further one adds what one more does.
+ *
  * Of many fragments those are alike that hold as many layers of as many parameters. A round of one
  * of each kind is replayed, R (n), and for each kind of more than one such a round with a second
  * one: each further fragment of the kind adds their difference.
  */
+#include <math.h>
+
 #include "analysis/growth.h"
 
 #define FEWEST 4
@@ -66,8 +71,7 @@ exchange_of (const ResolvedScenario *resolved, Exchange *exchange)
   return has_even_steps (resolved->scenario)
          && (outer->strategy->check == NULL
              || outer->strategy->check (&resolved->input, outer->options, diags))
-         && strategy_whole_exchange (&resolved->input, outer, exchange)
-         && exchange_has_even_steps (exchange);
+         && strategy_whole_exchange (&resolved->input, outer, exchange);
 }
 
 /* ---- kinds of fragments ---------------------------------------------------------------------- */
@@ -172,22 +176,29 @@ round_clear (Round *self)
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Round, round_clear)
 
-/* A round of N steps a fragment of ONLY some. FALSE: there is none, or its steps are not alike. */
+/* A round of N steps a fragment of ONLY some. FALSE: there is none, or it is never the same. */
 static gboolean
-replay_round (const Few *few, guint n, guint64 only, Round *self)
+replay_any_round (const Few *few, guint n, guint64 only, Round *self)
 {
   g_autoptr (ReplayPlan) plan = plan_round (few->resolved, n, only);
   Exchange               cut = few->exchange;
 
-  cut.only = only;
-  *self = (Round){ .steps = exchange_cut (&cut, n) };
+  exchange_cut_round (&cut, n, only);
+  *self = (Round){ .steps = cut.every };
   if (plan == NULL || schedule_steps_per_period (replay_plan_schedule (plan)) != self->steps)
     return FALSE;
   self->sums = predict_round (g_steal_pointer (&plan), few->options);
-  if (self->sums == NULL || !self->sums->steady || !self->sums->even_steps)
+  if (self->sums == NULL || !self->sums->steady)
     return FALSE;
   growth_scale (self->sums, self->steps);
   return TRUE;
+}
+
+/* The same; FALSE as well where its steps are not alike. */
+static gboolean
+replay_round (const Few *few, guint n, guint64 only, Round *self)
+{
+  return replay_any_round (few, n, only, self) && self->sums->even_steps;
 }
 
 /* Of the fragments of KINDS those that rounds of one of each leave out. */
@@ -249,6 +260,36 @@ predict_from (const Few *few, guint64 only, guint n)
   return g_steal_pointer (&b.sums);
 }
 
+#define FEW_AVERAGES 3
+#define ALIKE        1e-9
+
+/*
+ * Where leaders average in between: of rounds of few averages, one more and two more, where both
+ * take as much longer.
+ */
+static Prediction *
+predict_from_averages (const Few *few)
+{
+  const guint    every = few->exchange.every;
+  g_auto (Round) a = { 0 }, b = { 0 }, c = { 0 };
+  double         first, second;
+
+  if (every <= 2 * (FEW_AVERAGES + 3) * few->exchange.base_every
+      || !replay_any_round (few, FEW_AVERAGES, 0, &a)
+      || !replay_any_round (few, FEW_AVERAGES + 1, 0, &b)
+      || !replay_any_round (few, FEW_AVERAGES + 2, 0, &c) || !growth_is_alike (b.sums, c.sums))
+    return NULL;
+  first = b.sums->step_time_s - a.sums->step_time_s;
+  second = c.sums->step_time_s - b.sums->step_time_s;
+  if (fabs (second - first) > ALIKE * c.sums->step_time_s)
+    return NULL;
+  growth_follow (c.sums, b.sums, c.sums, (double) (every - c.steps) / (c.steps - b.steps));
+  growth_scale (c.sums, 1.0 / every);
+  c.sums->n_steps_replayed = c.steps;
+  c.sums->n_steps = every;
+  return g_steal_pointer (&c.sums);
+}
+
 Prediction *
 predict_few_steps (const ResolvedScenario *resolved, const PredictOptions *options)
 {
@@ -259,6 +300,8 @@ predict_few_steps (const ResolvedScenario *resolved, const PredictOptions *optio
 
   if (!exchange_of (resolved, &few.exchange))
     return NULL;
+  if (few.exchange.base_every > 0)
+    return predict_from_averages (&few);
   few.kinds = kinds = find_kinds (resolved, &few.exchange);
   only = one_of_each (&few.exchange, kinds);
   for (guint n = FEWEST; self == NULL && 4 * exchange_cut (&few.exchange, n) < few.exchange.every;

@@ -31,7 +31,8 @@ exchange_sends (const Exchange *self, guint fragment)
 guint
 exchange_gap (const Exchange *self)
 {
-  return self->every / exchange_n_sent (self);
+  return self->base_every > 0 ? MIN (self->base_every, self->every)
+                              : self->every / exchange_n_sent (self);
 }
 
 /* Which of the fragments that are sent FRAGMENT is. */
@@ -71,10 +72,15 @@ exchange_cut (const Exchange *self, guint steps)
   return (guint) MIN (self->every, cut);
 }
 
-gboolean
-exchange_has_even_steps (const Exchange *self)
+void
+exchange_cut_round (Exchange *self, guint steps, guint64 only)
 {
-  return self->base_every == 0;
+  self->only = only;
+  if (self->base_every == 0)
+    self->every = exchange_cut (self, steps);
+  else if (self->every > 1)
+    self->every = MIN ((self->every - 1) / self->base_every, steps) * self->base_every
+                  + (self->every - 1) % self->base_every + 1;
 }
 
 guint

@@ -93,8 +93,11 @@ guint exchange_fragment_of (const Exchange *self, const Workload *workload, guin
 guint exchange_sent_after (const Exchange *self, guint fragment);
 guint exchange_used_after (const Exchange *self, guint fragment);
 
-/* The same exchange in a round of at most STEPS steps a fragment and what is under way. */
+/* Steps of the same exchange in a round of at most STEPS a fragment and what is under way. */
 guint exchange_cut (const Exchange *self, guint steps);
 
-/* Whether all steps are alike but those that send or use something. */
-gboolean exchange_has_even_steps (const Exchange *self);
+/*
+ * Makes SELF such a round, of the fragments ONLY (0: all). Where leaders average in between it has
+ * at most STEPS averages, as far apart as ever, and what is left over after the last one.
+ */
+void exchange_cut_round (Exchange *self, guint steps, guint64 only);

@@ -13,12 +13,8 @@ strategy_exchange (const Strategy *strategy, const PlanInput *in, gconstpointer 
 {
   *exchange = (Exchange){ .fragments = 1 };
   strategy->exchange (in, options, exchange);
-  if (in->round_steps > 0 && strategy->sync != NULL && strategy->sync->even_steps
-      && exchange_has_even_steps (exchange))
-    {
-      exchange->only = in->round_only;
-      exchange->every = exchange_cut (exchange, in->round_steps);
-    }
+  if (in->round_steps > 0 && strategy->sync != NULL && strategy->sync->even_steps)
+    exchange_cut_round (exchange, in->round_steps, in->round_only);
   exchange->every = MAX (exchange->every, 1);
 }
 

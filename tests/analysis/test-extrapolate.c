@@ -364,6 +364,8 @@ START_TEST (few_steps_of_exchanges_equal_all)
     { "prime", "45", "fsdp2", NULL, NULL },
     { "opendiloco", "45", "ddp", NULL, NULL },
     { "eager-diloco", "400", "fsdp2", NULL, NULL },
+    { "slowmo", "192", "zero1", NULL, NULL },
+    { "slowmo", "170", "ddp", NULL, NULL },
     { "streaming-diloco", "120", "fsdp2", "4", "1" },
     { "streaming-diloco", "101", "ddp", "3", "2" },
     { "streaming-diloco", "97", "zero2", "2", "0" },
@@ -640,7 +642,7 @@ extrapolate_suite (void)
   tcase_add_test (tcase, what_is_odd_is_said);
   tcase_add_test (tcase, what_others_left_changes_nothing);
   tcase_add_loop_test (tcase, few_steps_equal_all, 0, 12);
-  tcase_add_loop_test (tcase, few_steps_of_exchanges_equal_all, 0, 8);
+  tcase_add_loop_test (tcase, few_steps_of_exchanges_equal_all, 0, 10);
   tcase_add_loop_test (tcase, few_fragments_equal_all, 0, 2);
   tcase_add_test (tcase, what_travels_is_replayed);
   suite_add_tcase (suite, tcase);
