@@ -11,8 +11,8 @@
  * than those. Where that takes a quarter of the round, all are replayed; and so they are
  * where rounds stand in rounds.
  *
- * Where leaders average in between, every B steps, a round has them as far apart as ever, but few of
- * them: each further one adds what one more does.
+ * Where leaders average in between, every B steps, a round has them as far apart as ever, but few
+ * of them: each further one adds what one more does.
  *
  * Of many fragments those are alike that hold as many layers of as many parameters. A round of one
  * of each kind is replayed, R (n), and for each kind of more than one such a round with a second
