@@ -279,7 +279,11 @@ write_title (Cluster *self)
         g_string_append_printf (title, ", %u %s", group->nics, group->nic->id);
     }
   if (cluster_n_sites (self) > 0)
-    g_string_append_printf (title, ", at %u sites", cluster_n_sites_in_use (self));
+    {
+      const guint used = cluster_n_sites_in_use (self);
+
+      g_string_append_printf (title, ", at %u site%s", used, used == 1 ? "" : "s");
+    }
   self->title = g_string_free (g_steal_pointer (&title), FALSE);
 }
 

@@ -366,8 +366,9 @@ run_plan_append_failures (const RunOption *option, GString *out)
         option->n_nodes, g->mtbf_s / HOUR, g->n_interruptions);
   if (g->interval_steps > 0)
     g_string_append_printf (
-        out, "A checkpoint of %s every %.3g min (%" G_GUINT64_FORMAT " steps) takes %s.\n", bytes,
-        (double) g->interval_steps * option->input.step_s / 60, g->interval_steps, stall);
+        out, "A checkpoint of %s every %.3g min (%" G_GUINT64_FORMAT " step%s) takes %s.\n", bytes,
+        (double) g->interval_steps * option->input.step_s / 60, g->interval_steps,
+        g->interval_steps == 1 ? "" : "s", stall);
   if (g->slow > 0)
     g_string_append_printf (
         out, "In %.3g %% of runs a node is slow throughout: a step takes %s then, not %s.\n",
