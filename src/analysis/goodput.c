@@ -72,14 +72,16 @@ rounds_missed (double t, double m, double r)
 /*
  * Part of the speed that missing sites leave, with *LOSS_RATE of all of them and how many are
  * missing. From one loss of a site to the next it misses the rounds above and then takes part in
- * those until the one in which it is lost again: T / (e^(T/M) - 1) seconds on average.
+ * those until the one in which it is lost again: T / (e^(T/M) - 1) seconds on average. While all
+ * wait for a site that joins it is there for sure, and one that is left out is not: what others
+ * miss then costs nothing.
  */
 static double
 elastic_speed (const GoodputInput *in, double *loss_rate, double *missing)
 {
   const SiteRates rates = goodput_site_rates (in);
   const double    rate = rates.place + rates.node, t = in->round_s;
-  double          missed, cycle, all;
+  double          missed, cycle, works, others, idle, all;
 
   *loss_rate = *missing = 0;
   if (rate == 0)
@@ -90,9 +92,13 @@ elastic_speed (const GoodputInput *in, double *loss_rate, double *missing)
   cycle = missed + t / expm1 (t * rate);
   *loss_rate = in->n_sites / cycle;
   *missing = in->n_sites * missed / cycle;
+  works = 1 - *loss_rate * (in->notice_s + in->join_s);
+  others = *missing * (in->n_sites - 1.0) / in->n_sites;
+  idle = *missing - *loss_rate * (in->join_s * others + in->notice_s * (others + 1));
   all = pow (missed / cycle, in->n_sites); /* then nothing is left */
-  return MAX (1 - *missing * in->site_share - all * (1 - in->n_sites * in->site_share), 0)
-         * MAX (1 - *loss_rate * (in->notice_s + in->join_s), 0);
+  return works > 0 ? MAX (
+             works - idle * in->site_share - works * all * (1 - in->n_sites * in->site_share), 0)
+                   : 0;
 }
 
 gboolean

@@ -78,8 +78,9 @@ predict_row (const Runner *self, guint row)
     diag_error (self->diags, NULL, NULL, "%s on %u nodes does not fit into memory",
                 self->run->label, n_nodes);
   else if (prediction->elastic_steps == 0 && self->run->why == NULL)
-    self->run->why = g_strdup ("it stops when a node leaves (strategies with a switch 'elastic' go "
-                               "on: diloco, streaming-diloco, prime, opendiloco)");
+    self->run->why =
+        g_strdup ("it stops when a node leaves; a strategy whose switch 'elastic' is on "
+                  "goes on");
   return prediction->fits && prediction->elastic_steps > 0 ? g_steal_pointer (&prediction) : NULL;
 }
 

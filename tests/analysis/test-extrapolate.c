@@ -286,6 +286,18 @@ START_TEST (few_must_be_fewer)
 }
 END_TEST
 
+/* From few steps, and from all of them. */
+static void
+predict_both (const Overrides *o, Prediction **few, Prediction **all)
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (Scenario) scenario = load (o, diags);
+
+  ck_assert_msg (scenario != NULL, "%s", diag_list_first_message (diags));
+  *few = predict_it (scenario, TRUE);
+  *all = predict_it (scenario, FALSE);
+}
+
 /*
  * Rounds of local-sgd of 40 to 100 steps over each inner strategy, from few steps and from all of
  * them. One of 16 is short: all of its steps are replayed.
@@ -294,9 +306,7 @@ START_TEST (few_steps_equal_all)
 {
   static const char *const inner[] = { "ddp", "zero1", "zero3", "fsdp1", "fsdp2", "fcdp" };
   static const char *const steps[] = { "40", "57", "100", "16" };
-  g_autoptr (DiagList)     diags = diag_list_new ();
   Overrides                o = { .n = 0 };
-  g_autoptr (Scenario)     scenario = NULL;
   g_autoptr (Prediction)   few = NULL;
   g_autoptr (Prediction)   all = NULL;
 
@@ -314,10 +324,7 @@ START_TEST (few_steps_equal_all)
   set (&o, "strategy.name", "local-sgd");
   set (&o, "strategy.local_steps", steps[_i % G_N_ELEMENTS (steps)]);
   set (&o, "strategy.inner.name", inner[_i % G_N_ELEMENTS (inner)]);
-  scenario = load (&o, diags);
-  ck_assert_ptr_nonnull (scenario);
-  few = predict_it (scenario, TRUE);
-  all = predict_it (scenario, FALSE);
+  predict_both (&o, &few, &all);
   ck_assert_uint_eq (all->n_steps_replayed, 0);
   if (_i % 4 == 3)
     ck_assert_uint_eq (few->n_steps_replayed, 0);
@@ -371,9 +378,7 @@ START_TEST (few_steps_of_exchanges_equal_all)
     { "streaming-diloco", "97", "zero2", "2", "0" },
     { "ppu", "90", "zero2", "3", "2" },
   };
-  g_autoptr (DiagList)   diags = diag_list_new ();
   Overrides              o = { .n = 0 };
-  g_autoptr (Scenario)   scenario = NULL;
   g_autoptr (Prediction) few = NULL;
   g_autoptr (Prediction) all = NULL;
 
@@ -388,10 +393,7 @@ START_TEST (few_steps_of_exchanges_equal_all)
       set (&o, "strategy.overlap", rows[_i].overlap);
     }
   set (&o, "strategy.inner.name", rows[_i].inner);
-  scenario = load (&o, diags);
-  ck_assert_ptr_nonnull (scenario);
-  few = predict_it (scenario, TRUE);
-  all = predict_it (scenario, FALSE);
+  predict_both (&o, &few, &all);
   ck_assert_uint_eq (all->n_steps_replayed, 0);
   ck_assert_uint_gt (few->n_steps_replayed, 0);
   ck_assert_uint_lt (few->n_steps_replayed, few->n_steps);
@@ -415,9 +417,7 @@ START_TEST (few_fragments_equal_all)
     { "14", "strided", "1", "fsdp2", 3 * 7 },
     { "30", "sequential", "2", "zero1", 4 * 8 },
   };
-  g_autoptr (DiagList)   diags = diag_list_new ();
   Overrides              o = { .n = 0 };
-  g_autoptr (Scenario)   scenario = NULL;
   g_autoptr (Prediction) few = NULL;
   g_autoptr (Prediction) all = NULL;
 
@@ -429,10 +429,7 @@ START_TEST (few_fragments_equal_all)
   set (&o, "strategy.order", rows[_i].order);
   set (&o, "strategy.overlap", rows[_i].overlap);
   set (&o, "strategy.inner.name", rows[_i].inner);
-  scenario = load (&o, diags);
-  ck_assert_ptr_nonnull (scenario);
-  few = predict_it (scenario, TRUE);
-  all = predict_it (scenario, FALSE);
+  predict_both (&o, &few, &all);
   ck_assert_uint_eq (all->n_steps_replayed, 0);
   ck_assert_uint_gt (few->n_steps_replayed, 0);
   ck_assert_uint_le (few->n_steps_replayed, rows[_i].most);
@@ -462,9 +459,7 @@ END_TEST
  */
 START_TEST (what_travels_is_replayed)
 {
-  g_autoptr (DiagList)   diags = diag_list_new ();
   Overrides              o = { .n = 0 };
-  g_autoptr (Scenario)   scenario = NULL;
   g_autoptr (Prediction) few = NULL;
   g_autoptr (Prediction) all = NULL;
 
@@ -475,10 +470,7 @@ START_TEST (what_travels_is_replayed)
   set (&o, "strategy.fragments", "2");
   set (&o, "strategy.overlap", "2");
   set (&o, "strategy.inner.name", "fsdp2");
-  scenario = load (&o, diags);
-  ck_assert_ptr_nonnull (scenario);
-  few = predict_it (scenario, TRUE);
-  all = predict_it (scenario, FALSE);
+  predict_both (&o, &few, &all);
   ck_assert_uint_eq (few->n_replayed, 0);
   ck_assert_double_ge (few->exposed_comm_s, 0);
   compare (few, all, 0);
