@@ -179,6 +179,23 @@ START_TEST (ranks_by_table)
 END_TEST
 
 /*
+ * Errors are counted in ten-thousandths of their sum, rounded up: of the sum 12.66655 that of
+ * 0.77777 is 615 and not 614.03 of these, so that the uniform ranks' own are beyond the budget and
+ * one matrix would need a larger rank. The uniform ones stay.
+ */
+START_TEST (rounded_errors)
+{
+  const char      *uniform = "compression=powersgd,matrix_approximation_rank=4";
+  g_autofree char *file = write_temporary ("layer,tensor,rank,error\n0,*,4,1\n0,*,5,0.5\n"
+                                           "*,*,4,0.77777\n*,*,5,0.3\n");
+  g_autofree char *text = g_strdup_printf ("%s,layer_ranks=l-greco,layer_errors=%s", uniform, file);
+
+  ck_assert_double_eq (reduced (text), reduced (uniform));
+  g_unlink (file);
+}
+END_TEST
+
+/*
  * What a choice costs, of ranks 1 and 2 of every matrix around a uniform one: 5 power iterations of
  * two products and 3 columns, 30 columns of 94 720 elements, each 100 steps or each 10; the host
  * searches 16 matrices x 2 ranks x 10 000 errors.
@@ -248,6 +265,7 @@ main (void)
   tcase_add_test (tcase, low_rank);
   tcase_add_test (tcase, too_small_to_compress);
   tcase_add_test (tcase, ranks_by_table);
+  tcase_add_test (tcase, rounded_errors);
   tcase_add_test (tcase, choice);
   tcase_add_test (tcase, ranks_by_spectra);
   tcase_add_test (tcase, largest);
