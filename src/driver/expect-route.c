@@ -11,6 +11,8 @@
 #include "driver/driver-private.h"
 #include "driver/expect.h"
 
+#include <math.h>
+
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
 /* Bytes of an element of DTYPE as CODEC sends it, in full blocks. */
@@ -51,9 +53,10 @@ typedef struct
 {
   PolicyRouteKind which;
   RoutePass       pass;
-  double          parts; /* a rank holds one of so many, */
-  double          extra; /* and so many elements more a walk, where shares are rounded up */
-  gboolean        walks; /* a walk has come here: it has the elements in DTYPE, */
+  double          parts;      /* a rank holds one of so many, */
+  double          extra;      /* and so many elements more a walk, where shares are rounded up: */
+  double          padded_for; /* all are padded so that so many shards are equal */
+  gboolean        walks;      /* a walk has come here: it has the elements in DTYPE, */
   Dtype           dtype;
   const Codec    *codec; /* encoded so */
   Place           place;
@@ -246,7 +249,7 @@ add_hop (RouteForm *self, const PolicyHop *hop, const PolicyHop *next)
   if (!leaves_part (self->which, hop))
     return;
   self->parts *= g;
-  if (self->pass.uneven)
+  if (self->pass.uneven || fmod (self->padded_for, self->parts) != 0)
     self->extra = self->extra / g + 1;
   if (adds_parts (self->which, hop))
     add_parts (self, hop, next, n);
@@ -296,9 +299,11 @@ expect_route (const PlanInput *in, const UnitPolicy *policy, PolicyRouteKind whi
               const RoutePass *pass, PlanTotals *totals)
 {
   const PolicyRoute *route = &policy->routes[which];
-  RouteForm          self = {
-             .which = which, .pass = *pass, .parts = begins_at (policy, which), .totals = totals
-  };
+  RouteForm          self = { .which = which,
+                              .pass = *pass,
+                              .parts = begins_at (policy, which),
+                              .padded_for = policy->states[STATE_PARAMETERS].group.size,
+                              .totals = totals };
 
   if (which == ROUTE_FROZEN && route->n > 0)
     self.codec = route->hops[0].codec;
@@ -312,6 +317,7 @@ expect_exchanged (const PlanInput *in, const PolicyRoute *route, double elements
   RouteForm self = { .which = ROUTE_EXCHANGE,
                      .pass = { .elements = elements, .walks = walks, .uneven = TRUE },
                      .parts = 1,
+                     .padded_for = 1,
                      .totals = totals };
 
   add_route (in, route, &self);

@@ -234,23 +234,22 @@ static gboolean
 check_cadence (const Checker *self)
 {
   guint cadences = self->issue != NULL ? self->issue->carries.cadences : 0;
-  guint seen = 0;
+  guint scatters = policy_n_scatters (self->route), seen = 0;
 
   for (guint h = 0; h < self->route->n && cadences != 0; h++)
     {
       const PolicyHop *hop = &self->route->hops[h];
+      const gboolean   cuts = h < scatters && !self->issue->carries.last_scatters;
 
       seen |= 1u << hop->cadence;
       if ((cadences & 1u << hop->cadence) == 0)
         return fails (self, NULL, "its issue does not reduce %s", cadence_names[hop->cadence]);
-      if (hop->cadence == CADENCE_LAST && seen == 1u << CADENCE_LAST
-          && policy_hop_scatters (ROUTE_REDUCE, hop) && !self->issue->carries.last_scatters)
+      if (hop->cadence == CADENCE_LAST && seen == 1u << CADENCE_LAST && cuts)
         return fails (self, "scatter in each micro-step, and add up the shards at the last one",
                       "its issue does not cut whole gradients into shards at the last micro-step");
       if (seen == 1u << hop->cadence)
         continue;
-      if (!self->issue->carries.mixed_cadence || hop->cadence != CADENCE_LAST
-          || (policy_hop_scatters (ROUTE_REDUCE, hop) && !self->issue->carries.last_scatters))
+      if (!self->issue->carries.mixed_cadence || hop->cadence != CADENCE_LAST || cuts)
         return fails (self, NULL,
                       "its issue does not reduce some hops in each micro-step and then "
                       "%s at the last one",

@@ -109,12 +109,21 @@ policy_hop_scatters (PolicyRouteKind route, const PolicyHop *hop)
              || (hop->kind == COLLECTIVE_ALL_TO_ALL && policy_route_reduces (route)));
 }
 
+/* Whether the hop behind H of a reduction gathers again what H has cut. */
+static gboolean
+is_undone (const PolicyRoute *reduce, guint h)
+{
+  return h + 1 < reduce->n && reduce->hops[h + 1].hop == HOP_COLLECTIVE
+         && reduce->hops[h + 1].kind == COLLECTIVE_ALL_GATHER;
+}
+
 guint
 policy_n_scatters (const PolicyRoute *reduce)
 {
   guint n = 0;
 
-  while (n < reduce->n && policy_hop_scatters (ROUTE_REDUCE, &reduce->hops[n]))
+  while (n < reduce->n && policy_hop_scatters (ROUTE_REDUCE, &reduce->hops[n])
+         && !is_undone (reduce, n))
     n++;
   return n;
 }

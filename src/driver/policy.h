@@ -239,7 +239,10 @@ gboolean policy_hop_adds_parts (PolicyRouteKind route, const PolicyHop *hop);
 /* Whether a rank has a part of what it had before HOP: a reduce-scatter, or such an all-to-all. */
 gboolean policy_hop_scatters (PolicyRouteKind route, const PolicyHop *hop);
 
-/* The first so many hops of a reduction leave each rank its shard. */
+/*
+ * The first so many hops of a reduction leave each rank its shard; those behind them are over the
+ * shard's replicas.
+ */
 guint policy_n_scatters (const PolicyRoute *reduce);
 
 /* The first hop of ROUTE from FIRST on that is of KIND or has CADENCE; its end if there is none. */

@@ -125,37 +125,18 @@ compression_check (const PlanInput *in, const CompressionOptions *options, DiagL
 }
 
 gboolean
-compression_check_codes (const CompressionOptions *options, guint replicas, DiagList *diags)
+compression_check_codes (const CompressionOptions *options, DiagList *diags)
 {
-  const gboolean whole = compression_needs_all_reduce (options);
-  const gboolean coded = options->scheme >= COMPRESSION_FP8;
-
   warn_no_effect (diags, "quantization_bits",
                   options->bits != 4 && options->scheme != COMPRESSION_QSGD, "compression: qsgd");
-  if (!whole && (!coded || replicas == 1))
+  if (!compression_needs_all_reduce (options))
     return TRUE;
   diag_list_set_key (diags, "compression");
-  if (whole)
-    diag_error (diags, NULL, "take fp8, int8-block, int4-block or qsgd; or ddp or zero1",
-                "'%s' needs an all-reduce of whole gradients, these are reduced to shards",
-                compression_choices[options->scheme]);
-  else
-    diag_error (diags, NULL, "take 'shard: all', or fp16 or bf16",
-                "'%s' reduces to shards of which there are no replicas, here are %u",
-                compression_choices[options->scheme], replicas);
+  diag_error (diags, NULL, "take fp8, int8-block, int4-block or qsgd; or ddp or zero1",
+              "'%s' needs an all-reduce of whole gradients, these are reduced to shards",
+              compression_choices[options->scheme]);
   diag_list_set_key (diags, NULL);
   return FALSE;
-}
-
-gboolean
-compression_check_shards (const PlanInput *in, const char *shard, const CompressionOptions *options,
-                          DiagList *diags)
-{
-  ShardGroups groups[2];
-
-  unit_groups (&in->mesh, shard, groups, NULL);
-  return compression_check_codes (options, MAX (groups[0].replica.size, groups[1].replica.size),
-                                  diags);
 }
 
 /* Where one rank has it all there is nothing to send. */
@@ -169,11 +150,12 @@ set_compressor (const CompressionOptions *options, UnitPolicy *kind)
   kind->compression = options;
 }
 
+/* What is due later works on what has been kept of the first hops, in the type of that. */
 static void
 cast_to (PolicyRoute *route, Dtype dtype)
 {
   for (guint h = 0; h < route->n; h++)
-    if (route->hops[h].hop == HOP_COLLECTIVE)
+    if (route->hops[h].hop == HOP_COLLECTIVE && route->hops[h].cadence == route->hops[0].cadence)
       route->hops[h].dtype = dtype;
 }
 

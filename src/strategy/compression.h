@@ -166,15 +166,10 @@ gboolean compression_check (const PlanInput *in, const CompressionOptions *optio
                             DiagList *diags);
 
 /*
- * The same of COMPRESSION_CODE_OPTIONS, for gradients that are reduced to shards, of which there
- * are so many REPLICAS: what needs whole gradients on every rank is an error.
+ * The same of COMPRESSION_CODE_OPTIONS, for gradients that are reduced to shards: what needs whole
+ * gradients on every rank is an error.
  */
-gboolean compression_check_codes (const CompressionOptions *options, guint replicas,
-                                  DiagList *diags);
-
-/* The same where the option 'shard' says SHARD, which is checked, of the groups. */
-gboolean compression_check_shards (const PlanInput *in, const char *shard,
-                                   const CompressionOptions *options, DiagList *diags);
+gboolean compression_check_codes (const CompressionOptions *options, DiagList *diags);
 
 /* Whether what OPTIONS ask for takes the place of an all-reduce, and of nothing else. */
 static inline gboolean

@@ -8,13 +8,15 @@
  * (FCDP-Comm). Below a threshold on GPU memory slices stay there instead (FCDP-Cache), which ones
  * is decided before the run. Source: arXiv:2602.06499.
  */
+#include "strategy/compression.h"
 #include "strategy/deepspeed.h"
 
 typedef struct
 {
-  DeepspeedOptions deepspeed; /* first: its rows of the table count from here */
-  gint             invalidate;
-  double           cache_threshold;
+  DeepspeedOptions   deepspeed; /* first: its rows of the table count from here */
+  gint               invalidate;
+  double             cache_threshold;
+  CompressionOptions compression;
 } FcdpOptions;
 
 static const OptionSpec fcdp_options[] = {
@@ -33,14 +35,15 @@ static const OptionSpec fcdp_options[] = {
             "0: none does",
     .source = "arXiv:2602.06499, FCDP-Cache; the paper's own threshold is not known" },
   DEEPSPEED_OPTIONS,
+  COMPRESSION_CODE_OPTIONS (FcdpOptions, compression),
   { 0 },
 };
 
 static gboolean
 fcdp_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
-  (void) opt;
-  if (!deepspeed_check (in, "fcdp", diags))
+  if (!deepspeed_check (in, "fcdp", diags)
+      || !compression_check_codes (&((const FcdpOptions *) opt)->compression, diags))
     return FALSE;
   if (in->mesh.ranks_per_node == 0)
     diag_error (diags, NULL, NULL,
@@ -79,6 +82,7 @@ fcdp_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
   policy_add_second_copy (kind, "node", mesh_node (&in->mesh), PLACE_PINNED, policy->compute);
   policy_keep_copies (kind, "node", room_for_copies (in, o->cache_threshold));
   kind->invalidate = (PolicyInvalidation) o->invalidate;
+  compression_apply (&o->compression, policy);
 }
 
 const Strategy strategy_fcdp = {

@@ -60,7 +60,7 @@ fsdp1_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
   const Fsdp1Options *o = opt;
 
   return check_unit_groups (&in->mesh, o->shard, diags)
-         && compression_check_shards (in, o->shard, &o->compression, diags);
+         && compression_check_codes (&o->compression, diags);
 }
 
 static void

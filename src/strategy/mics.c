@@ -5,13 +5,15 @@
  * step, whatever the number of micro-steps. Source: Zhang et al., arXiv:2205.00119;
  * deepspeed/runtime/zero/mics.py.
  */
+#include "strategy/compression.h"
 #include "strategy/deepspeed.h"
 
 typedef struct
 {
-  DeepspeedOptions deepspeed; /* first: its rows of the table count from here */
-  char            *shard;
-  gboolean         mics_hierarchical_params_gather;
+  DeepspeedOptions   deepspeed; /* first: its rows of the table count from here */
+  char              *shard;
+  gboolean           mics_hierarchical_params_gather;
+  CompressionOptions compression;
 } MicsOptions;
 
 static const OptionSpec mics_options[] = {
@@ -28,6 +30,7 @@ static const OptionSpec mics_options[] = {
     .help = "groups that span nodes gather across nodes first, then inside each node",
     .source = "deepspeed/runtime/zero/config.py" },
   DEEPSPEED_OPTIONS,
+  COMPRESSION_CODE_OPTIONS (MicsOptions, compression),
   { 0 },
 };
 
@@ -79,9 +82,10 @@ gather_by_nodes (const PlanInput *in, guint size, Dtype dtype, PolicyRoute *gath
 static gboolean
 mics_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
-  return deepspeed_check (in, "mics", diags)
-         && check_unit_groups (&in->mesh, ((const MicsOptions *) opt)->shard, diags)
-         && check_hierarchy (in, opt, diags);
+  const MicsOptions *o = opt;
+
+  return deepspeed_check (in, "mics", diags) && check_unit_groups (&in->mesh, o->shard, diags)
+         && check_hierarchy (in, o, diags) && compression_check_codes (&o->compression, diags);
 }
 
 static void
@@ -98,6 +102,7 @@ mics_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
   if (groups.replica.size > 1)
     policy_add_collective (&policy->kinds[0].routes[ROUTE_REDUCE], COLLECTIVE_ALL_REDUCE, "replica",
                            groups.replica, policy->compute, CADENCE_LAST);
+  compression_apply (&o->compression, policy);
 }
 
 const Strategy strategy_mics = {

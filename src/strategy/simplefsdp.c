@@ -72,7 +72,7 @@ simple_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
     diag_error (diags, NULL, "take fsdp1, fsdp2 or megatron-fsdp",
                 "simplefsdp does not go with pipeline stages: their graphs are not modelled");
   return check_unit_groups (&in->mesh, o->shard, diags)
-         && compression_check_shards (in, o->shard, &o->compression, diags)
+         && compression_check_codes (&o->compression, diags)
          && diag_list_n_errors (diags) == n_errors;
 }
 

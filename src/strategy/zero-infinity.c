@@ -7,12 +7,22 @@
 
 static const OptionSpec zero_infinity_options[] = { DEEPSPEED_OPTIONS,
                                                     OFFLOAD_OPTIONS ("cpu", "cpu"),
+                                                    COMPRESSION_CODE_OPTIONS (OffloadedOptions,
+                                                                              compression),
                                                     { 0 } };
 
 static gboolean
 zero_infinity_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
-  return offloaded_check (in, opt, "zero-infinity", diags);
+  return offloaded_check (in, opt, "zero-infinity", diags)
+         && compression_check_codes (&((const OffloadedOptions *) opt)->compression, diags);
+}
+
+static void
+zero_infinity_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
+{
+  offloaded_policy (in, opt, policy);
+  compression_apply (&((const OffloadedOptions *) opt)->compression, policy);
 }
 
 const Strategy strategy_zero_infinity = {
@@ -23,7 +33,7 @@ const Strategy strategy_zero_infinity = {
   .options_size = sizeof (OffloadedOptions),
   .options = zero_infinity_options,
   .check = zero_infinity_check,
-  .policy = offloaded_policy,
+  .policy = zero_infinity_policy,
   .issue = &issue_deepspeed,
   .states =
       "parameters: compute precision, each tensor cut over all ranks, pinned, on drives or HBM as "

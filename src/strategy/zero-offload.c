@@ -45,7 +45,7 @@ static gboolean
 zero_offload_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
   return slices_check (in, "zero-offload", diags)
-         && compression_check_codes (&((const ZeroOffloadOptions *) opt)->compression, 1, diags);
+         && compression_check_codes (&((const ZeroOffloadOptions *) opt)->compression, diags);
 }
 
 /* ZeRO-2's, with gradients and optimizer at home in pinned host memory. */

@@ -26,7 +26,7 @@ static gboolean
 zero2_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
   return slices_check (in, "zero2", diags)
-         && compression_check_codes (&((const Zero2Options *) opt)->compression, 1, diags);
+         && compression_check_codes (&((const Zero2Options *) opt)->compression, diags);
 }
 
 static void

@@ -61,7 +61,7 @@ zero3_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
   gboolean good = offloaded_check (in, opt, "zero3", diags);
 
   return paper_check (opt, diags) && good
-         && compression_check_codes (&((const OffloadedOptions *) opt)->compression, 1, diags);
+         && compression_check_codes (&((const OffloadedOptions *) opt)->compression, diags);
 }
 
 static void
