@@ -302,7 +302,7 @@ expect_route (const PlanInput *in, const UnitPolicy *policy, PolicyRouteKind whi
   RouteForm          self = { .which = which,
                               .pass = *pass,
                               .parts = begins_at (policy, which),
-                              .padded_for = policy->states[STATE_PARAMETERS].group.size,
+                              .padded_for = policy->states[STATE_OPTIMIZER].group.size,
                               .totals = totals };
 
   if (which == ROUTE_FROZEN && route->n > 0)

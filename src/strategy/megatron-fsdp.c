@@ -5,6 +5,7 @@
  * megatron/core/distributed/fsdp.
  */
 #include "strategy/common.h"
+#include "strategy/compression.h"
 #include "strategy/format.h"
 #include "strategy/group.h"
 #include "strategy/issue-megatron.h"
@@ -23,10 +24,11 @@ static const char *const outer_choices[] = { "no_shard", "optim", NULL };
 
 typedef struct
 {
-  gint          sharding, outer; /* ShardingStrategy */
-  char         *shard;
-  gboolean      own_gathering_group, reduce_in_fp32;
-  MegatronIssue issue;
+  gint               sharding, outer; /* ShardingStrategy */
+  char              *shard;
+  gboolean           own_gathering_group, reduce_in_fp32;
+  MegatronIssue      issue;
+  CompressionOptions compression;
 } MegatronOptions;
 
 #define MEGATRON_SOURCE "megatron/core/distributed/distributed_data_parallel_config.py"
@@ -87,6 +89,7 @@ static const OptionSpec megatron_options[] = {
     .source = MEGATRON_SOURCE },
   MEGATRON_BOOL ("nccl_ub", issue.registered, "false",
                  "registered buffers: implies fsdp_double_buffer"),
+  COMPRESSION_CODE_OPTIONS (MegatronOptions, compression),
   { 0 },
 };
 
@@ -137,11 +140,16 @@ megatron_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
   if (o->sharding == SHARD_NOTHING && groups[0].replica.size > 1)
     return refuse (diags, "shard", "take 'all', or shard the optimizer at least",
                    "no_shard has no outer data parallelism: nothing is shared inside a group");
-  return TRUE;
+  return compression_check_codes (&o->compression, diags);
 }
 
+/*
+ * OUTSIDE: the ranks of the shard group and of its replicas share the optimizer (HFSDP). Experts
+ * without replicas go the same way, where it moves nothing.
+ */
 static void
-add_reduction (UnitPolicy *kind, const MegatronOptions *o, const ShardGroups *groups, Dtype wire)
+add_reduction (UnitPolicy *kind, const MegatronOptions *o, const ShardGroups *groups,
+               gboolean outside, Dtype wire)
 {
   PolicyRoute   *route = &kind->routes[ROUTE_REDUCE];
   PolicyCadence  cadence = o->sharding >= SHARD_GRADS ? CADENCE_MICRO_STEP : CADENCE_LAST;
@@ -149,13 +157,11 @@ add_reduction (UnitPolicy *kind, const MegatronOptions *o, const ShardGroups *gr
       o->sharding == SHARD_NOTHING ? COLLECTIVE_ALL_REDUCE : COLLECTIVE_REDUCE_SCATTER;
 
   policy_add_collective (route, reduces, "shard", groups->shard_group, wire, cadence);
-  if (groups->replica.size > 1)
-    policy_add_collective (
-        route, o->outer == SHARD_OPTIM ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE, "outer",
-        groups->replica, wire, CADENCE_LAST);
+  if (outside || groups->replica.size > 1)
+    policy_add_collective (route, outside ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE,
+                           "outer", groups->replica, wire, CADENCE_LAST);
 }
 
-/* The ranks of the shard group and of its replicas share the optimizer: HFSDP. */
 static void
 share_outside (UnitPolicy *kind, const MegatronOptions *o, const ShardGroups *groups, Dtype compute)
 {
@@ -166,7 +172,8 @@ share_outside (UnitPolicy *kind, const MegatronOptions *o, const ShardGroups *gr
 }
 
 static UnitPolicy
-policy_of (const PlanInput *in, const MegatronOptions *o, const ShardGroups *groups)
+policy_of (const PlanInput *in, const MegatronOptions *o, const ShardGroups *groups,
+           gboolean outside)
 {
   const TrainingOptions *training = workload_training (in->workload);
   const MeshGroup        one = { .size = 1, .stride = 1 }, shard = groups->shard_group;
@@ -181,7 +188,7 @@ policy_of (const PlanInput *in, const MegatronOptions *o, const ShardGroups *gro
       (PolicyState){ o->sharding >= SHARD_GRADS ? shard : one, kept, 1, PLACE_HBM };
   kind.states[STATE_OPTIMIZER] =
       optimizer_state (training, o->sharding >= SHARD_OPTIM ? shard : one, TRUE);
-  add_reduction (&kind, o, groups,
+  add_reduction (&kind, o, groups, outside,
                  training->reduce_dtype == REDUCE_AUTO ? kept : reduce_dtype (training));
   if (o->sharding >= SHARD_PARAMS)
     policy_add_collective (&kind.routes[ROUTE_GATHER], COLLECTIVE_ALL_GATHER, gathers, shard,
@@ -189,6 +196,8 @@ policy_of (const PlanInput *in, const MegatronOptions *o, const ShardGroups *gro
   else if (o->sharding >= SHARD_OPTIM)
     policy_add_collective (&kind.routes[ROUTE_UPDATE], COLLECTIVE_ALL_GATHER, gathers, shard,
                            compute, CADENCE_LAST);
+  if (outside)
+    share_outside (&kind, o, groups, compute);
   return kind;
 }
 
@@ -202,12 +211,10 @@ megatron_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
   policy->n_kinds = mesh_parts_experts (&in->mesh) ? 2 : 1;
   policy->compute = training_compute_dtype (workload_training (in->workload));
   for (guint kind = 0; kind < policy->n_kinds; kind++)
-    {
-      policy->kinds[kind] = policy_of (in, o, &groups[kind]);
-      if (o->outer == SHARD_OPTIM && groups[0].replica.size > 1)
-        share_outside (&policy->kinds[kind], o, &groups[kind], policy->compute);
-    }
+    policy->kinds[kind] =
+        policy_of (in, o, &groups[kind], o->outer == SHARD_OPTIM && groups[0].replica.size > 1);
   policy->issue = &o->issue;
+  compression_apply (&o->compression, policy);
 }
 
 const Strategy strategy_megatron_fsdp = {
