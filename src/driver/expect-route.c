@@ -294,17 +294,36 @@ add_route (const PlanInput *in, const PolicyRoute *route, RouteForm *self)
   take_codec (self, NULL, self->dtype);
 }
 
+/* What is left of the reduction of POLICY where a compressor takes the place of its collective. */
+static PolicyRoute
+moves_behind (const UnitPolicy *policy)
+{
+  PolicyRoute moves = { .n = 0 };
+
+  for (guint h = 0; h < policy->routes[ROUTE_REDUCE].n; h++)
+    if (policy->routes[ROUTE_REDUCE].hops[h].hop == HOP_MOVE)
+      moves.hops[moves.n++] = policy->routes[ROUTE_REDUCE].hops[h];
+  return moves;
+}
+
 void
 expect_route (const PlanInput *in, const UnitPolicy *policy, PolicyRouteKind which,
               const RoutePass *pass, PlanTotals *totals)
 {
   const PolicyRoute *route = &policy->routes[which];
+  PolicyRoute        compressed;
   RouteForm          self = { .which = which,
                               .pass = *pass,
                               .parts = begins_at (policy, which),
                               .padded_for = policy->states[STATE_OPTIMIZER].group.size,
                               .totals = totals };
 
+  if (which == ROUTE_REDUCE && policy->compressor != NULL)
+    {
+      compressed = moves_behind (policy);
+      route = &compressed;
+      self.parts = policy->states[STATE_GRADIENTS].group.size;
+    }
   if (which == ROUTE_FROZEN && route->n > 0)
     self.codec = route->hops[0].codec;
   add_route (in, route, &self);

@@ -279,7 +279,7 @@ check_leaves_shards (const Checker *self)
       else if (hop->hop == HOP_COLLECTIVE && hop->kind == COLLECTIVE_ALL_GATHER)
         together *= hop->group.size;
     }
-  if (parts == gradients * together
+  if (parts == gradients * together || self->kind->compressor != NULL
       || (self->issue->carries.whole_reduction
           && (parts == together || parts == optimizer * together)))
     return TRUE;
@@ -350,13 +350,17 @@ static gboolean
 check_compressor (const Checker *self)
 {
   const PolicyRoute *reduce = &self->kind->routes[ROUTE_REDUCE];
+  gboolean           alone = reduce->n > 0 && reduce->hops[0].hop == HOP_COLLECTIVE
+                   && reduce->hops[0].kind == COLLECTIVE_ALL_REDUCE
+                   && reduce->hops[0].codec == NULL;
 
   if (self->kind->compressor == NULL)
     return TRUE;
   if (self->issue == NULL || !self->issue->carries.compressors)
     return fails (self, "an issue that does: issue_buckets", "its issue takes no compressor");
-  return (reduce->n == 1 && reduce->hops[0].kind == COLLECTIVE_ALL_REDUCE
-          && reduce->hops[0].codec == NULL)
+  for (guint h = 1; h < reduce->n; h++)
+    alone = alone && reduce->hops[h].hop == HOP_MOVE;
+  return alone
          || fails (self, "reduce by one plain all_reduce",
                    "'%s' takes the place of one all_reduce of plain gradients",
                    self->kind->compressor->name);

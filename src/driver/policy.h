@@ -157,8 +157,9 @@ typedef struct
    */
   TensorRule reduced;
   /*
-   * A way of its own to reduce gradients, over the group and in the type of ROUTE_REDUCE's one hop,
-   * in place of it; NULL: there is none.
+   * A way of its own to reduce gradients, over the group and in the type of ROUTE_REDUCE's one
+   * collective, in place of it; NULL: there is none. It leaves every rank all of the sum: where
+   * gradients are sharded, each keeps its own part.
    */
   const Compressor *compressor;
   gconstpointer     compression; /* its options */

@@ -327,9 +327,12 @@ struct _Compressor
   void (*reduce) (StrategyRun *run, const CompressedBucket *bucket);
   /* What it does behind the optimizer's step, with the SUMS; NULL: nothing. */
   void (*step_end) (StrategyRun *run, guint kind, const CompressorPlan *plan, BufferRef sums);
-  /* Adds to FORM a step's work on the units of KIND, which come BUCKET elements at a time. */
+  /*
+   * Adds to FORM a step's work on the units of KIND, which come BUCKET elements at a time, all of
+   * them so many TIMES.
+   */
   void (*form) (const PlanInput *in, const UnitPolicy *policy, guint kind, double bucket,
-                IssueForm *form);
+                double times, IssueForm *form);
 };
 
 /*

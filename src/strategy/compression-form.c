@@ -76,6 +76,12 @@ columns_filled (const TensorDesc *tensor, guint layer, gconstpointer data)
   return rank_of (tensor, layer, data) * (double) tensor->elements / (double) tensor->shape[0];
 }
 
+static double
+elements (const TensorDesc *tensor, G_GNUC_UNUSED guint layer, G_GNUC_UNUSED gconstpointer data)
+{
+  return (double) tensor->elements;
+}
+
 /* Bytes of a gradient as it is reduced. */
 static double
 value_bytes (const UnitPolicy *policy)
@@ -126,13 +132,13 @@ n_tried (const TensorDesc *tensor, G_GNUC_UNUSED guint layer, gconstpointer data
 /* Of each step: L-GreCo's sums of up to 10 gradients, its search among 10 000 errors. */
 static void
 greco_form (const PlanInput *in, const CompressionOptions *o, guint kind, double e,
-            double gradients, IssueForm *form)
+            double gradients, double times, IssueForm *form)
 {
   double steps = (double) o->adjust_freq;
 
   if (o->layer_ranks != LAYER_RANKS_GRECO || o->adjust_freq == 0)
     return;
-  form->coded += MIN (10, steps) / steps * gradients * (e + 4 + 4);
+  form->coded += times * MIN (10, steps) / steps * gradients * (e + 4 + 4);
   form->flops += 2 * expect_tensors (in, kind, iterated, o);
   form->host_sums += floor (10000 * expect_tensors (in, kind, n_tried, o) / steps);
   form->states += 4 * gradients;
@@ -140,7 +146,7 @@ greco_form (const PlanInput *in, const CompressionOptions *o, guint kind, double
 
 void
 powersgd_form (const PlanInput *in, const UnitPolicy *policy, guint kind, double bucket,
-               IssueForm *form)
+               double times, IssueForm *form)
 {
   const CompressionOptions *o = policy->compression;
   g_autoptr (DiagList)      said = diag_list_new ();
@@ -148,20 +154,21 @@ powersgd_form (const PlanInput *in, const UnitPolicy *policy, guint kind, double
   const Ranks               r = { o, chosen };
   double                    e = value_bytes (policy), all = expect_tensors (in, kind, sent, &r);
   double                    rest = expect_tensors (in, kind, left_as_it_is, &r);
-  double                    gradients = expect_trainable_padded (in, policy, kind, 1);
+  double                    gradients = expect_tensors (in, kind, elements, NULL);
 
-  form->all_reduced[kind] += policy->routes[ROUTE_REDUCE].hops[0].group.size > 1 ? all * e : 0;
-  form->flops += 6 * expect_tensors (in, kind, compressed_by_rank, &r);
-  form->coded += e * (4 * rest + expect_tensors (in, kind, orthogonalised, &r));
+  form->all_reduced[kind] +=
+      policy->routes[ROUTE_REDUCE].hops[0].group.size > 1 ? times * all * e : 0;
+  form->flops += times * 6 * expect_tensors (in, kind, compressed_by_rank, &r);
+  form->coded += times * e * (4 * rest + expect_tensors (in, kind, orthogonalised, &r));
   if (!o->warm_start)
-    form->coded += e * expect_tensors (in, kind, columns_filled, &r);
+    form->coded += times * e * expect_tensors (in, kind, columns_filled, &r);
   if (o->error_feedback) /* 3 passes: 2 in, 1 out; 1 in, 1 out; 2 in, 1 out */
-    form->coded += e * 8 * gradients;
+    form->coded += times * e * 8 * gradients;
   form->states += e * ((o->error_feedback ? gradients : 0) + (o->warm_start ? all - rest : 0));
   form->high +=
       e
       * ((o->error_feedback ? bucket : 0) + MIN (rest, bucket) + (o->warm_start ? 0 : all - rest));
-  greco_form (in, o, kind, e, gradients, form);
+  greco_form (in, o, kind, e, gradients, times, form);
 }
 
 /* ---- top-k ----------------------------------------------------------------------------------- */
@@ -176,20 +183,21 @@ largest (const TensorDesc *tensor, G_GNUC_UNUSED guint layer, gconstpointer data
 }
 
 void
-top_k_form (const PlanInput *in, const UnitPolicy *policy, guint kind, double bucket,
+top_k_form (const PlanInput *in, const UnitPolicy *policy, guint kind, double bucket, double times,
             IssueForm *form)
 {
   const CompressionOptions *o = policy->compression;
   const double              index = 4;
   double                    e = value_bytes (policy), k = expect_tensors (in, kind, largest, o);
   double                    g = policy->routes[ROUTE_REDUCE].hops[0].group.size;
-  double                    gradients = expect_trainable_padded (in, policy, kind, 1);
+  double                    gradients = expect_tensors (in, kind, elements, NULL);
 
-  form->all_gathered[kind] += g > 1 ? g * k * (e + index) : 0;
+  form->all_gathered[kind] += g > 1 ? times * g * k * (e + index) : 0;
   /* selected: all in, k out; zeros: all out; k of each rank in, and added to what is there */
-  form->coded += e * gradients + k * (e + index) + e * gradients + g * k * (3 * e + index);
+  form->coded +=
+      times * (e * gradients + k * (e + index) + e * gradients + g * k * (3 * e + index));
   if (o->error_feedback) /* 2 in, 1 out; 1 in but for k indices, 1 out and k zeros */
-    form->coded += 5 * e * gradients + k * (e + index);
+    form->coded += times * (5 * e * gradients + k * (e + index));
   form->states += o->error_feedback ? e * gradients : 0;
   form->high += (1 + g) * (e + index) * MIN (k, bucket);
 }

@@ -8,6 +8,6 @@
 extern const Compressor compressor_powersgd, compressor_top_k;
 
 void powersgd_form (const PlanInput *in, const UnitPolicy *policy, guint kind, double bucket,
-                    IssueForm *form);
+                    double times, IssueForm *form);
 void top_k_form (const PlanInput *in, const UnitPolicy *policy, guint kind, double bucket,
-                 IssueForm *form);
+                 double times, IssueForm *form);

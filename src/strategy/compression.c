@@ -124,27 +124,28 @@ compression_check (const PlanInput *in, const CompressionOptions *options, DiagL
   return TRUE;
 }
 
-gboolean
-compression_check_codes (const CompressionOptions *options, DiagList *diags)
-{
-  warn_no_effect (diags, "quantization_bits",
-                  options->bits != 4 && options->scheme != COMPRESSION_QSGD, "compression: qsgd");
-  if (!compression_needs_all_reduce (options))
-    return TRUE;
-  diag_list_set_key (diags, "compression");
-  diag_error (diags, NULL, "take fp8, int8-block, int4-block or qsgd; or ddp or zero1",
-              "'%s' needs an all-reduce of whole gradients, these are reduced to shards",
-              compression_choices[options->scheme]);
-  diag_list_set_key (diags, NULL);
-  return FALSE;
-}
-
-/* Where one rank has it all there is nothing to send. */
+/*
+ * Factors and the largest elements are of whole matrices: all ranks reduce them as one, whatever
+ * part of the sum each keeps. Where one rank has it all there is nothing to send.
+ */
 static void
-set_compressor (const CompressionOptions *options, UnitPolicy *kind)
+set_compressor (const CompressionOptions *options, const ShardGroups *all, UnitPolicy *kind)
 {
-  if (kind->routes[ROUTE_REDUCE].hops[0].group.size == 1)
+  PolicyRoute *reduce = &kind->routes[ROUTE_REDUCE];
+  PolicyRoute  whole = { .n = 0 };
+  PolicyHop   *first = &reduce->hops[0];
+
+  if (all->shard_group.size == 1)
     return;
+  policy_add_collective (&whole, COLLECTIVE_ALL_REDUCE,
+                         mesh_group_equal (first->group, all->shard_group) ? first->name
+                                                                           : "compression",
+                         all->shard_group, first->dtype, first->cadence)
+      ->label = first->label;
+  for (guint h = 1; h < reduce->n; h++)
+    if (reduce->hops[h].hop == HOP_MOVE)
+      whole.hops[whole.n++] = reduce->hops[h];
+  *reduce = whole;
   kind->compressor =
       options->scheme == COMPRESSION_POWERSGD ? &compressor_powersgd : &compressor_top_k;
   kind->compression = options;
@@ -194,8 +195,11 @@ exchange_parts (const CompressionOptions *options, PolicyRoute *route)
 }
 
 void
-compression_apply (const CompressionOptions *options, Policy *policy)
+compression_apply (const PlanInput *in, const CompressionOptions *options, Policy *policy)
 {
+  ShardGroups all[2];
+
+  unit_groups (&in->mesh, "all", all, NULL);
   for (guint k = 0; k < policy->n_kinds; k++)
     {
       PolicyRoute *reduce = &policy->kinds[k].routes[ROUTE_REDUCE];
@@ -216,7 +220,7 @@ compression_apply (const CompressionOptions *options, Policy *policy)
           break;
         case COMPRESSION_POWERSGD:
         case COMPRESSION_TOP_K:
-          set_compressor (options, &policy->kinds[k]);
+          set_compressor (options, &all[k], &policy->kinds[k]);
           break;
         }
     }

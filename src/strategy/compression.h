@@ -157,26 +157,12 @@ extern const char *const compression_choices[], *const layer_ranks_choices[];
       COMPRESSION_LARGEST (struct_, member_), COMPRESSION_ERRORS (struct_, member_),   \
       COMPRESSION_LAYER_RANKS (struct_, member_)
 
-/* Casts and codes alone, for strategies that reduce to shards: see compression_check_codes. */
-#define COMPRESSION_CODE_OPTIONS(struct_, member_) \
-  COMPRESSION_SCHEME (struct_, member_), COMPRESSION_BITS (struct_, member_)
-
 /* Whether OPTIONS fit: diagnoses at the option. Warns of one that plays no role. */
 gboolean compression_check (const PlanInput *in, const CompressionOptions *options,
                             DiagList *diags);
 
 /*
- * The same of COMPRESSION_CODE_OPTIONS, for gradients that are reduced to shards: what needs whole
- * gradients on every rank is an error.
+ * The collectives of POLICY's reductions, of each kind of unit, become OPTIONS'. A compressor is
+ * one over all ranks, behind which each keeps its part.
  */
-gboolean compression_check_codes (const CompressionOptions *options, DiagList *diags);
-
-/* Whether what OPTIONS ask for takes the place of an all-reduce, and of nothing else. */
-static inline gboolean
-compression_needs_all_reduce (const CompressionOptions *options)
-{
-  return options->scheme >= COMPRESSION_POWERSGD;
-}
-
-/* The collectives of POLICY's reductions, of each kind of unit, become OPTIONS'. */
-void compression_apply (const CompressionOptions *options, Policy *policy);
+void compression_apply (const PlanInput *in, const CompressionOptions *options, Policy *policy);

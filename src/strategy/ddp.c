@@ -42,7 +42,7 @@ ddp_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
 {
   replicated_policy (in, replicated_kept (in, opt), COLLECTIVE_ALL_REDUCE, FALSE, policy);
   replicated_set_issue (opt, policy);
-  compression_apply (&((const BucketsIssue *) opt)->compression, policy);
+  compression_apply (in, &((const BucketsIssue *) opt)->compression, policy);
 }
 
 const Strategy strategy_ddp = {

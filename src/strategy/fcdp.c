@@ -35,7 +35,7 @@ static const OptionSpec fcdp_options[] = {
             "0: none does",
     .source = "arXiv:2602.06499, FCDP-Cache; the paper's own threshold is not known" },
   DEEPSPEED_OPTIONS,
-  COMPRESSION_CODE_OPTIONS (FcdpOptions, compression),
+  COMPRESSION_OPTIONS (FcdpOptions, compression),
   { 0 },
 };
 
@@ -43,7 +43,7 @@ static gboolean
 fcdp_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
   if (!deepspeed_check (in, "fcdp", diags)
-      || !compression_check_codes (&((const FcdpOptions *) opt)->compression, diags))
+      || !compression_check (in, &((const FcdpOptions *) opt)->compression, diags))
     return FALSE;
   if (in->mesh.ranks_per_node == 0)
     diag_error (diags, NULL, NULL,
@@ -82,7 +82,7 @@ fcdp_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
   policy_add_second_copy (kind, "node", mesh_node (&in->mesh), PLACE_PINNED, policy->compute);
   policy_keep_copies (kind, "node", room_for_copies (in, o->cache_threshold));
   kind->invalidate = (PolicyInvalidation) o->invalidate;
-  compression_apply (&o->compression, policy);
+  compression_apply (in, &o->compression, policy);
 }
 
 const Strategy strategy_fcdp = {

@@ -50,7 +50,7 @@ static const OptionSpec fsdp1_options[] = {
     .fallback = "true",
     .help = "rate limiter: at most two all-gathers whose memory is not free again",
     .source = "Zhao et al., arXiv:2304.11277, 3.4.2" },
-  COMPRESSION_CODE_OPTIONS (Fsdp1Options, compression),
+  COMPRESSION_OPTIONS (Fsdp1Options, compression),
   { 0 },
 };
 
@@ -60,7 +60,7 @@ fsdp1_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
   const Fsdp1Options *o = opt;
 
   return check_unit_groups (&in->mesh, o->shard, diags)
-         && compression_check_codes (&o->compression, diags);
+         && compression_check (in, &o->compression, diags);
 }
 
 static void
@@ -71,7 +71,7 @@ fsdp1_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
   shard_policy (in, o->shard, &format_flat, policy);
   policy->stays = !o->reshard_after_forward;
   policy->issue = &o->issue;
-  compression_apply (&o->compression, policy);
+  compression_apply (in, &o->compression, policy);
 }
 
 const Strategy strategy_fsdp1 = {

@@ -59,7 +59,7 @@ fsdp2_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
   warn_no_effect (diags, "pin_memory", !options->pin_memory && !options->cpu_offload,
                   "cpu_offload: true");
   return check_unit_groups (&in->mesh, options->shard, diags) && check_reshard (in, options, diags)
-         && compression_check_codes (&options->compression, diags);
+         && compression_check (in, &options->compression, diags);
 }
 
 /* Shards live at HOME, in host memory: they come from there, and their gradients go there. */
@@ -111,7 +111,7 @@ fsdp2_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
                   || o->reshard_after_forward == RESHARD_TO + 1
                   || (o->reshard_after_forward == RESHARD_AUTO && pipelined);
   policy->issue = &o->issue;
-  compression_apply (&o->compression, policy);
+  compression_apply (in, &o->compression, policy);
 }
 
 const Strategy strategy_fsdp2 = {

@@ -107,7 +107,7 @@ typedef struct
             "of cpu_offload: the host's memory is pinned; false: pageable, copies block the host", \
         .source = "torch.distributed.fsdp.CPUOffloadPolicy, pin_memory",                           \
       },                                                                                           \
-      COMPRESSION_CODE_OPTIONS (Fsdp2Options, compression)
+      COMPRESSION_OPTIONS (Fsdp2Options, compression)
 
 gboolean fsdp2_check (const PlanInput *in, gconstpointer opt, DiagList *diags);
 void     fsdp2_policy (const PlanInput *in, gconstpointer opt, Policy *policy);

@@ -2,18 +2,18 @@
 
 #include "driver/expect.h"
 #include "strategy/common.h"
+#include "strategy/compressed.h"
 #include "strategy/route.h"
 
 typedef struct
 {
-  StreamRef       stream;
-  guint64         bucket[2];  /* elements waiting to be reduced, of each kind of unit */
-  GArray         *waiting[2]; /* guint: the units whose they are */
-  BufferRef       parameters, gradients;
-  BufferRef       computed;     /* the gradient of the current unit, where another one is kept */
-  BufferRef       all_computed; /* those of all units, where they stay beside the others */
-  BufferRef       errors, factors, sums; /* of compressors */
-  CompressorPlan *plans[2];
+  StreamRef  stream;
+  guint64    bucket[2];  /* elements waiting to be reduced, of each kind of unit */
+  GArray    *waiting[2]; /* guint: the units whose they are */
+  BufferRef  parameters, gradients;
+  BufferRef  computed;     /* the gradient of the current unit, where another one is kept */
+  BufferRef  all_computed; /* those of all units, where they stay beside the others */
+  Compressed compressed;
 } BucketsState;
 
 static const BucketsIssue *
@@ -33,47 +33,6 @@ static guint64
 gradients_of (const StrategyRun *run)
 {
   return strategy_share (run, STATE_GRADIENTS);
-}
-
-/* What compressors keep from step to step, set to zero where training begins. */
-static void
-keep_for_compressors (StrategyRun *run)
-{
-  BucketsState *s = run->state;
-  guint64       errors = 0, factors = 0, sums = 0;
-
-  for (guint k = 0; k < run->policy->n_kinds; k++)
-    {
-      const UnitPolicy *kind = &run->policy->kinds[k];
-
-      if (kind->compressor != NULL && kind->compressor->plan_new != NULL)
-        s->plans[k] = kind->compressor->plan_new (run->in, kind->compression, k);
-    }
-  for (guint u = 0; u < run->n_units; u++)
-    {
-      const PlanUnit   *unit = &run->units[u];
-      const UnitPolicy *kind = &run->policy->kinds[unit->expert];
-
-      if (kind->compressor == NULL || unit->own_elements == 0)
-        continue;
-      if (kind->compressor->keeps_errors (kind->compression))
-        errors += unit->trainable_elements;
-      if (kind->compressor->kept != NULL)
-        factors += kind->compressor->kept (kind->compression, s->plans[unit->expert], unit);
-      if (kind->compressor->keeps_sums != NULL && kind->compressor->keeps_sums (kind->compression))
-        sums += unit->trainable_elements;
-    }
-  s->errors = schedule_alloc (run->b, PLACE_HBM, POOL_GRADIENT, errors * reduced_bytes (run),
-                              "errors of compression");
-  s->factors = schedule_alloc (run->b, PLACE_HBM, POOL_GRADIENT, factors * reduced_bytes (run),
-                               "factors of gradients");
-  s->sums = schedule_alloc (run->b, PLACE_HBM, POOL_GRADIENT, sums * 4, "sums of gradients");
-  if (s->sums != SCHEDULE_NONE)
-    schedule_host_touches (run->b, s->sums, SCHEDULE_WHOLE, ACCESS_WRITE);
-  if (s->errors != SCHEDULE_NONE)
-    schedule_host_touches (run->b, s->errors, SCHEDULE_WHOLE, ACCESS_WRITE);
-  if (s->factors != SCHEDULE_NONE)
-    schedule_host_touches (run->b, s->factors, SCHEDULE_WHOLE, ACCESS_WRITE);
 }
 
 static void
@@ -96,7 +55,7 @@ buckets_init (StrategyRun *run)
                                     "gradients as computed");
   schedule_alloc (run->b, PLACE_HBM, POOL_OPTIMIZER, held_bytes (run, STATE_OPTIMIZER),
                   "optimizer state");
-  keep_for_compressors (run);
+  compressed_init (&s->compressed, run);
   strategy_data (run, SCHEDULE_NONE, UNIT_PARAMETERS, SCHEDULE_NONE, s->parameters);
   strategy_data (run, SCHEDULE_NONE, UNIT_GRADIENT, SCHEDULE_NONE,
                  s->all_computed != SCHEDULE_NONE ? s->all_computed : s->gradients);
@@ -110,9 +69,7 @@ buckets_clear (StrategyRun *run)
 
   for (guint kind = 0; kind < G_N_ELEMENTS (s->waiting); kind++)
     g_clear_pointer (&s->waiting[kind], g_array_unref);
-  for (guint kind = 0; kind < G_N_ELEMENTS (s->plans); kind++)
-    if (s->plans[kind] != NULL)
-      run->policy->kinds[kind].compressor->plan_free (s->plans[kind]);
+  compressed_clear (&s->compressed, run);
 }
 
 /*
@@ -168,37 +125,29 @@ static void
 reduce_at (StrategyRun *run, guint kind, const RouteEnd *end)
 {
   const BucketsState *s = run->state;
-  const Compressor   *compressor = run->policy->kinds[kind].compressor;
-  CompressedBucket    bucket;
 
-  if (compressor == NULL)
-    {
-      emit_route (run, &(RouteWalk){ .kind = kind,
-                                     .route = ROUTE_REDUCE,
-                                     .end = POLICY_MAX_HOPS,
-                                     .last_micro = TRUE,
-                                     .held = s->bucket[kind],
-                                     .collectives = s->stream,
-                                     .from = *end,
-                                     .to = *end,
-                                     .passing = "bucket on its way" });
-      return;
-    }
-  bucket = (CompressedBucket){
-    .kind = kind,
-    .units = (const guint *) (const void *) s->waiting[kind]->data,
-    .n_units = s->waiting[kind]->len,
-    .elements = s->bucket[kind],
-    .made = end->use != use_cast ? SCHEDULE_COMPUTE : s->stream,
-    .stream = s->stream,
-    .errors = s->errors,
-    .factors = s->factors,
-    .sums = s->sums,
-    .plan = s->plans[kind],
-    .use = end->use,
-    .data = end->data,
-  };
-  compressor->reduce (run, &bucket);
+  if (compresses (run, kind))
+    compressed_reduce (&s->compressed, run,
+                       (CompressedBucket){
+                           .kind = kind,
+                           .units = (const guint *) (const void *) s->waiting[kind]->data,
+                           .n_units = s->waiting[kind]->len,
+                           .elements = s->bucket[kind],
+                           .made = end->use != use_cast ? SCHEDULE_COMPUTE : s->stream,
+                           .stream = s->stream,
+                           .use = end->use,
+                           .data = end->data,
+                       });
+  else
+    emit_route (run, &(RouteWalk){ .kind = kind,
+                                   .route = ROUTE_REDUCE,
+                                   .end = POLICY_MAX_HOPS,
+                                   .last_micro = TRUE,
+                                   .held = s->bucket[kind],
+                                   .collectives = s->stream,
+                                   .from = *end,
+                                   .to = *end,
+                                   .passing = "bucket on its way" });
 }
 
 static void
@@ -385,7 +334,7 @@ finish_reductions (StrategyRun *run)
   BucketsState *s = run->state;
 
   for (guint kind = 0; kind < run->policy->n_kinds; kind++)
-    if (run->policy->kinds[kind].compressor != NULL)
+    if (compresses (run, kind))
       reduce_units (run, kind);
     else
       reduce_all (run, kind);
@@ -413,13 +362,7 @@ buckets_step_end (StrategyRun *run)
   const BucketsState *s = run->state;
 
   emit_update (run, s->parameters);
-  for (guint k = 0; k < run->policy->n_kinds; k++)
-    {
-      const Compressor *compressor = run->policy->kinds[k].compressor;
-
-      if (compressor != NULL && compressor->step_end != NULL)
-        compressor->step_end (run, k, s->plans[k], s->sums);
-    }
+  compressed_step_end (&s->compressed, run);
 }
 
 /* ---- closed form ----------------------------------------------------------------------------- */
@@ -445,11 +388,7 @@ buckets_form (const PlanInput *in, const Policy *policy, IssueForm *form)
     {
       const UnitPolicy *kind = &policy->kinds[k];
 
-      if (kind->compressor != NULL)
-        kind->compressor->form (in, kind, k, MIN (gradients, o->bucket_bytes / kept + module),
-                                form);
-      else
-        form->passed[ROUTE_REDUCE][k] = expect_trainable_padded (in, kind, k, 1);
+      form->passed[ROUTE_REDUCE][k] = expect_trainable_padded (in, kind, k, 1);
       form->walks[ROUTE_REDUCE][k] = expect_modules (in) + 1;
       form->walks[ROUTE_UPDATE][k] = 1;
       expect_passing (kind, ROUTE_REDUCE, MIN (gradients, o->bucket_bytes / kept + module), 1, TRUE,
@@ -459,6 +398,7 @@ buckets_form (const PlanInput *in, const Policy *policy, IssueForm *form)
       form->passed[ROUTE_UPDATE][k] = expect_trainable_padded (
           in, kind, k, kind->format->owned != NULL ? 1 : kind->states[STATE_OPTIMIZER].group.size);
     }
+  compressed_form (in, policy, MIN (gradients, o->bucket_bytes / kept + module), form);
   form->uneven = TRUE;
   if (beside)
     form->states += gradients * dtype_bytes (policy->compute);

@@ -14,6 +14,7 @@
 #include <math.h>
 
 #include "driver/expect.h"
+#include "strategy/compressed.h"
 #include "strategy/issue-deepspeed.h"
 
 typedef struct
@@ -568,4 +569,7 @@ deepspeed_form (const PlanInput *in, const Policy *policy, IssueForm *form)
   form->states = (parameters - cut + MIN ((double) o->reduce_bucket_size, parameters))
                  * dtype_bytes (policy->compute);
   form->high += most_bytes (in, policy, shards.all.once + copies.all.once, form);
+  compressed_form (in, policy,
+                   MAX ((double) o->reduce_bucket_size, expect_largest (in, policy, UNIT_MODULE)),
+                   form);
 }

@@ -1,6 +1,7 @@
 /* What the files of DeepSpeed's coordinator share: its state, and how parameters come and go. */
 #pragma once
 
+#include "strategy/compressed.h"
 #include "strategy/gradient-bucket.h"
 #include "strategy/host-slices.h"
 #include "strategy/issue-deepspeed.h"
@@ -24,6 +25,7 @@ typedef struct
   BufferRef      shards, persistent, gradients; /* of all units */
   BufferRef      cache, kept; /* second copies at their home, and those that stay on the GPU */
   GradientBucket bucket;
+  Compressed     compressed;
   BufferRef      of_table;        /* a tied head's gradient, until the table's is complete */
   DeepspeedUnit *units;           /* by unit; a tied second use refers to its owner's */
   gboolean      *reused;          /* [run->n_uses]: used again within max_reuse_distance */

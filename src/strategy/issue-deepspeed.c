@@ -114,6 +114,7 @@ deepspeed_init (StrategyRun *run)
   s->of_table = SCHEDULE_NONE;
   deepspeed_mark_reuse (run);
   allocate_states (run);
+  compressed_init (&s->compressed, run);
 }
 
 static void
@@ -124,6 +125,7 @@ deepspeed_clear (StrategyRun *run)
   g_free (s->units);
   g_free (s->reused);
   gradient_bucket_clear (&s->bucket);
+  compressed_clear (&s->compressed, run);
   deepspeed_offload_clear (s);
 }
 
@@ -366,6 +368,25 @@ reduction_input (StrategyRun *run, const GradientBucket *bucket, guint64 copied,
   return input;
 }
 
+/* All of BUCKET, which is in INPUT, padded. */
+static void
+reduce_at_once (StrategyRun *run, const GradientBucket *bucket, BufferRef input, guint64 padded)
+{
+  const DeepspeedState *s = run->state;
+
+  if (compresses (run, 0))
+    compressed_reduce_units (
+        &s->compressed, run, (const guint *) (const void *) bucket->waiting->data,
+        bucket->waiting->len, s->reduce, route_whole (input), route_whole (input), 0);
+  else
+    walk_reduction (run, bucket,
+                    (RouteWalk){ .route = ROUTE_REDUCE,
+                                 .end = last_hops (run, ROUTE_REDUCE),
+                                 .held = padded,
+                                 .from = route_whole (input),
+                                 .to = route_whole (input) });
+}
+
 /* Hops of the last micro-step add up the shards over the replicas of their group. */
 static void
 reduce_shards (StrategyRun *run, const GradientBucket *bucket, PolicyRouteKind route,
@@ -405,12 +426,7 @@ reduce_bucket (StrategyRun *run, const GradientBucket *bucket)
   else
     {
       input = reduction_input (run, bucket, taken, 0);
-      walk_reduction (run, bucket,
-                      (RouteWalk){ .route = ROUTE_REDUCE,
-                                   .end = last_hops (run, ROUTE_REDUCE),
-                                   .held = taken,
-                                   .from = route_whole (input),
-                                   .to = route_whole (input) });
+      reduce_at_once (run, bucket, input, taken);
     }
   if (deepspeed_is_away (run, STATE_OPTIMIZER))
     {
@@ -521,6 +537,7 @@ deepspeed_step_end (StrategyRun *run)
     deepspeed_host_step (run);
   else
     step_on_gpu (run);
+  compressed_step_end (&s->compressed, run);
   emit_route (run, &(RouteWalk){ .route = ROUTE_UPDATE,
                                  .end = POLICY_MAX_HOPS,
                                  .last_micro = TRUE,
@@ -546,6 +563,7 @@ const Issue issue_deepspeed = {
                .moves = (1u << ROUTE_N) - 1 - (1u << ROUTE_REDUCE) - (1u << ROUTE_REST),
                .cadences = 1u << CADENCE_MICRO_STEP | 1u << CADENCE_LAST,
                .mixed_cadence = TRUE,
+               .compressors = TRUE,
                .updates_home = TRUE,
                .part_on_gpu = TRUE,
                .one_kind = TRUE,

@@ -15,6 +15,7 @@
 
 #include "driver/expect.h"
 #include "strategy/common.h"
+#include "strategy/compressed.h"
 #include "strategy/route.h"
 
 /* _max_num_inflight_all_gathers in torch/distributed/fsdp/_limiter_utils.py. */
@@ -35,6 +36,7 @@ typedef struct
   UnitState *units;
   EventRef   freed[MAX_IN_FLIGHT]; /* limiter: last uses of units freed lately; oldest first */
   guint      n_freed;
+  Compressed compressed;
 } Fsdp1State;
 
 static const Fsdp1Issue *
@@ -68,12 +70,16 @@ fsdp1_init (StrategyRun *run)
                               "flat parameter shards");
   schedule_alloc (run->b, PLACE_HBM, POOL_OPTIMIZER, held_bytes (run, STATE_OPTIMIZER),
                   "optimizer state");
+  compressed_init (&s->compressed, run);
 }
 
 static void
 fsdp1_clear (StrategyRun *run)
 {
-  g_free (((Fsdp1State *) run->state)->units);
+  Fsdp1State *s = run->state;
+
+  g_free (s->units);
+  compressed_clear (&s->compressed, run);
 }
 
 static void
@@ -293,16 +299,20 @@ fsdp1_gradient_ready (StrategyRun *run, const UnitSlot *slot)
   input = cast_gradient (run, slot->unit, reduce);
   output = schedule_alloc_on (run->b, s->post_backward, PLACE_HBM, POOL_COMMUNICATION,
                               share->trainable * reduce, "reduce-scatter output");
-  emit_route (run, &(RouteWalk){ .kind = slot->plan->expert,
-                                 .route = ROUTE_REDUCE,
-                                 .end = POLICY_MAX_HOPS,
-                                 .first_micro = slot->first,
-                                 .last_micro = slot->last,
-                                 .held = share->trainable_padded,
-                                 .collectives = s->post_backward,
-                                 .from = route_whole (input),
-                                 .to = route_whole (output),
-                                 .passing = "gradient on its way" });
+  if (compresses (run, slot->plan->expert))
+    compressed_reduce_units (&s->compressed, run, &slot->unit, 1, s->post_backward,
+                             route_whole (input), route_whole (output), share->trainable);
+  else
+    emit_route (run, &(RouteWalk){ .kind = slot->plan->expert,
+                                   .route = ROUTE_REDUCE,
+                                   .end = POLICY_MAX_HOPS,
+                                   .first_micro = slot->first,
+                                   .last_micro = slot->last,
+                                   .held = share->trainable_padded,
+                                   .collectives = s->post_backward,
+                                   .from = route_whole (input),
+                                   .to = route_whole (output),
+                                   .passing = "gradient on its way" });
   keep_shard (run, slot, reduce, output);
   done = schedule_record (run->b, s->post_backward);
   schedule_free_after (run->b, input, done);
@@ -327,6 +337,7 @@ fsdp1_step_end (StrategyRun *run)
       schedule_free (run->b, s->units[i].shard_buffer);
       s->units[i].shard_buffer = SCHEDULE_NONE;
     }
+  compressed_step_end (&s->compressed, run);
 }
 
 /* ---- closed form ----------------------------------------------------------------------------- */
@@ -370,12 +381,14 @@ fsdp1_form (const PlanInput *in, const Policy *policy, IssueForm *form)
     }
   form->high = (kept + 4 * unit) * dtype_bytes (policy->compute)
                + 2 * unit * dtype_bytes (policy->kinds[0].routes[ROUTE_REDUCE].hops[0].dtype);
+  compressed_form (in, policy, unit, form);
 }
 
 const Issue issue_fsdp1 = {
   .carries = { .homes = { 1u << PLACE_HBM, 1u << PLACE_HBM, 1u << PLACE_HBM },
                .routes = 1u << ROUTE_GATHER | 1u << ROUTE_REDUCE,
                .cadences = 1u << CADENCE_MICRO_STEP,
+               .compressors = TRUE,
                .stays = TRUE },
   .hooks = { .state_size = sizeof (Fsdp1State),
              .granularity = UNIT_LAYER,

@@ -1,6 +1,7 @@
 /* The closed form of fully_shard's issue, by arithmetic on the model's totals. */
 #include "driver/expect.h"
 #include "driver/pipeline.h"
+#include "strategy/compressed.h"
 #include "strategy/issue-fsdp2.h"
 
 /* Where gradients are whole until a step's last micro-step: reduced there, or behind the chunk. */
@@ -243,4 +244,5 @@ fsdp2_form (const PlanInput *in, const Policy *policy, IssueForm *form)
   form->clip_passes = 2; /* the norm, then the scaling */
   if (home->home != PLACE_HBM)
     add_offload (in, policy, unit, form);
+  compressed_form (in, policy, unit, form);
 }

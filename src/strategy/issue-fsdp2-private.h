@@ -1,6 +1,7 @@
 /* What the files of fully_shard's issue share: its state, and how gradients are reduced. */
 #pragma once
 
+#include "strategy/compressed.h"
 #include "strategy/issue-fsdp2.h"
 
 /* Private state of the runtime: of a unit, and of a role. */
@@ -27,8 +28,9 @@ typedef struct
   EventRef  held_copied;
   EventRef  offloaded; /* CPU offload: the last copy of a gradient to the host */
   /* backward: the previous unit's reduce-scatter input, and when it is done */
-  BufferRef reducing;
-  EventRef  reduced;
+  BufferRef  reducing;
+  EventRef   reduced;
+  Compressed compressed;
 } Fsdp2State;
 
 static inline const PolicyRoute *

@@ -14,7 +14,9 @@ fsdp2_has_replicas (const StrategyRun *run)
     {
       const PolicyRoute *reduce = fsdp2_reduce_route (run, kind);
 
-      if (policy_next (reduce, policy_n_scatters (reduce), HOP_MOVE) > policy_n_scatters (reduce))
+      if (!compresses (run, kind)
+          && policy_next (reduce, policy_n_scatters (reduce), HOP_MOVE)
+                 > policy_n_scatters (reduce))
         return TRUE;
     }
   return FALSE;
@@ -116,8 +118,9 @@ finish_reduce (StrategyRun *run, guint unit, gboolean first, BufferRef output,
     {
       stream = s->all_reduce;
       schedule_wait_stream (run->b, stream, s->reduce);
-      walk_reduction (run, unit, policy_n_scatters (route), policy_next (route, 0, HOP_MOVE),
-                      shard_elements, stream, output, output);
+      if (!compresses (run, run->units[unit].expert))
+        walk_reduction (run, unit, policy_n_scatters (route), policy_next (route, 0, HOP_MOVE),
+                        shard_elements, stream, output, output);
     }
   if (fsdp2_is_offloaded (run))
     {
@@ -163,9 +166,13 @@ fsdp2_reduce_unit (StrategyRun *run, guint unit, BufferRef *grads, guint element
   schedule_wait_stream (run->b, s->reduce, SCHEDULE_COMPUTE);
   output = schedule_alloc_on (run->b, s->reduce, PLACE_HBM, POOL_COMMUNICATION,
                               shard_elements * reduce, "reduce-scatter output");
-  walk_reduction (run, unit, 0,
-                  policy_n_scatters (fsdp2_reduce_route (run, run->units[unit].expert)),
-                  run->shares[unit].trainable_padded, s->reduce, input, output);
+  if (compresses (run, run->units[unit].expert))
+    compressed_reduce_units (&s->compressed, run, &unit, 1, s->reduce, route_whole (input),
+                             route_whole (output), shard_elements);
+  else
+    walk_reduction (run, unit, 0,
+                    policy_n_scatters (fsdp2_reduce_route (run, run->units[unit].expert)),
+                    run->shares[unit].trainable_padded, s->reduce, input, output);
   s->reduced = schedule_record (run->b, s->reduce);
   s->reducing = input;
   finish_reduce (run, unit, first, output, shard_elements);

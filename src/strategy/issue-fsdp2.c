@@ -88,12 +88,16 @@ fsdp2_init (StrategyRun *run)
                       held_bytes (run, STATE_PARAMETERS), "parameter shards");
   schedule_alloc (run->b, run->policy->kinds[0].states[STATE_OPTIMIZER].home, POOL_OPTIMIZER,
                   held_bytes (run, STATE_OPTIMIZER), "optimizer state");
+  compressed_init (&s->compressed, run);
 }
 
 static void
 fsdp2_clear (StrategyRun *run)
 {
-  g_free (((Fsdp2State *) run->state)->units);
+  Fsdp2State *s = run->state;
+
+  g_free (s->units);
+  compressed_clear (&s->compressed, run);
 }
 
 static void
@@ -544,6 +548,7 @@ fsdp2_step_end (StrategyRun *run)
       schedule_free (run->b, s->units[i].shard_buffer);
       s->units[i].shard_buffer = SCHEDULE_NONE;
     }
+  compressed_step_end (&s->compressed, run);
 }
 
 #define HBM_OR_HOST (1u << PLACE_HBM | 1u << PLACE_PINNED | 1u << PLACE_PAGEABLE)
@@ -556,6 +561,7 @@ const Issue issue_fsdp2 = {
                .moves = 1u << ROUTE_GATHER | 1u << ROUTE_REDUCE | 1u << ROUTE_FILL,
                .cadences = 1u << CADENCE_MICRO_STEP | 1u << CADENCE_LAST,
                .last_scatters = TRUE,
+               .compressors = TRUE,
                .updates_home = TRUE,
                .stays = TRUE,
                .averaged_host = TRUE },

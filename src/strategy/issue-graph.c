@@ -16,6 +16,7 @@
 
 #include "driver/expect.h"
 #include "strategy/common.h"
+#include "strategy/compressed.h"
 #include "strategy/route.h"
 
 typedef struct
@@ -46,6 +47,7 @@ typedef struct
   gboolean   first;         /* of the step's micro-steps: that reduction's */
   BufferRef  input, output; /* of it */
   EventRef   reduced;
+  Compressed compressed;
 } GraphState;
 
 static const GraphIssue *
@@ -125,7 +127,7 @@ has_replicas (const StrategyRun *run)
 {
   const PolicyRoute *reduce = &run->policy->kinds[0].routes[ROUTE_REDUCE];
 
-  return reduce->n > policy_n_scatters (reduce);
+  return !compresses (run, 0) && reduce->n > policy_n_scatters (reduce);
 }
 
 static void
@@ -142,6 +144,7 @@ graph_init (StrategyRun *run)
                               "parameter shards");
   schedule_alloc (run->b, PLACE_HBM, POOL_OPTIMIZER, held_bytes (run, STATE_OPTIMIZER),
                   "optimizer state");
+  compressed_init (&s->compressed, run);
 }
 
 static void
@@ -151,6 +154,7 @@ graph_clear (StrategyRun *run)
 
   g_free (s->units);
   g_clear_pointer (&s->buckets, g_array_unref);
+  compressed_clear (&s->compressed, run);
 }
 
 static void
@@ -398,6 +402,20 @@ walk_reduction (StrategyRun *run, const GraphBucket *self, guint first, guint en
 }
 
 static void
+reduce_compressed (StrategyRun *run, const GraphBucket *self, guint64 held)
+{
+  GraphState        *s = run->state;
+  g_autoptr (GArray) units = g_array_new (FALSE, FALSE, sizeof (guint));
+
+  for (guint u = self->first; u < self->end; u++)
+    if (run->units[u].trainable_elements > 0)
+      g_array_append_val (units, u);
+  compressed_reduce_units (&s->compressed, run, (const guint *) (const void *) units->data,
+                           units->len, s->collectives, route_whole (s->input),
+                           route_whole (s->output), held);
+}
+
+static void
 reduce_bucket (StrategyRun *run, guint bucket, gboolean first)
 {
   GraphState  *s = run->state;
@@ -410,7 +428,10 @@ reduce_bucket (StrategyRun *run, guint bucket, gboolean first)
   s->output = schedule_alloc (run->b, PLACE_HBM, POOL_COMMUNICATION, of.held * reduced_bytes (run),
                               "reduce-scatter output");
   schedule_wait_stream (run->b, s->collectives, SCHEDULE_COMPUTE);
-  walk_reduction (run, self, 0, scatters, of.padded, s->collectives, s->input, s->output);
+  if (compresses (run, run->units[self->first].expert))
+    reduce_compressed (run, self, of.held);
+  else
+    walk_reduction (run, self, 0, scatters, of.padded, s->collectives, s->input, s->output);
   s->reduced = schedule_record (run->b, s->collectives);
   if (has_replicas (run))
     {
@@ -455,6 +476,7 @@ graph_step_end (StrategyRun *run)
       schedule_free (run->b, bucket_at (run, i)->shard);
       bucket_at (run, i)->shard = SCHEDULE_NONE;
     }
+  compressed_step_end (&s->compressed, run);
 }
 
 /* ---- closed form ----------------------------------------------------------------------------- */
@@ -500,12 +522,14 @@ graph_form (const PlanInput *in, const Policy *policy, IssueForm *form)
       kept += there;
     }
   form->high = (kept + 6 * layer) * dtype_bytes (policy->compute) + 4 * layer * reduce;
+  compressed_form (in, policy, layer, form);
 }
 
 const Issue issue_graph = {
   .carries = { .homes = { 1u << PLACE_HBM, 1u << PLACE_HBM, 1u << PLACE_HBM },
                .routes = 1u << ROUTE_GATHER | 1u << ROUTE_REDUCE,
                .cadences = 1u << CADENCE_MICRO_STEP,
+               .compressors = TRUE,
                .stays = TRUE },
   .hooks = { .state_size = sizeof (GraphState),
              .granularity = UNIT_MODULE,

@@ -1,5 +1,6 @@
 /* The closed form of Megatron-FSDP's issue, by arithmetic on the model's totals. */
 #include "driver/expect.h"
+#include "strategy/compressed.h"
 #include "strategy/issue-megatron.h"
 
 static gboolean
@@ -158,4 +159,5 @@ megatron_form (const PlanInput *in, const Policy *policy, IssueForm *form)
     form->high += MIN (kept + passes * (unit / 2 + 2 * layer), all) * compute;
   if (is_cut (policy))
     form->high += 2 * (MIN (unit, trained * n) + 2 * trained) * wire;
+  compressed_form (in, policy, trained, form);
 }

@@ -1,6 +1,7 @@
 /* What the files of Megatron-FSDP's issue share: its state, and how gradients are reduced. */
 #pragma once
 
+#include "strategy/compressed.h"
 #include "strategy/issue-megatron.h"
 
 #define MAX_PARTS 3 /* units of a layer: before, of and behind its experts */
@@ -38,6 +39,7 @@ typedef struct
   const LayerDesc *common;          /* blocks that have double buffers; NULL: none */
   DoubleBuffer     pools[2];        /* [gradients] */
   guint64          ahead, capacity; /* elements gathered ahead; in reductions under way */
+  Compressed       compressed;
 } MegatronState;
 
 static inline const MegatronIssue *

@@ -109,20 +109,27 @@ collect_gradient (StrategyRun *run, const UnitSlot *slot)
   u->computed = SCHEDULE_NONE;
 }
 
+/* The hops [FIRST, END) of UNIT's reduction, or what takes their place, on STREAM. */
 static void
-walk_reduction (StrategyRun *run, guint unit, guint first, guint end, guint64 held,
-                StreamRef stream, RouteEnd from, RouteEnd to)
+reduce_hops (StrategyRun *run, guint unit, guint first, guint end, guint64 held, StreamRef stream,
+             RouteEnd from, RouteEnd to)
 {
-  emit_route (run, &(RouteWalk){ .kind = run->units[unit].expert,
-                                 .route = ROUTE_REDUCE,
-                                 .first = first,
-                                 .end = end,
-                                 .last_micro = TRUE,
-                                 .held = held,
-                                 .collectives = stream,
-                                 .from = from,
-                                 .to = to,
-                                 .passing = "gradient on its way" });
+  const MegatronState *s = run->state;
+
+  if (compresses (run, run->units[unit].expert))
+    compressed_reduce_units (&s->compressed, run, &unit, 1, stream, from, to,
+                             run->shares[unit].trainable);
+  else
+    emit_route (run, &(RouteWalk){ .kind = run->units[unit].expert,
+                                   .route = ROUTE_REDUCE,
+                                   .first = first,
+                                   .end = end,
+                                   .last_micro = TRUE,
+                                   .held = held,
+                                   .collectives = stream,
+                                   .from = from,
+                                   .to = to,
+                                   .passing = "gradient on its way" });
 }
 
 /* UNIT's part of BUFFER, N elements, from the precision in which it is kept to CAST's, or BACK. */
@@ -148,18 +155,30 @@ reduce_kept (StrategyRun *run, guint unit, guint first, guint64 held, StreamRef 
 
   if (reduced_bytes (run) == element_bytes (run, STATE_GRADIENTS))
     {
-      walk_reduction (run, unit, first, POLICY_MAX_HOPS, held, stream,
-                      route_part (s->gradients, unit), route_part (s->reduced, unit));
+      reduce_hops (run, unit, first, POLICY_MAX_HOPS, held, stream, route_part (s->gradients, unit),
+                   route_part (s->reduced, unit));
       return;
     }
   cast = schedule_alloc_on (run->b, stream, PLACE_HBM, POOL_COMMUNICATION,
                             held * reduced_bytes (run), "gradient in the reduction's precision");
   cast_kept (run, stream, unit, s->gradients, held, cast, FALSE);
-  walk_reduction (run, unit, first, POLICY_MAX_HOPS, held, stream, route_whole (cast),
-                  route_whole (cast));
+  reduce_hops (run, unit, first, POLICY_MAX_HOPS, held, stream, route_whole (cast),
+               route_whole (cast));
   cast_kept (run, stream, unit, s->reduced,
              s->reduced == s->gradients ? held : run->shares[unit].updated, cast, TRUE);
   schedule_free_after (run->b, cast, schedule_record (run->b, stream));
+}
+
+/* Where outer ranks share the optimizer: the own part of the shard. */
+static void
+keep_outer_part (StrategyRun *run, guint unit)
+{
+  const MegatronState *s = run->state;
+  double bytes = (double) run->shares[unit].updated * element_bytes (run, STATE_GRADIENTS);
+
+  emit_stream_kernel (run->b, s->reduce, KERNEL_COPY, "own_part", DTYPE_FP32, bytes, bytes);
+  schedule_uses (run->b, s->gradients, unit, ACCESS_READ);
+  schedule_uses (run->b, s->reduced, unit, ACCESS_WRITE);
 }
 
 /* The bucket's shard is added to the gradients that are kept. */
@@ -177,18 +196,21 @@ reduce_bucket (StrategyRun *run, guint unit, gboolean last)
     output = schedule_alloc_on (run->b, s->reduce, PLACE_HBM, POOL_COMMUNICATION,
                                 share->trainable * wire, "reduced shard");
   inner = inner_end (megatron_route_of (run, unit, ROUTE_REDUCE));
-  walk_reduction (run, unit, 0, inner, share->trainable_padded, s->reduce, route_whole (u->bucket),
-                  route_whole (output));
+  reduce_hops (run, unit, 0, inner, share->trainable_padded, s->reduce, route_whole (u->bucket),
+               route_whole (output));
   emit_stream_kernel (run->b, s->reduce, KERNEL_ELEMENTWISE, "gradient_add",
                       kept == wire ? DTYPE_BF16 : DTYPE_FP32, n * (wire + kept), n * kept);
   schedule_uses (run->b, output, SCHEDULE_WHOLE, ACCESS_READ);
   schedule_uses (run->b, s->gradients, unit, ACCESS_READ_WRITE);
   if (output != u->bucket)
     schedule_free_after (run->b, output, schedule_record (run->b, s->reduce));
-  if (!last || !megatron_has_replicas (run))
-    return;
-  schedule_wait_stream (run->b, s->outer, s->reduce);
-  reduce_kept (run, unit, inner, share->trainable, s->outer);
+  if (last && megatron_has_replicas (run))
+    {
+      schedule_wait_stream (run->b, s->outer, s->reduce);
+      reduce_kept (run, unit, inner, share->trainable, s->outer);
+    }
+  else if (last && s->reduced != s->gradients) /* all ranks have reduced all */
+    keep_outer_part (run, unit);
 }
 
 void

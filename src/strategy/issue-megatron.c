@@ -105,6 +105,7 @@ megatron_init (StrategyRun *run)
   strategy_data (run, SCHEDULE_NONE, UNIT_REDUCED, SCHEDULE_NONE, s->reduced);
   set_windows (run);
   megatron_make_pools (run);
+  compressed_init (&s->compressed, run);
 }
 
 static void
@@ -114,6 +115,7 @@ megatron_clear (StrategyRun *run)
 
   g_free (s->units);
   g_clear_pointer (&s->queue, g_array_unref);
+  compressed_clear (&s->compressed, run);
 }
 
 static void
@@ -314,11 +316,13 @@ update_all (StrategyRun *run)
 static void
 megatron_step_end (StrategyRun *run)
 {
+  const MegatronState   *s = run->state;
   const TrainingOptions *training = workload_training (run->in->workload);
 
   emit_optimizer (run, run->policy->kinds[0].states[STATE_OPTIMIZER].group,
                   strategy_share (run, STATE_OPTIMIZER), element_bytes (run, STATE_GRADIENTS),
                   training_has_master (training) ? compute_bytes (run->policy) : 0);
+  compressed_step_end (&s->compressed, run);
   if (!megatron_options_of (run)->overlap_param_gather)
     update_all (run);
 }
@@ -329,7 +333,8 @@ const Issue issue_megatron = {
                .cadences = 1u << CADENCE_MICRO_STEP | 1u << CADENCE_LAST,
                .mixed_cadence = TRUE,
                .last_scatters = TRUE,
-               .whole_reduction = TRUE },
+               .whole_reduction = TRUE,
+               .compressors = TRUE },
   .keeps_gradients = TRUE,
   .hooks = { .state_size = sizeof (MegatronState),
              .granularity = UNIT_LAYER,

@@ -9,6 +9,7 @@
 
 #include "driver/expect.h"
 #include "strategy/common.h"
+#include "strategy/compressed.h"
 #include "strategy/host-slices.h"
 #include "strategy/replicated.h"
 #include "strategy/route.h"
@@ -20,6 +21,7 @@ typedef struct
   BufferRef      parameters, slices;
   HostSlices     host;     /* in place of `slices`, where the policy has them on the host */
   BufferRef      computed; /* the gradient of the current module */
+  Compressed     compressed;
 } SlicesState;
 
 static const SlicesIssue *
@@ -64,12 +66,16 @@ slices_init (StrategyRun *run)
     host_slices_init (&s->host, run);
   else
     keep_slices (run);
+  compressed_init (&s->compressed, run);
 }
 
 static void
 slices_clear (StrategyRun *run)
 {
-  gradient_bucket_clear (&((SlicesState *) run->state)->bucket);
+  SlicesState *s = run->state;
+
+  gradient_bucket_clear (&s->bucket);
+  compressed_clear (&s->compressed, run);
 }
 
 static void
@@ -129,19 +135,51 @@ cast_bucket (StrategyRun *run, const GradientBucket *bucket, guint wire)
   return cast;
 }
 
-/* Elements of the bucket that are of units of KIND. */
-static guint64
-elements_of_kind (const StrategyRun *run, const GradientBucket *bucket, guint kind)
+/* Units of KIND in the bucket (guint), and their ELEMENTS. */
+static GArray *
+units_of_kind (const StrategyRun *run, const GradientBucket *bucket, guint kind, guint64 *elements)
 {
-  guint64 sum = 0;
+  GArray *units = g_array_new (FALSE, FALSE, sizeof (guint));
 
+  *elements = 0;
   for (guint i = 0; i < bucket->waiting->len; i++)
     {
-      const PlanUnit *unit = &run->units[g_array_index (bucket->waiting, guint, i)];
+      guint           u = g_array_index (bucket->waiting, guint, i);
+      const PlanUnit *unit = &run->units[u];
 
-      sum += unit->expert == (kind == 1) ? unit->trainable_elements : 0;
+      if (unit->expert != (kind == 1))
+        continue;
+      *elements += unit->trainable_elements;
+      g_array_append_val (units, u);
     }
-  return sum;
+  return units;
+}
+
+/* What is in INPUT of units of KIND. Its elements on each rank afterwards. */
+static double
+reduce_kind (StrategyRun *run, const GradientBucket *bucket, guint kind, BufferRef input)
+{
+  SlicesState       *s = run->state;
+  guint64            elements;
+  g_autoptr (GArray) units = units_of_kind (run, bucket, kind, &elements);
+
+  if (elements == 0)
+    return 0;
+  if (compresses (run, kind))
+    compressed_reduce_units (&s->compressed, run, (const guint *) (const void *) units->data,
+                             units->len, s->stream, route_whole (input), route_whole (input), 0);
+  else
+    emit_route (run, &(RouteWalk){ .kind = kind,
+                                   .route = ROUTE_REDUCE,
+                                   .end = POLICY_MAX_HOPS,
+                                   .first_micro = bucket->first,
+                                   .last_micro = bucket->last,
+                                   .held = elements,
+                                   .collectives = s->stream,
+                                   .from = route_whole (input),
+                                   .to = route_whole (input),
+                                   .passing = "bucket on its way" });
+  return (double) elements / run->policy->kinds[kind].states[STATE_GRADIENTS].group.size;
 }
 
 /* The own slice of what was reduced is copied, or added to what the rank keeps. */
@@ -168,23 +206,7 @@ reduce_bucket (StrategyRun *run, const GradientBucket *bucket)
   double       slice = 0;
 
   for (guint kind = 0; kind < run->policy->n_kinds; kind++)
-    {
-      guint64 elements = elements_of_kind (run, bucket, kind);
-
-      if (elements == 0)
-        continue;
-      emit_route (run, &(RouteWalk){ .kind = kind,
-                                     .route = ROUTE_REDUCE,
-                                     .end = POLICY_MAX_HOPS,
-                                     .first_micro = bucket->first,
-                                     .last_micro = bucket->last,
-                                     .held = elements,
-                                     .collectives = s->stream,
-                                     .from = route_whole (input),
-                                     .to = route_whole (input),
-                                     .passing = "bucket on its way" });
-      slice += (double) elements / run->policy->kinds[kind].states[STATE_GRADIENTS].group.size;
-    }
+    slice += reduce_kind (run, bucket, kind, input);
   if (on_host (run->policy))
     host_slices_store (&s->host, run, bucket, input, wire);
   else
@@ -214,6 +236,7 @@ slices_step_end (StrategyRun *run)
     host_slices_update (&s->host, run, s->parameters);
   else
     emit_update (run, s->parameters);
+  compressed_step_end (&s->compressed, run);
 }
 
 /* ---- closed form ----------------------------------------------------------------------------- */
@@ -267,6 +290,7 @@ slices_form (const PlanInput *in, const Policy *policy, IssueForm *form)
   form->high = (bucket + 2 * module) * dtype_bytes (policy->compute);
   if (wire != dtype_bytes (policy->compute))
     form->high += most * wire;
+  compressed_form (in, policy, most, form);
   if (!on_host (policy))
     return;
   form->clip_passes = 1; /* the norm was summed on the GPU, as slices went */
@@ -317,6 +341,7 @@ const Issue issue_slices = {
                .moves = 1u << ROUTE_UPDATE | 1u << ROUTE_STORE,
                .cadences = 1u << CADENCE_MICRO_STEP,
                .whole_reduction = TRUE,
+               .compressors = TRUE,
                .late_update = TRUE,
                .averaged_host = TRUE },
   .keeps_gradients = TRUE,

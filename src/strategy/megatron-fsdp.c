@@ -89,7 +89,7 @@ static const OptionSpec megatron_options[] = {
     .source = MEGATRON_SOURCE },
   MEGATRON_BOOL ("nccl_ub", issue.registered, "false",
                  "registered buffers: implies fsdp_double_buffer"),
-  COMPRESSION_CODE_OPTIONS (MegatronOptions, compression),
+  COMPRESSION_OPTIONS (MegatronOptions, compression),
   { 0 },
 };
 
@@ -140,7 +140,7 @@ megatron_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
   if (o->sharding == SHARD_NOTHING && groups[0].replica.size > 1)
     return refuse (diags, "shard", "take 'all', or shard the optimizer at least",
                    "no_shard has no outer data parallelism: nothing is shared inside a group");
-  return compression_check_codes (&o->compression, diags);
+  return compression_check (in, &o->compression, diags);
 }
 
 /*
@@ -214,7 +214,7 @@ megatron_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
     policy->kinds[kind] =
         policy_of (in, o, &groups[kind], o->outer == SHARD_OPTIM && groups[0].replica.size > 1);
   policy->issue = &o->issue;
-  compression_apply (&o->compression, policy);
+  compression_apply (in, &o->compression, policy);
 }
 
 const Strategy strategy_megatron_fsdp = {

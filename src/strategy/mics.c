@@ -30,7 +30,7 @@ static const OptionSpec mics_options[] = {
     .help = "groups that span nodes gather across nodes first, then inside each node",
     .source = "deepspeed/runtime/zero/config.py" },
   DEEPSPEED_OPTIONS,
-  COMPRESSION_CODE_OPTIONS (MicsOptions, compression),
+  COMPRESSION_OPTIONS (MicsOptions, compression),
   { 0 },
 };
 
@@ -85,7 +85,7 @@ mics_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
   const MicsOptions *o = opt;
 
   return deepspeed_check (in, "mics", diags) && check_unit_groups (&in->mesh, o->shard, diags)
-         && check_hierarchy (in, o, diags) && compression_check_codes (&o->compression, diags);
+         && check_hierarchy (in, o, diags) && compression_check (in, &o->compression, diags);
 }
 
 static void
@@ -102,7 +102,7 @@ mics_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
   if (groups.replica.size > 1)
     policy_add_collective (&policy->kinds[0].routes[ROUTE_REDUCE], COLLECTIVE_ALL_REDUCE, "replica",
                            groups.replica, policy->compute, CADENCE_LAST);
-  compression_apply (&o->compression, policy);
+  compression_apply (in, &o->compression, policy);
 }
 
 const Strategy strategy_mics = {

@@ -29,14 +29,14 @@ route_part (BufferRef buffer, guint unit)
   return (RouteEnd){ .buffer = buffer, .part = unit };
 }
 
-static gboolean
-same_end (const RouteEnd *a, const RouteEnd *b)
+gboolean
+route_same_end (const RouteEnd *a, const RouteEnd *b)
 {
   return a->buffer == b->buffer && a->part == b->part && a->use == b->use && a->data == b->data;
 }
 
-static void
-use_end (StrategyRun *run, const RouteEnd *end, ScheduleAccess access)
+void
+route_use_end (StrategyRun *run, const RouteEnd *end, ScheduleAccess access)
 {
   if (end->use != NULL)
     end->use (run, end->data, access);
@@ -77,17 +77,17 @@ buffer_of (const Walker *self, Place place, Payload payload)
 static void
 arrive (Walker *self, RouteEnd next, Place place)
 {
-  if (same_end (&self->at, &next))
+  if (route_same_end (&self->at, &next))
     {
-      use_end (self->run, &next, ACCESS_READ_WRITE);
+      route_use_end (self->run, &next, ACCESS_READ_WRITE);
       return;
     }
-  use_end (self->run, &self->at, ACCESS_READ);
-  use_end (self->run, &next, ACCESS_WRITE);
+  route_use_end (self->run, &self->at, ACCESS_READ);
+  route_use_end (self->run, &next, ACCESS_WRITE);
   drop_buffer (self);
   self->at = next;
   self->place = place;
-  self->passing = !same_end (&next, &self->walk->to);
+  self->passing = !route_same_end (&next, &self->walk->to);
   self->allocated = self->stream;
 }
 
@@ -174,7 +174,7 @@ lies_at_end (const Walker *self, guint h)
 {
   const RouteWalk *walk = self->walk;
 
-  if (same_end (&walk->from, &walk->to))
+  if (route_same_end (&walk->from, &walk->to))
     return self->hops[h].hop == HOP_COLLECTIVE || h == self->last;
   for (guint i = h + 1; i <= self->last; i++)
     if (is_due (walk, &self->hops[i]) && moves_bytes (&self->hops[i])

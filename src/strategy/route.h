@@ -40,6 +40,9 @@ typedef struct
 
 RouteEnd route_whole (BufferRef buffer);
 RouteEnd route_part (BufferRef buffer, guint unit);
+gboolean route_same_end (const RouteEnd *a, const RouteEnd *b);
+/* The op emitted last does ACCESS to what is at END. */
+void route_use_end (StrategyRun *run, const RouteEnd *end, ScheduleAccess access);
 
 /*
  * Emits the hops of WALK that are due. The data is at its end when the stream of its last hop has

@@ -47,7 +47,7 @@ static const OptionSpec simple_options[] = {
     .help = "ranks that share one copy of the parameters: all, node, or a number; the rest are "
             "replicas",
     .source = "torchtitan/experiments/simple_fsdp, data_parallel, mode hybrid_shard" },
-  COMPRESSION_CODE_OPTIONS (SimpleOptions, compression),
+  COMPRESSION_OPTIONS (SimpleOptions, compression),
   { 0 },
 };
 
@@ -72,7 +72,7 @@ simple_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
     diag_error (diags, NULL, "take fsdp1, fsdp2 or megatron-fsdp",
                 "simplefsdp does not go with pipeline stages: their graphs are not modelled");
   return check_unit_groups (&in->mesh, o->shard, diags)
-         && compression_check_codes (&o->compression, diags)
+         && compression_check (in, &o->compression, diags)
          && diag_list_n_errors (diags) == n_errors;
 }
 
@@ -84,7 +84,7 @@ simple_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
   shard_policy (in, o->shard, &format_rows, policy);
   policy->stays = !o->reshard_after_forward;
   policy->issue = &o->issue;
-  compression_apply (&o->compression, policy);
+  compression_apply (in, &o->compression, policy);
 }
 
 const Strategy strategy_simplefsdp = {

@@ -7,22 +7,22 @@
 
 static const OptionSpec zero_infinity_options[] = { DEEPSPEED_OPTIONS,
                                                     OFFLOAD_OPTIONS ("cpu", "cpu"),
-                                                    COMPRESSION_CODE_OPTIONS (OffloadedOptions,
-                                                                              compression),
+                                                    COMPRESSION_OPTIONS (OffloadedOptions,
+                                                                         compression),
                                                     { 0 } };
 
 static gboolean
 zero_infinity_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
   return offloaded_check (in, opt, "zero-infinity", diags)
-         && compression_check_codes (&((const OffloadedOptions *) opt)->compression, diags);
+         && compression_check (in, &((const OffloadedOptions *) opt)->compression, diags);
 }
 
 static void
 zero_infinity_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
 {
   offloaded_policy (in, opt, policy);
-  compression_apply (&((const OffloadedOptions *) opt)->compression, policy);
+  compression_apply (in, &((const OffloadedOptions *) opt)->compression, policy);
 }
 
 const Strategy strategy_zero_infinity = {

@@ -37,7 +37,7 @@ static const OptionSpec zero_offload_options[] = {
     .fallback = "false",
     .help = "the update of a step shows one step later, while the GPU trains on",
     .source = "arXiv:2101.06840, 5.2 (one-step delayed parameter update)" },
-  COMPRESSION_CODE_OPTIONS (ZeroOffloadOptions, compression),
+  COMPRESSION_OPTIONS (ZeroOffloadOptions, compression),
   { 0 },
 };
 
@@ -45,7 +45,7 @@ static gboolean
 zero_offload_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
   return slices_check (in, "zero-offload", diags)
-         && compression_check_codes (&((const ZeroOffloadOptions *) opt)->compression, diags);
+         && compression_check (in, &((const ZeroOffloadOptions *) opt)->compression, diags);
 }
 
 /* ZeRO-2's, with gradients and optimizer at home in pinned host memory. */
@@ -57,7 +57,7 @@ zero_offload_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
   slices_policy (in, slices_reduction (o->reduce), policy);
   policy->issue = &o->issue;
   policy->late_update = o->delayed_update;
-  compression_apply (&o->compression, policy);
+  compression_apply (in, &o->compression, policy);
   for (guint k = 0; k < policy->n_kinds; k++)
     {
       UnitPolicy *kind = &policy->kinds[k];

@@ -66,19 +66,6 @@ static const OptionSpec zero1_options[] = {
   { 0 },
 };
 
-/* Compressors take the place of an all-reduce. */
-static gboolean
-check_reduced_whole (const Zero1Options *o, DiagList *diags)
-{
-  if (o->reduce == 0 || !compression_needs_all_reduce (&o->issue.compression))
-    return TRUE;
-  diag_list_set_key (diags, "compression");
-  diag_error (diags, NULL, "take 'reduce: all_reduce'", "a reduce-scatter sums what '%s' does not",
-              compression_choices[o->issue.compression.scheme]);
-  diag_list_set_key (diags, NULL);
-  return FALSE;
-}
-
 static gboolean
 zero1_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
@@ -93,7 +80,7 @@ zero1_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
       return FALSE;
     }
   return replicated_check (&o->issue, diags) && compression_check (in, &o->issue.compression, diags)
-         && check_reduced_whole (o, diags) && check_unit_groups (&in->mesh, o->shard, diags);
+         && check_unit_groups (&in->mesh, o->shard, diags);
 }
 
 /* No tensor is cut; each owner broadcasts its own. */
@@ -144,7 +131,7 @@ zero1_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
       if (o->partition == 1)
         own_tensors (&policy->kinds[k]);
     }
-  compression_apply (&o->issue.compression, policy);
+  compression_apply (in, &o->issue.compression, policy);
 }
 
 const Strategy strategy_zero1 = {

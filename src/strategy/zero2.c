@@ -18,7 +18,7 @@ typedef struct
 static const OptionSpec zero2_options[] = {
   SLICES_OPTIONS (Zero2Options, issue),
   SLICES_REDUCE (Zero2Options, reduce),
-  COMPRESSION_CODE_OPTIONS (Zero2Options, compression),
+  COMPRESSION_OPTIONS (Zero2Options, compression),
   { 0 },
 };
 
@@ -26,7 +26,7 @@ static gboolean
 zero2_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
   return slices_check (in, "zero2", diags)
-         && compression_check_codes (&((const Zero2Options *) opt)->compression, diags);
+         && compression_check (in, &((const Zero2Options *) opt)->compression, diags);
 }
 
 static void
@@ -36,7 +36,7 @@ zero2_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
 
   slices_policy (in, slices_reduction (o->reduce), policy);
   policy->issue = &o->issue;
-  compression_apply (&o->compression, policy);
+  compression_apply (in, &o->compression, policy);
 }
 
 const Strategy strategy_zero2 = {

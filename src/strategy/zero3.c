@@ -18,7 +18,7 @@ static const OptionSpec zero3_options[] = {
     .source = "Rajbhandari et al., arXiv:1910.02054, 7.2.2" },
   DEEPSPEED_OPTIONS,
   OFFLOAD_OPTIONS ("none", "none"),
-  COMPRESSION_CODE_OPTIONS (OffloadedOptions, compression),
+  COMPRESSION_OPTIONS (OffloadedOptions, compression),
   { 0 },
 };
 
@@ -61,7 +61,7 @@ zero3_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
   gboolean good = offloaded_check (in, opt, "zero3", diags);
 
   return paper_check (opt, diags) && good
-         && compression_check_codes (&((const OffloadedOptions *) opt)->compression, diags);
+         && compression_check (in, &((const OffloadedOptions *) opt)->compression, diags);
 }
 
 static void
@@ -72,7 +72,7 @@ zero3_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
   offloaded_policy (in, opt, policy);
   if (o->deepspeed.issue.reuse == REUSE_PAPER)
     policy->whole_below = 0;
-  compression_apply (&o->compression, policy);
+  compression_apply (in, &o->compression, policy);
 }
 
 const Strategy strategy_zero3 = {
