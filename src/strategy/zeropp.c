@@ -7,15 +7,17 @@
  * deepspeed/runtime/comm/coalesced_collectives.py.
  */
 #include "op/codec.h"
+#include "strategy/compression.h"
 #include "strategy/deepspeed.h"
 
 typedef struct
 {
-  DeepspeedOptions deepspeed; /* first: its rows of the table count from here */
-  char            *zero_hpz_partition_size;
-  gboolean         zero_quantized_weights, zero_quantized_gradients;
-  gboolean         zero_quantized_nontrainable_weights;
-  gint             invalidate;
+  DeepspeedOptions   deepspeed; /* first: its rows of the table count from here */
+  char              *zero_hpz_partition_size;
+  gboolean           zero_quantized_weights, zero_quantized_gradients;
+  gboolean           zero_quantized_nontrainable_weights;
+  gint               invalidate;
+  CompressionOptions compression;
 } ZeroppOptions;
 
 #define ZEROPP_OPTION(name, type_, default_, help_)                               \
@@ -39,6 +41,7 @@ static const OptionSpec zeropp_options[] = {
                         "paper has its baseline, or those of parameters that are trained",
                         "deepspeed/runtime/zero/stage3.py, over the optimizer's groups"),
   DEEPSPEED_OPTIONS,
+  COMPRESSION_OPTIONS (ZeroppOptions, compression),
   { 0 },
 };
 
@@ -81,8 +84,12 @@ zeropp_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
   if (o->zero_quantized_gradients && mesh_node_ranks (&in->mesh) == 0)
     diag_error (diags, NULL, "take whole nodes of equal size, or false",
                 "qgZ needs as many ranks on every node: it reduces inside nodes first");
+  diag_list_set_key (diags, "compression");
+  if (o->zero_quantized_gradients && o->compression.scheme != COMPRESSION_NONE)
+    diag_error (diags, NULL, "take 'zero_quantized_gradients: false', or 'compression: none'",
+                "qgZ has codes of its own for gradients");
   diag_list_set_key (diags, NULL);
-  return diag_list_n_errors (diags) == n_errors;
+  return compression_check (in, &o->compression, diags) && diag_list_n_errors (diags) == n_errors;
 }
 
 static void
@@ -135,6 +142,7 @@ zeropp_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
     }
   if (o->zero_quantized_gradients && mesh_n_nodes (&in->mesh) > 1)
     reduce_quantized (kind, &in->mesh);
+  compression_apply (in, &o->compression, policy);
 }
 
 const Strategy strategy_zeropp = {

@@ -130,6 +130,43 @@ START_TEST (shards)
 END_TEST
 
 /*
+ * Two shards of two replicas each: the all-to-all inside the group as above, then one of each
+ * shard, 3 200, twice 20 544 and 3 232 elements in 2, twice 11 and 2 blocks, and their all-gather.
+ */
+START_TEST (replicas)
+{
+  const char  *coded = "shard=2,compression=int8-block", *plain = "shard=2,compression=none";
+  const double inside = ELEMENTS + 4 * (4 + 2 * 21 + 4);
+  const double between = ELEMENTS / 2.0 + 4 * (2 + 2 * 11 + 2);
+
+  ck_assert_double_eq (carried ("hsdp", coded, COLLECTIVE_ALL_TO_ALL), inside + between);
+  ck_assert_double_eq (carried ("hsdp", coded, COLLECTIVE_ALL_GATHER)
+                           - carried ("hsdp", plain, COLLECTIVE_ALL_GATHER),
+                       between);
+  ck_assert_double_eq (carried ("hsdp", coded, COLLECTIVE_ALL_REDUCE), 0);
+  ck_assert_double_eq (carried ("hsdp", plain, COLLECTIVE_ALL_TO_ALL), 0);
+}
+END_TEST
+
+/*
+ * Factors of rank 4 (below) of sharded gradients, in bf16: all ranks all-reduce them
+ * as one, nothing is scattered, and errors and factors are whole on each rank.
+ */
+START_TEST (factors_of_shards)
+{
+  const char      *plain = "shard=2,compression=none";
+  const char      *text = "shard=2,compression=powersgd,matrix_approximation_rank=4";
+  const PlanTotals before = totals_under ("fsdp2", plain), after = totals_under ("fsdp2", text);
+
+  ck_assert_double_eq (carried ("fsdp2", plain, COLLECTIVE_REDUCE_SCATTER), 2 * ELEMENTS);
+  ck_assert_double_eq (carried ("fsdp2", plain, COLLECTIVE_ALL_REDUCE), ELEMENTS);
+  ck_assert_double_eq (carried ("fsdp2", text, COLLECTIVE_REDUCE_SCATTER), 0);
+  ck_assert_double_eq (carried ("fsdp2", text, COLLECTIVE_ALL_REDUCE), 2 * (4 * 2504 + 320));
+  ck_assert_double_eq (after.states - before.states, 2 * (ELEMENTS + 4 * 2504));
+}
+END_TEST
+
+/*
  * Rank 4: 8 x 128 + 6 x 192 + 2 x 164 rows and columns, 2 504, of 4 values each, and norms of 320
  * elements as they are. Its three products are of 94 720 elements' matrices. The errors of all
  * gradients and the factors stay.
@@ -262,6 +299,8 @@ main (void)
   tcase_add_test (tcase, casts);
   tcase_add_test (tcase, codes);
   tcase_add_test (tcase, shards);
+  tcase_add_test (tcase, replicas);
+  tcase_add_test (tcase, factors_of_shards);
   tcase_add_test (tcase, low_rank);
   tcase_add_test (tcase, too_small_to_compress);
   tcase_add_test (tcase, ranks_by_table);

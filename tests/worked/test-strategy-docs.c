@@ -1,18 +1,43 @@
 /*
  * docs/strategies: a page for every built-in strategy, with every option and its default, and no
- * option that does not exist.
+ * option that does not exist. Those of compression, which many have, are on a page of their own, to
+ * which theirs link.
  */
 #include <check.h>
 #include <string.h>
 
 #include "strategy/registry.h"
 
-static char *
-page_path (const char *name)
-{
-  g_autofree char *file = g_strconcat (name, ".md", NULL);
+#define SHARED "(../compression.md#options)"
 
-  return g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), "docs", "strategies", file, NULL);
+static char *
+read_page (const char *folder, const char *name)
+{
+  g_autofree char *file = g_strconcat (name, ".md", NULL), *page = NULL;
+  g_autofree char *path = g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), folder, file, NULL);
+
+  ck_assert_msg (g_file_get_contents (path, &page, NULL, NULL), "no page %s", path);
+  return g_steal_pointer (&page);
+}
+
+/* The rows of PAGE's table of options. */
+static char *
+options_of (const char *page)
+{
+  const char *begin = strstr (page, "\n## Options\n"), *end;
+
+  ck_assert_ptr_nonnull (begin);
+  end = strstr (begin + 1, "\n## ");
+  return end != NULL ? g_strndup (begin, (gsize) (end - begin)) : g_strdup (begin);
+}
+
+static void
+assert_row (const char *table, const OptionSpec *option, const char *page)
+{
+  g_autofree char *row = g_strdup_printf ("\n| `%s` | %s |", option->key,
+                                          option->fallback != NULL ? option->fallback : "unset");
+
+  ck_assert_msg (strstr (table, row) != NULL, "%s.md: no row%s", page, row);
 }
 
 static guint
@@ -29,26 +54,27 @@ count_rows (const char *text)
 START_TEST (test_options)
 {
   const Strategy  *strategy = strategy_list ()[_i];
-  g_autofree char *path = page_path (strategy->name), *page = NULL;
-  const char      *table;
+  g_autofree char *page = read_page ("docs/strategies", strategy->name);
+  g_autofree char *table = options_of (page), *compression = read_page ("docs", "compression");
+  g_autofree char *shared = options_of (compression);
   const char      *sections[] = { "\n## Schedule\n",     "\n## Equations\n", "\n## Assumptions\n",
                                   "\n## Not modelled\n", "\n## Source\n",    "\n## Validation\n" };
-  guint            n = 0;
+  guint            n = 0, n_shared = 0;
 
-  ck_assert_msg (g_file_get_contents (path, &page, NULL, NULL), "no page %s", path);
-  table = strstr (page, "\n## Options\n");
   for (guint i = 0; i < G_N_ELEMENTS (sections); i++)
     ck_assert_msg (strstr (page, sections[i]) != NULL, "%s.md: no section%s", strategy->name,
                    sections[i]);
-  ck_assert_ptr_nonnull (table);
-  for (const OptionSpec *o = strategy->options; o->key != NULL; o++, n++)
+  for (const OptionSpec *o = strategy->options; o->key != NULL; o++)
     {
-      g_autofree char *row =
-          g_strdup_printf ("\n| `%s` | %s |", o->key, o->fallback != NULL ? o->fallback : "unset");
-
-      ck_assert_msg (strstr (table, row) != NULL, "%s.md: no row%s", strategy->name, row);
+      assert_row (o->lossy ? shared : table, o, o->lossy ? "compression" : strategy->name);
+      n += !o->lossy;
+      n_shared += o->lossy;
     }
   ck_assert_uint_eq (count_rows (table), n);
+  ck_assert_msg ((strstr (table, SHARED) != NULL) == (n_shared > 0), "%s.md: " SHARED,
+                 strategy->name);
+  if (n_shared > 0)
+    ck_assert_uint_eq (count_rows (shared), n_shared);
 }
 END_TEST
 
