@@ -151,12 +151,11 @@ set_compressor (const CompressionOptions *options, const ShardGroups *all, UnitP
   kind->compression = options;
 }
 
-/* What is due later works on what has been kept of the first hops, in the type of that. */
 static void
 cast_to (PolicyRoute *route, Dtype dtype)
 {
   for (guint h = 0; h < route->n; h++)
-    if (route->hops[h].hop == HOP_COLLECTIVE && route->hops[h].cadence == route->hops[0].cadence)
+    if (route->hops[h].hop == HOP_COLLECTIVE)
       route->hops[h].dtype = dtype;
 }
 

@@ -1,0 +1,24 @@
+/* Megatron-FSDP's options, and the policy that they make. */
+#pragma once
+
+#include "strategy/compression.h"
+#include "strategy/issue-megatron.h"
+
+typedef enum
+{
+  SHARD_NOTHING,
+  SHARD_OPTIM,
+  SHARD_GRADS,
+  SHARD_PARAMS,
+} ShardingStrategy;
+
+typedef struct
+{
+  gint               sharding, outer; /* ShardingStrategy */
+  char              *shard;
+  gboolean           own_gathering_group, reduce_in_fp32;
+  MegatronIssue      issue;
+  CompressionOptions compression;
+} MegatronOptions;
+
+void megatron_policy (const PlanInput *in, gconstpointer opt, Policy *policy);
