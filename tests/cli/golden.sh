@@ -243,8 +243,7 @@ hand compression-rank 2 simulate good.yaml --strategy ddp --set strategy.compres
   --set strategy.matrix_approximation_rank=4000
 hand compression-top-k 2 simulate good.yaml --strategy ddp --set strategy.compression=top-k \
   --set strategy.top_k=900000000
-hand compression-scatter 2 simulate good.yaml --strategy zero1 --set strategy.compression=top-k \
-  --set strategy.reduce=reduce_scatter
+hand compression-qgz 2 simulate good.yaml --strategy zeropp --set strategy.compression=int8-block
 low_rank="simulate good.yaml --strategy ddp --set strategy.compression=powersgd
   --set strategy.matrix_approximation_rank=4 --set strategy.layer_ranks=l-greco"
 # shellcheck disable=SC2086
@@ -256,9 +255,6 @@ low_rank="simulate good.yaml --strategy ddp --set strategy.compression=powersgd
 }
 hand compression-ranks-idle 0 simulate good.yaml --strategy ddp --set strategy.layer_ranks=l-greco \
   --set strategy.error_budget=2
-hand compression-shards 2 simulate good.yaml --strategy zero2 --set strategy.compression=powersgd
-hand compression-replicas 2 simulate good.yaml --nodes 2 --strategy fsdp2 \
-  --set strategy.shard=node --set strategy.compression=qsgd
 hand compression-compare 0 compare compression.yaml
 hand compression-advise 0 simulate good.yaml --strategy ddp --nodes 2 --advise
 hand outer-compare 0 compare outer.yaml
