@@ -101,7 +101,7 @@ check_region (const FigureRegion *self, guint i, guint gpus, double low, double 
   ck_assert_int_eq (region_is_empty (region), low > high);
 }
 
-/* A GPU of the base makes 125, and 31.25 of 16 GPUs: a step of 4 T0, of which 0 to 0.5 is hidden. */
+/* A GPU of the base makes 125, and here 31.25: a step of 4 T0, of which 0 to 0.5 is hidden. */
 #define EACH_STEP "f,each step,16,2,1,0.5,500.0000,,\n"
 
 START_TEST (test_each_step)
