@@ -65,7 +65,7 @@ append_table (const FigureRegion *self, GString *out)
   for (guint i = 0; i < self->rows->len; i++)
     {
       const RegionRow *row = row_at (self, i);
-      char           **cells = g_new0 (char *, G_N_ELEMENTS (columns) + 1);
+      char            *cells[G_N_ELEMENTS (columns) + 1] = { NULL };
 
       cells[0] = g_strdup (row->row);
       cells[1] = g_strdup_printf ("%u", row->gpus);
