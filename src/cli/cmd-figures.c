@@ -7,6 +7,7 @@
 #include "report/figure-curves.h"
 #include "report/figure-map.h"
 #include "report/figure-memband.h"
+#include "report/figure-region.h"
 #include "report/figure-scaling.h"
 #include "report/figure-utilisation.h"
 #include "report/figures.h"
@@ -85,6 +86,8 @@ KIND (map, figure_map_predict, report_figure_map_text, report_figure_map_csv,
       report_figure_map_json, report_figure_map_plot, figure_map_free)
 KIND (memband, figure_memband_predict, report_memband_text, report_memband_csv, report_memband_json,
       report_memband_plot, figure_memband_free)
+KIND (region, figure_region_predict, report_region_text, report_region_csv, report_region_json,
+      report_region_plot, figure_region_free)
 KIND (scaling, figure_scaling_predict, report_figure_scaling_text, report_figure_scaling_csv,
       report_figure_scaling_json, report_figure_scaling_plot, figure_scaling_free)
 KIND (utilisation, utilisation_of_rules, report_utilisation_text, report_utilisation_csv,
@@ -104,6 +107,11 @@ static const FigureKind kinds[] = {
     { memband_text, memband_csv, memband_json },
     memband_plot,
     memband_free },
+  { figure_region_is,
+    region_predict,
+    { region_text, region_csv, region_json },
+    region_plot,
+    region_free },
   { figure_scaling_is,
     scaling_predict,
     { scaling_text, scaling_csv, scaling_json },

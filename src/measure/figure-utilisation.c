@@ -2,15 +2,12 @@
 
 #include <math.h>
 
-#include "base/csv.h"
 #include "driver/exchange.h"
+#include "measure/figure-table.h"
 
 #define SUFFIX ".utilisation.csv"
 
 const double utilisation_targets[UTILISATION_N_TARGETS] = { 0.5, 0.8, 0.9, 0.95, 0.99 };
-
-static const char *const target_columns[UTILISATION_N_TARGETS] = { "p50", "p80", "p90", "p95",
-                                                                   "p99" };
 
 double
 utilisation_rate (guint i)
@@ -83,102 +80,40 @@ compute (UtilisationRow *row)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-#define ROW(member) G_STRUCT_OFFSET (UtilisationRow, member)
+#define ROW(member)   G_STRUCT_OFFSET (UtilisationRow, member)
+#define PUBLISHED(t)  (ROW (published) + (t) * sizeof (double))
+#define MAX_PUBLISHED 1e6 /* Gbit/s */
 
-static const struct
-{
-  const char *name;
-  gsize       offset; /* of a const char * */
-} words[] = { { "figure", ROW (figure) },
-              { "model", ROW (model) },
-              { "method", ROW (method) },
-              { "assumptions", ROW (assumptions) } };
+static const FigureColumn columns[] = {
+  { "figure", ROW (figure), FIGURE_WORD, 0, 0 },
+  { "model", ROW (model), FIGURE_WORD, 0, 0 },
+  { "method", ROW (method), FIGURE_WORD, 0, 0 },
+  { "assumptions", ROW (assumptions), FIGURE_WORD, 0, 0 },
+  { "parameters", ROW (parameters), FIGURE_NUMBER, 1, 1e15 },
+  { "step_s", ROW (step_s), FIGURE_NUMBER, 1e-6, 1e6 },
+  { "bits", ROW (bits), FIGURE_NUMBER, 1, 64 },
+  { "replicas", ROW (replicas), FIGURE_NUMBER, 1, 1e6 },
+  { "layers", ROW (layers), FIGURE_WHOLE, 1, 10000 },
+  { "every", ROW (every), FIGURE_WHOLE, 1, 10000 },
+  { "fragment_layers", ROW (fragment_layers), FIGURE_WHOLE, 0, 10000 },
+  { "overlap", ROW (overlap), FIGURE_WHOLE, 0, 10000 },
+  { "steps", ROW (steps), FIGURE_WHOLE, 1, 100000 },
+  { "p50", PUBLISHED (0), FIGURE_NUMBER, 0, MAX_PUBLISHED },
+  { "p80", PUBLISHED (1), FIGURE_NUMBER, 0, MAX_PUBLISHED },
+  { "p90", PUBLISHED (2), FIGURE_NUMBER, 0, MAX_PUBLISHED },
+  { "p95", PUBLISHED (3), FIGURE_NUMBER, 0, MAX_PUBLISHED },
+  { "p99", PUBLISHED (4), FIGURE_NUMBER, 0, MAX_PUBLISHED },
+};
 
-static const struct
-{
-  const char *name;
-  gsize       offset; /* of a double, or (WHOLE) of a guint */
-  gboolean    whole;
-  double      min, max;
-} numbers[] = { { "parameters", ROW (parameters), FALSE, 1, 1e15 },
-                { "step_s", ROW (step_s), FALSE, 1e-6, 1e6 },
-                { "bits", ROW (bits), FALSE, 1, 64 },
-                { "replicas", ROW (replicas), FALSE, 1, 1e6 },
-                { "layers", ROW (layers), TRUE, 1, 10000 },
-                { "every", ROW (every), TRUE, 1, 10000 },
-                { "fragment_layers", ROW (fragment_layers), TRUE, 0, 10000 },
-                { "overlap", ROW (overlap), TRUE, 0, 10000 },
-                { "steps", ROW (steps), TRUE, 1, 100000 } };
-
-/* The number in COLUMN, from MIN to MAX. FALSE after a diagnostic. */
-static gboolean
-read_number (const CsvReader *reader, const char *column, double min, double max, double *value,
-             DiagList *diags)
-{
-  gint        at = csv_reader_find (reader, column);
-  const char *text = at >= 0 ? csv_reader_field (reader, (guint) at) : "";
-  SourceMark  mark = at >= 0 ? csv_reader_mark (reader, (guint) at) : (SourceMark){ 0 };
-  char       *end;
-
-  *value = g_ascii_strtod (text, &end);
-  if (*text != '\0' && *end == '\0' && *value >= min && *value <= max)
-    return TRUE;
-  diag_error (diags, &mark, NULL, "expected a number from %g to %g for '%s', got '%s'", min, max,
-              column, text);
-  return FALSE;
-}
-
+/* The table has Gbit/s. */
 static void
-read_line (FigureUtilisation *self, const CsvReader *reader, DiagList *diags)
+finish_line (gpointer self, gpointer data, const CsvReader *reader, DiagList *diags)
 {
-  UtilisationRow row = { 0 };
-  guint          n_errors = diag_list_n_errors (diags);
+  UtilisationRow *row = data;
 
-  for (guint i = 0; i < G_N_ELEMENTS (words); i++)
-    {
-      gint at = csv_reader_find (reader, words[i].name);
-
-      G_STRUCT_MEMBER (const char *, &row, words[i].offset) = g_string_chunk_insert_const (
-          self->strings, at >= 0 ? csv_reader_field (reader, (guint) at) : "");
-    }
-  for (guint i = 0; i < G_N_ELEMENTS (numbers); i++)
-    {
-      double value;
-
-      if (!read_number (reader, numbers[i].name, numbers[i].min, numbers[i].max, &value, diags))
-        continue;
-      if (numbers[i].whole)
-        G_STRUCT_MEMBER (guint, &row, numbers[i].offset) = (guint) value;
-      else
-        G_STRUCT_MEMBER (double, &row, numbers[i].offset) = value;
-    }
+  (void) self, (void) reader, (void) diags;
   for (guint t = 0; t < UTILISATION_N_TARGETS; t++)
-    if (read_number (reader, target_columns[t], 0, 1e6, &row.published[t], diags))
-      row.published[t] *= 1e9;
-  if (diag_list_n_errors (diags) == n_errors)
-    g_array_append_val (self->rows, row);
-}
-
-static gboolean
-read_table (FigureUtilisation *self, const char *file, DiagList *diags)
-{
-  g_autoptr (CsvReader) reader = csv_reader_open (file, diags);
-  guint                 n_errors = diag_list_n_errors (diags), n = 0;
-  const char *names[G_N_ELEMENTS (words) + G_N_ELEMENTS (numbers) + UTILISATION_N_TARGETS + 1];
-
-  if (reader == NULL)
-    return FALSE;
-  for (guint i = 0; i < G_N_ELEMENTS (words); i++)
-    names[n++] = words[i].name;
-  for (guint i = 0; i < G_N_ELEMENTS (numbers); i++)
-    names[n++] = numbers[i].name;
-  for (guint i = 0; i < UTILISATION_N_TARGETS; i++)
-    names[n++] = target_columns[i];
-  names[n] = NULL;
-  csv_reader_check_names (reader, names, diags);
-  while (diag_list_n_errors (diags) == n_errors && csv_reader_next (reader, diags))
-    read_line (self, reader, diags);
-  return diag_list_n_errors (diags) == n_errors;
+    row->published[t] *= 1e9;
 }
 
 /* ---- the figure ------------------------------------------------------------------------------ */
@@ -208,7 +143,8 @@ figure_utilisation_predict (const char *folder, const char *name, DiagList *diag
   self->name = g_strdup (name);
   self->strings = g_string_chunk_new (4096);
   self->rows = g_array_new (FALSE, TRUE, sizeof (UtilisationRow));
-  if (!read_table (self, csv, diags))
+  if (!figure_table_read (csv, columns, G_N_ELEMENTS (columns), finish_line, NULL, self->rows,
+                          self->strings, diags))
     return NULL;
   for (guint i = 0; i < self->rows->len; i++)
     compute (&g_array_index (self->rows, UtilisationRow, i));

@@ -39,7 +39,7 @@ append_table (const FigureUtilisation *self, GString *out)
   for (guint i = 0; i < self->rows->len; i++)
     {
       const UtilisationRow *row = row_at (self, i);
-      char                **cells = g_new0 (char *, G_N_ELEMENTS (columns) + 1);
+      char                 *cells[G_N_ELEMENTS (columns) + 1] = { NULL };
 
       cells[0] = g_strdup (row->model);
       cells[1] = g_strdup (row->method);

@@ -221,12 +221,20 @@ row_json (const FigureRow *row)
 }
 
 void
-report_figures_json (const Figures *self, GString *out)
+report_figures_add_json (const Figures *self, struct json_object *root)
 {
-  struct json_object *root = json_document_new (), *rows = json_object_new_array ();
+  struct json_object *rows = json_object_new_array ();
 
   for (guint i = 0; i < self->rows->len; i++)
     json_object_array_add (rows, row_json (row_at (self, i)));
   json_object_object_add (root, "figures", rows);
+}
+
+void
+report_figures_json (const Figures *self, GString *out)
+{
+  struct json_object *root = json_document_new ();
+
+  report_figures_add_json (self, root);
   json_finish (root, out);
 }

@@ -3,6 +3,8 @@
 
 #include "measure/figures.h"
 
+struct json_object;
+
 /*
  * A table of published and predicted numbers, the assumptions below it, each once, and what could
  * not be predicted.
@@ -18,6 +20,7 @@ void report_figures_csv (const Figures *self, GString *out);
 
 /* {"schema": 1, "figures": [...]}: the CSV's keys and, a list, the scenarios behind each row. */
 void report_figures_json (const Figures *self, GString *out);
+void report_figures_add_json (const Figures *self, struct json_object *root); /* "figures" */
 
 /*
  * Draws a picture NAME-METRIC for each metric, and where several are of speed NAME-mfu of all of

@@ -24,6 +24,11 @@ for name in hand bad; do
   mv figures-$name.yaml workloads/figures/$name.yaml
   mv figures-$name.csv workloads/figures/$name.csv
 done
+for name in region torn; do
+  mv figures-$name.yaml workloads/figures/$name.yaml
+  mv figures-$name.csv workloads/figures/$name.csv
+  mv figures-$name.region.csv workloads/figures/$name.region.csv
+done
 for name in form sums; do
   mv figures-$name.yaml workloads/figures/$name.yaml
   mv figures-$name.memband.csv workloads/figures/$name.memband.csv
@@ -394,16 +399,20 @@ hand figures-form-text 0 figures form
 hand figures-form-csv 0 figures form --format csv -j 1
 hand figures-form-json 0 figures form --format json -j 4
 hand figures-form-bad 2 figures sums
+hand figures-region-text 0 figures region
+hand figures-region-csv 0 figures region --format csv -j 1
+hand figures-region-json 0 figures region --format json -j 4
+hand figures-region-bad 2 figures torn
 hand figures-lines-text 0 figures lines
 hand figures-lines-csv 0 figures lines --format csv -j 1
 hand figures-lines-json 0 figures lines --format json -j 4
 if command -v gnuplot >/dev/null; then # of each kind
-  for name in hand map form lines curves; do
+  for name in hand map form lines curves region; do
     "$program" figures --hwprofiles hwprofiles "$name" --plot ../pictures >../out 2>../err
   done
   [ "$(find ../pictures -name '*.png' -size +1k | wc -l)" -eq "$(ls ../pictures/*.gp | wc -l)" ] &&
     [ -s ../pictures/hand-step_time_s.png ] && [ -s ../pictures/map.png ] &&
-    [ -s ../pictures/curves.png ] &&
+    [ -s ../pictures/curves.png ] && [ -s ../pictures/region-region.png ] &&
     [ -s ../pictures/form-mfu-over-ranks.png ] && [ -s ../pictures/form-beside.png ] &&
     [ -s ../pictures/lines-bus-bandwidth.png ] && [ -s ../pictures/lines-throughput.png ]
   verdict $? 'every kind of figures draws'
