@@ -349,6 +349,7 @@ slices_in_buckets (const PlanInput *in, gconstpointer opt, Policy *policy)
 }
 
 static const Compressor no_compressor = { .name = "nothing" };
+static Issue            issue_without; /* DeepSpeed's, that takes none */
 
 static void
 compresses_shards (const PlanInput *in, gconstpointer opt, Policy *policy)
@@ -461,7 +462,9 @@ static const struct
   { perturbs, &issue_buckets, "its issue runs no perturbed passes" },
   { leaves_vectors, &issue_deepspeed, "tensors that its reduction does not take have no route" },
   { reduces_tensors, &issue_fsdp2, "its issue does not reduce tensors on their own" },
-  { compresses_shards, &issue_deepspeed, "its issue takes no compressor" },
+  { compresses_shards, &issue_without, "its issue takes no compressor" },
+  { compresses_shards, &issue_deepspeed,
+    "'nothing' takes the place of one all_reduce of plain gradients" },
   { compresses_parts, &issue_buckets,
     "'nothing' takes the place of one all_reduce of plain gradients" },
   { slices_in_buckets, &issue_buckets, "its issue does not reduce in each micro-step" },
@@ -493,6 +496,8 @@ main (void)
   SRunner *runner = srunner_create (suite);
   int      failed;
 
+  issue_without = issue_deepspeed;
+  issue_without.carries.compressors = FALSE;
   tcase_add_loop_test (tcase, test_diagnosed, 0, G_N_ELEMENTS (cases));
   suite_add_tcase (suite, tcase);
   srunner_run_all (runner, CK_ENV);
