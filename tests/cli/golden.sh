@@ -145,6 +145,9 @@ small_space="search good.yaml --global-batch 24 --only --vary mesh.tp=1,2
   # no gradients that are less than they are
   hand search-alike 0 search good.yaml --global-batch 24 --strategy ddp --best 2 --no-refine \
     --jobs 1
+  # tokens that are worth another amount
+  hand search-caveats 0 $small_space --strategy ddp --vary strategy.compression=none,powersgd \
+    --no-refine --best 8
   hand search-unfit 3 $small_space --max-memory '1 MiB'
   hand search-lacks 2 $small_space --strategy fcdp --emit torchtitan:best.toml --no-refine --best 1
   hand search-emits 0 $small_space --emit accelerate --no-refine
@@ -308,6 +311,17 @@ hand sensitivity-csv 0 sensitivity good.yaml --figure nic.bandwidth --figure nod
   --factor 2 --format csv
 hand sensitivity-json 0 sensitivity good.yaml --figure gpu.hbm_bandwidth --no-break-even \
   --format json
+local_steps="sensitivity good.yaml --strategy diloco --set strategy.inner.name=fsdp2
+  --figure nic.bandwidth --no-break-even"
+# shellcheck disable=SC2086
+{
+  hand sensitivity-caveats 0 $local_steps
+  hand sensitivity-caveats-csv 0 $local_steps --format csv
+}
+hand sensitivity-map-caveats 0 sensitivity good.yaml --strategy ddp \
+  --map strategy.compression=none,powersgd --map training.micro_batch=1,2
+hand sensitivity-map-caveats-csv 0 sensitivity good.yaml --strategy ddp \
+  --map strategy.compression=none,powersgd --map training.micro_batch=1,2 --format csv
 hand sensitivity-unlike 0 sensitivity unlike-nodes.yaml --figure gpu:hand.hbm_bandwidth \
   --figure gpu:hand-slow-host.hbm_bandwidth --no-break-even
 hand sensitivity-fabric 0 sensitivity good.yaml --leaf-nodes 1 --oversubscription 2 \

@@ -1,7 +1,7 @@
 /*
- * What reports say that makes tokens worth another amount, of scenarios whose routes are known: what
- * sends gradients as less than they were computed, over a group that has others to send to. Not
- * asserted: what exchanges between workers say, which tests/cli/golden has.
+ * What makes tokens worth another amount, of scenarios whose routes are known: what sends gradients
+ * as less than they were computed, over a group that has others to send to. Not asserted: what
+ * exchanges between workers say, which tests/cli/golden has.
  */
 #include "../replay/fixture.h"
 #include "scenario/resolved.h"
@@ -44,13 +44,13 @@ static const struct
 
 START_TEST (test_caveats)
 {
+  const char *const     *key = cases[_i].key;
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
   g_autoptr (DiagList)   diags = diag_list_new ();
   g_autoptr (Scenario)   scenario = fixture_scenario (
         "cluster.node", "dgx-h100", "cluster.nodes", cases[_i].nodes, "cluster.gpus_per_node",
         cases[_i].gpus, "model.config", "gpt2-xl", "training.seq_len", "1024", "training.precision",
-        cases[_i].precision, "strategy.name", cases[_i].strategy, cases[_i].key[0], cases[_i].key[1],
-        NULL);
+        cases[_i].precision, "strategy.name", cases[_i].strategy, key[0], key[1], NULL);
   g_autoptr (ResolvedScenario) resolved = resolved_new (scenario, profiles, diags);
   g_autofree char             *said = NULL;
 
