@@ -45,6 +45,9 @@ sweep caveats.db good.yaml --strategy ddp --vary strategy.compression=none,power
 has '~ good, compression=powersgd: convergence is not modelled: gradients sent by powersgd' out &&
   [ "$(grep -c '^~' out)" -eq 1 ]
 verdict $? 'it says whose tokens are worth another amount'
+"$program" sweep --store caveats.db --html caveats.html >/dev/null 2>err &&
+  has '~ good, compression=powersgd: convergence is not modelled' caveats.html
+verdict $? 'so does its page'
 rows whole.db >whole.csv
 [ "$(wc -l <whole.csv)" -eq 121 ]
 verdict $? 'the store has a row a run'
