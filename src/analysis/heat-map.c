@@ -223,7 +223,8 @@ simulate_cell (guint i, gpointer user)
                     .step_time_s = p->step_time_s,
                     .tokens_per_s_per_gpu = p->tokens_per_s_per_gpu,
                     .peak_bytes = p->hbm.device,
-                    .binding_resource = g_intern_string (p->binding_resource) };
+                    .binding_resource = g_intern_string (p->binding_resource),
+                    .caveats = g_intern_string (p->caveats) };
 }
 
 /* What DIAGS say of cell I. */

@@ -27,7 +27,8 @@ typedef struct
   gboolean    fits;
   double      step_time_s, tokens_per_s_per_gpu;
   guint64     peak_bytes;       /* of the fullest GPU */
-  const char *binding_resource; /* interned */
+  const char *binding_resource; /* interned, like the next one */
+  const char *caveats;          /* of a Prediction; NULL: none */
 } HeatCell;
 
 typedef struct

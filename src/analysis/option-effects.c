@@ -45,6 +45,7 @@ try_move (guint i, gpointer user)
   effect->tokens_per_s_per_gpu = p->tokens_per_s_per_gpu;
   effect->peak_bytes = p->hbm.device;
   effect->host_peak_bytes = p->host.device;
+  effect->caveats = g_intern_string (p->caveats);
 }
 
 /* Ties in the order of the levers. */

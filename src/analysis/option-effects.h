@@ -9,14 +9,15 @@
 
 typedef struct
 {
-  char    *options;  /* to add to the command line: "--micro-batch 2 --grad-accum 4"; owned */
-  guint    lever;    /* changes of one lever exclude each other */
-  gboolean possible; /* else it is refused, and what follows is zero */
-  gboolean fits;
-  double   gain;  /* of the throughput: 0.18 is 1.18 times as much */
-  double   batch; /* tokens of a step over those of the scenario as it is */
-  double   step_time_s, tokens_per_s_per_gpu;
-  guint64  peak_bytes, host_peak_bytes; /* of the fullest GPU, of the fullest node's memory */
+  char       *options;  /* to add to the command line: "--micro-batch 2 --grad-accum 4"; owned */
+  guint       lever;    /* changes of one lever exclude each other */
+  gboolean    possible; /* else it is refused, and what follows is zero */
+  gboolean    fits;
+  double      gain;  /* of the throughput: 0.18 is 1.18 times as much */
+  double      batch; /* tokens of a step over those of the scenario as it is */
+  double      step_time_s, tokens_per_s_per_gpu;
+  guint64     peak_bytes, host_peak_bytes; /* of the fullest GPU, of the fullest node's memory */
+  const char *caveats;                     /* of a Prediction, interned; NULL: none */
 } OptionEffect;
 
 /*

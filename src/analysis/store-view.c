@@ -12,6 +12,7 @@ typedef enum
   STRATEGY,
   MODEL,
   BINDING,
+  CAVEATS,
   CONTEXT,
   BASE,
   FAILURE,
@@ -26,13 +27,21 @@ typedef enum
 } Column;
 
 static const char *const column_names[N_READ] = {
-  "scenario",        "strategy",
-  "model",           "binding_resource",
-  "context",         "base",
-  "failure",         "fits",
-  "step_time_s",     "tokens_per_s_per_gpu",
-  "tokens_per_s",    "mfu_percent",
-  "peak_device_gib", "n_gpus",
+  "scenario",
+  "strategy",
+  "model",
+  "binding_resource",
+  "caveats",
+  "context",
+  "base",
+  "failure",
+  "fits",
+  "step_time_s",
+  "tokens_per_s_per_gpu",
+  "tokens_per_s",
+  "mfu_percent",
+  "peak_device_gib",
+  "n_gpus",
 };
 
 typedef struct
@@ -92,6 +101,7 @@ run_free (gpointer data)
   g_free (self->strategy);
   g_free (self->model);
   g_free (self->binding);
+  g_free (self->caveats);
   g_free (self->context);
   g_free (self->base);
   g_strfreev (self->settings);
@@ -107,6 +117,7 @@ run_new (const Reader *self, const ResultValue *values)
   run->strategy = text_of (value_at (self, values, STRATEGY));
   run->model = text_of (value_at (self, values, MODEL));
   run->binding = text_of (value_at (self, values, BINDING));
+  run->caveats = text_of (value_at (self, values, CAVEATS));
   run->context = text_of (value_at (self, values, CONTEXT));
   run->base = text_of (value_at (self, values, BASE));
   run->settings = g_new0 (char *, self->options->len + 1);

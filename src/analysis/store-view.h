@@ -21,6 +21,7 @@ typedef struct
 {
   char    *scenario, *strategy, *model, *binding;
   char    *context, *base;
+  char    *caveats;  /* of a Prediction; "": none */
   char   **settings; /* strv, by the view's options; "" = the base's own */
   gboolean fits;
   double   step_time_s, tokens_per_s_per_gpu, tokens_per_s, mfu_percent, peak_gib, n_gpus;

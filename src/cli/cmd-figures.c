@@ -34,7 +34,8 @@ list_figures (const Common *common, const char *folder)
 /* What a kind of figures can: a row of `kinds`. */
 typedef struct
 {
-  gboolean (*is) (const char *folder, const char *name); /* NULL: all that is of no other kind */
+  const char *table; /* NAME.table.csv makes figures ones of the kind; NULL: it is of all others */
+  gboolean (*is) (const char *folder, const char *name);
   gpointer (*predict) (const char *folder, const char *name, const PredictOptions *options, guint n,
                        DiagList *diags);
   void (*print[FORMAT_JSON + 1]) (gconstpointer figures, GString *out);
@@ -96,42 +97,56 @@ KIND (table, figures_predict, report_figures_text, report_figures_csv, report_fi
       report_figures_plot, figures_free)
 
 static const FigureKind kinds[] = {
-  { figure_curves_is,
+  { "curves",
+    figure_curves_is,
     curves_predict,
     { curves_text, curves_csv, curves_json },
     curves_plot,
     curves_free },
-  { figure_map_is, map_predict, { map_text, map_csv, map_json }, map_plot, map_free },
-  { figure_memband_is,
+  { "map", figure_map_is, map_predict, { map_text, map_csv, map_json }, map_plot, map_free },
+  { "memband",
+    figure_memband_is,
     memband_predict,
     { memband_text, memband_csv, memband_json },
     memband_plot,
     memband_free },
-  { figure_region_is,
+  { "region",
+    figure_region_is,
     region_predict,
     { region_text, region_csv, region_json },
     region_plot,
     region_free },
-  { figure_scaling_is,
+  { "collectives",
+    figure_scaling_is,
     scaling_predict,
     { scaling_text, scaling_csv, scaling_json },
     scaling_plot,
     scaling_free },
-  { figure_utilisation_is,
+  { "utilisation",
+    figure_utilisation_is,
     utilisation_predict,
     { utilisation_text, utilisation_csv, utilisation_json },
     utilisation_plot,
     utilisation_free },
-  { NULL, table_predict, { table_text, table_csv, table_json }, table_plot, table_free },
+  { NULL, NULL, table_predict, { table_text, table_csv, table_json }, table_plot, table_free },
 };
 
+/* The kind of the figures NAME in FOLDER; NULL after a diagnostic: they are of two. */
 static const FigureKind *
-kind_of (const char *folder, const char *name)
+kind_of (const char *folder, const char *name, DiagList *diags)
 {
-  const FigureKind *kind = kinds;
+  const FigureKind *kind = kinds, *other;
 
   while (kind->is != NULL && !kind->is (folder, name))
     kind++;
+  for (other = kind; other->is != NULL; other++)
+    if (other > kind && other->is (folder, name))
+      {
+        diag_error (diags, NULL, "figures are of one kind: give each table a name of its own",
+                    "'%s.%s.csv' and '%s.%s.csv' make figures of two kinds", name, kind->table,
+                    name, other->table);
+        return NULL;
+      }
   return kind;
 }
 
@@ -148,8 +163,8 @@ draw (const FigureKind *kind, gconstpointer figures, const char *dir, ExitStatus
 static ExitStatus
 print_figures (const Common *common, const char *folder, const char *plot)
 {
-  const FigureKind    *kind = kind_of (folder, common->files[0]);
   g_autoptr (DiagList) diags = diag_list_new ();
+  const FigureKind    *kind = kind_of (folder, common->files[0], diags);
   g_autoptr (GString)  out = g_string_new (NULL);
   gpointer             figures;
   Progress            *progress;
@@ -158,6 +173,8 @@ print_figures (const Common *common, const char *folder, const char *plot)
 
   if (status != EXIT_DONE)
     return status;
+  if (kind == NULL)
+    return stream_report_diags (diags);
   progress = progress_start ("predicting", "scenarios");
   options.count = progress_count (progress);
   figures = kind->predict (folder, common->files[0], &options, common_n_jobs (common), diags);

@@ -41,27 +41,53 @@ add_exchange (const PlanInput *in, const Exchange *exchange, GPtrArray *parts)
     add (parts, g_strdup_printf ("sent in %s", dtype_name (exchange->dtype)));
 }
 
-/* Gradients that are sent as less than they are. */
+/* Takes AS: hops, and kinds of units, are often alike. */
+static void
+add_once (GPtrArray *parts, char *as)
+{
+  if (g_ptr_array_find_with_equal_func (parts, as, g_str_equal, NULL))
+    g_free (as);
+  else
+    add (parts, as);
+}
+
+/* What HOP sends as less than it was computed; a group of one sends nothing. */
+static void
+add_hop (const Policy *policy, const PolicyHop *hop, GPtrArray *parts)
+{
+  if (hop->hop != HOP_COLLECTIVE || hop->group.size < 2)
+    return;
+  if (hop->codec != NULL)
+    add_once (parts, g_strdup_printf ("gradients sent as %s", hop->codec->name));
+  else if (dtype_bits (hop->dtype) < dtype_bits (policy->compute))
+    add_once (parts, g_strdup_printf ("gradients sent as %s", dtype_name (hop->dtype)));
+}
+
+/* Gradients that are sent as less than they are: over the shard group, and between replicas. */
 static void
 add_reduction (const Strategy *strategy, const PlanInput *in, gconstpointer options,
                GPtrArray *parts)
 {
-  Policy            policy = { 0 };
-  const Compressor *compressor;
+  static const PolicyRouteKind routes[] = { ROUTE_REDUCE, ROUTE_REST };
+  Policy                       policy = { 0 };
 
   if (strategy->policy == NULL)
     return;
   strategy->policy (in, options, &policy);
-  compressor = policy.kinds[0].compressor;
-  if (compressor != NULL)
-    add (parts, g_strdup_printf ("gradients sent by %s",
-                                 compressor->sends != NULL
-                                     ? compressor->sends (policy.kinds[0].compression)
-                                     : compressor->name));
-  else if (policy.kinds[0].routes[ROUTE_REDUCE].n > 0
-           && policy.kinds[0].routes[ROUTE_REDUCE].hops[0].codec != NULL)
-    add (parts, g_strdup_printf ("gradients sent as %s",
-                                 policy.kinds[0].routes[ROUTE_REDUCE].hops[0].codec->name));
+  for (guint k = 0; k < policy.n_kinds; k++)
+    {
+      const UnitPolicy *kind = &policy.kinds[k];
+      const Compressor *compressor = kind->compressor;
+
+      if (compressor != NULL && kind->routes[ROUTE_REDUCE].hops[0].group.size > 1)
+        add_once (parts,
+                  g_strdup_printf ("gradients sent by %s",
+                                   compressor->sends != NULL ? compressor->sends (kind->compression)
+                                                             : compressor->name));
+      for (guint r = 0; r < G_N_ELEMENTS (routes) && compressor == NULL; r++)
+        for (guint h = 0; h < kind->routes[routes[r]].n; h++)
+          add_hop (&policy, &kind->routes[routes[r]].hops[h], parts);
+    }
 }
 
 char *

@@ -64,12 +64,12 @@ find_ratio (RegionRow *row)
 /* ---- regions --------------------------------------------------------------------------------- */
 
 gboolean
-region_is_empty (const Region *self)
+region_explains (const Region *self)
 {
-  return self->low > self->high;
+  return self->n_beyond == 0 && self->low <= self->high;
 }
 
-/* The shortest range that meets all lines: of an empty region what lies between them. */
+/* The shortest range that meets all lines: where they exclude each other, what lies between. */
 static Range
 span_of (const Region *self)
 {
@@ -201,27 +201,34 @@ read_rounding (RegionRow *row, const CsvReader *reader, DiagList *diags)
   return FALSE;
 }
 
-/* What SPEED is of a line over `over`. FALSE after a diagnostic. */
+/* FALSE after a diagnostic: ROW is over a line that does not stand above it. */
+static gboolean
+check_over (const FigureRegion *self, const RegionRow *row, const CsvReader *reader,
+            DiagList *diags)
+{
+  const SourceMark      mark = figure_table_mark (reader, "over");
+  g_autoptr (GPtrArray) names = g_ptr_array_new ();
+  g_autofree char      *hint = NULL;
+
+  if (*row->over == '\0' || find_row (self, row->over) != NULL)
+    return TRUE;
+  for (guint i = 0; i < self->rows->len; i++)
+    g_ptr_array_add (names, (gpointer) row_at (self, i)->row);
+  g_ptr_array_add (names, NULL);
+  hint = suggest_hint (row->over, (const char *const *) names->pdata);
+  diag_error (diags, &mark, hint, "no row '%s' stands above this one", row->over);
+  return FALSE;
+}
+
+/* What SPEED is of a line over `over`, which stands above. FALSE after a diagnostic. */
 static gboolean
 read_over (const FigureRegion *self, RegionRow *row, const CsvReader *reader, DiagList *diags)
 {
-  const SourceMark      mark = figure_table_mark (reader, "over");
-  const RegionRow      *over = find_row (self, row->over);
-  g_autoptr (GPtrArray) names = g_ptr_array_new ();
-  g_autofree char      *hint = NULL;
-  Region                region;
-  Range                 speed;
+  const SourceMark mark = figure_table_mark (reader, "over");
+  const RegionRow *over = find_row (self, row->over);
+  const Region     region = region_of (self, over->gpus, over->nodes);
+  Range            speed;
 
-  if (over == NULL)
-    {
-      for (guint i = 0; i < self->rows->len; i++)
-        g_ptr_array_add (names, (gpointer) row_at (self, i)->row);
-      g_ptr_array_add (names, NULL);
-      hint = suggest_hint (row->over, (const char *const *) names->pdata);
-      diag_error (diags, &mark, hint, "no row '%s' stands above this one", row->over);
-      return FALSE;
-    }
-  region = region_of (self, over->gpus, over->nodes);
   if (over->nodes > 1 && isnan (over->published) && region.from == NULL)
     {
       diag_error (diags, &mark, "a row on as many, above this one, with a throughput would say it",
@@ -270,6 +277,8 @@ check_line (const FigureRegion *self, const RegionRow *row, const CsvReader *rea
   const SourceMark name = figure_table_mark (reader, "row");
   const guint      before = diag_list_n_errors (diags);
 
+  if (*row->row == '\0')
+    diag_error (diags, &name, "what is said of rows names them", "expected a name for 'row'");
   if (row->nodes > row->gpus)
     diag_error (diags, &gpus, NULL, "%u GPUs cannot be on %u nodes", row->gpus, row->nodes);
   if (find_row (self, row->row) != NULL)
@@ -290,8 +299,8 @@ finish_line (gpointer data, gpointer line, const CsvReader *reader, DiagList *di
   RegionRow    *row = line;
 
   row->speed_low = row->speed_high = row->low = row->high = NAN;
-  if (!check_line (self, row, reader, diags) || isnan (row->published)
-      || !read_rounding (row, reader, diags))
+  if (!check_line (self, row, reader, diags) || !check_over (self, row, reader, diags)
+      || isnan (row->published) || !read_rounding (row, reader, diags))
     return;
   if (*row->over != '\0' ? read_over (self, row, reader, diags)
                          : read_throughput (self, row, reader, diags))
@@ -317,6 +326,21 @@ figure_region_is (const char *folder, const char *name)
   return g_file_test (file, G_FILE_TEST_EXISTS);
 }
 
+/* FALSE after a diagnostic. */
+static gboolean
+read_rows (FigureRegion *self, const char *file, DiagList *diags)
+{
+  const SourceMark top = { .file = g_intern_string (file), .line = 1 };
+
+  if (!figure_table_read (file, columns, G_N_ELEMENTS (columns), finish_line, self, self->rows,
+                          self->strings, diags))
+    return FALSE;
+  if (self->rows->len > 0)
+    return TRUE;
+  diag_error (diags, &top, "a row a run, that of one node first", "the table has no rows");
+  return FALSE;
+}
+
 FigureRegion *
 figure_region_predict (const char *folder, const char *name, const PredictOptions *options,
                        guint n_threads, DiagList *diags)
@@ -327,8 +351,7 @@ figure_region_predict (const char *folder, const char *name, const PredictOption
   self->strings = g_string_chunk_new (4096);
   self->rows = g_array_new (FALSE, TRUE, sizeof (RegionRow));
   self->regions = g_array_new (FALSE, TRUE, sizeof (Region));
-  if (!figure_table_read (file, columns, G_N_ELEMENTS (columns), finish_line, self, self->rows,
-                          self->strings, diags))
+  if (!read_rows (self, file, diags))
     return NULL;
   find_regions (self);
   self->figures = figures_predict (folder, name, options, n_threads, diags);

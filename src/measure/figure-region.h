@@ -37,7 +37,8 @@ typedef struct
 typedef struct
 {
   guint            gpus, nodes; /* of all lines: 0 */
-  double           low, high;   /* of r; where low is above high no r explains them */
+  double           low, high;   /* the least r that all allow, and the greatest; a line that no r
+                                   explains counts with those that come nearest to it */
   const RegionRow *from, *to;   /* the lines that say so */
   guint            n_beyond;    /* lines that no r explains by themselves */
 } Region;
@@ -50,12 +51,12 @@ typedef struct
   GStringChunk *strings;
 } FigureRegion;
 
-/* Whether r must differ for the lines of SELF. */
-gboolean region_is_empty (const Region *self);
+/* Whether some r explains every line of SELF: each by itself, and all of them the same. */
+gboolean region_explains (const Region *self);
 
 /*
- * By what factor r grows from region A to B, at least and at most. Of an empty region the shortest
- * range counts that meets each of its lines.
+ * By what factor r grows from region A to B, at least and at most. Where the lines of a region
+ * exclude each other, the shortest range counts that meets each of them.
  */
 void region_growth (const Region *a, const Region *b, double *low, double *high);
 

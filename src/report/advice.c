@@ -62,6 +62,7 @@ FIELD_NUMBER_OF (OptionEffect, option_tokens, p->tokens_per_s_per_gpu)
 FIELD_NUMBER_OF (OptionEffect, option_batch, p->batch)
 FIELD_NUMBER_OF (OptionEffect, option_peak, p->peak_bytes)
 FIELD_NUMBER_OF (OptionEffect, option_host_peak, p->possible ? p->host_peak_bytes : NAN)
+FIELD_TEXT_OF (OptionEffect, option_caveats, p->caveats)
 
 static const Field option_fields[] = {
   { .name = "options", .type = FIELD_WORD, .text = option_options },
@@ -74,6 +75,7 @@ static const Field option_fields[] = {
   { .name = "peak_bytes", .type = FIELD_OPTIONAL, .number = option_peak },
   { .name = "host_peak_bytes", .type = FIELD_NUMBER, .number = option_host_peak },
   FIELDS_OF_THE_PROGRAM,
+  { .name = "caveats", .type = FIELD_WORD, .text = option_caveats },
   { 0 },
 };
 

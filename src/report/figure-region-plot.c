@@ -1,7 +1,7 @@
 /*
- * The r that explains each row, drawn by gnuplot: a bar a row, its colour by the number of GPUs; an
- * upright band is the shortest range of r that meets all rows of as many, hatched where it lies
- * between them, as no r explains all.
+ * The r that explains each row, drawn by gnuplot: a bar a row, its colour by the GPUs and nodes; an
+ * upright band is the shortest range of r that meets all rows of as many, hatched where no r
+ * explains all of them.
  */
 #include "report/figure-region.h"
 #include "report/figures.h"
@@ -14,7 +14,8 @@
 #define PIXELS       1000
 #define MAX_NAME     60
 #define N_STYLES     11
-#define BEYOND       1.2 /* of the axis over what all rows say together */
+#define BEYOND       1.2   /* of the axis over what all rows say together */
+#define LEAST        0.004 /* of the axis: a bar that can be seen, where one r is all */
 
 static const RegionRow *
 row_at (const FigureRegion *self, guint i)
@@ -64,8 +65,8 @@ data_of (const FigureRegion *self)
       const Region *region = region_at (self, k / 2);
       guint         line = 0;
 
-      g_string_append_printf (out, "# line r_low r_high, %u GPUs%s\n0 NaN NaN\n", region->gpus,
-                              k % 2 == 1 ? ", faster than any r" : "");
+      g_string_append_printf (out, "# line r_low r_high, %u GPUs on %u nodes%s\n0 NaN NaN\n",
+                              region->gpus, region->nodes, k % 2 == 1 ? ", faster than any r" : "");
       for (guint i = 0; i < self->rows->len; i++)
         {
           const RegionRow *row = row_at (self, i);
@@ -80,6 +81,16 @@ data_of (const FigureRegion *self)
   return g_string_free (out, FALSE);
 }
 
+/* Where the axis of r ends; all rows may say that r is 0, which makes no axis. */
+static double
+end_of (const FigureRegion *self)
+{
+  const Region *all = region_at (self, n_sizes (self));
+  const double  most = MAX (all->low, all->high);
+
+  return most > 0 ? BEYOND * most : 1;
+}
+
 static char *
 head_of (const FigureRegion *self)
 {
@@ -87,7 +98,6 @@ head_of (const FigureRegion *self)
   g_autoptr (GPtrArray) names = names_of (self);
   g_autofree char      *title =
       g_strdup_printf ("%s: which r explains each row, idealised", self->figures->name);
-  const Region *all = region_at (self, n_sizes (self));
 
   gnuplot_append_quoted (out, title);
   g_string_append_printf (out,
@@ -95,7 +105,7 @@ head_of (const FigureRegion *self)
                           "network'\nset xrange [0:%.3g]\nset yrange [%u.5:-0.5]\n"
                           "set grid noytics xtics back ls 21\n"
                           "set key outside center top horizontal\n",
-                          BEYOND * MAX (all->low, all->high), names->len - 1);
+                          end_of (self), names->len - 1);
   gnuplot_append_tics (out, 'y', names, MAX_NAME);
   for (guint k = 0; k < n_sizes (self); k++)
     {
@@ -105,7 +115,7 @@ head_of (const FigureRegion *self)
                               "set object rectangle from %.6g, graph 0 to %.6g, graph 1 behind "
                               "fc ls %u fs transparent %s noborder\n",
                               MIN (region->low, region->high), MAX (region->low, region->high),
-                              style_of (k), region_is_empty (region) ? "pattern 5" : "solid 0.25");
+                              style_of (k), region_explains (region) ? "solid 0.25" : "pattern 5");
     }
   return g_string_free (out, FALSE);
 }
@@ -113,17 +123,23 @@ head_of (const FigureRegion *self)
 static char *
 plot_of (const FigureRegion *self)
 {
-  GString *out = g_string_new ("plot ");
+  GString *out = g_string_new (NULL);
 
+  g_string_append_printf (out, "length(a, b) = b - a > %.3g ? b - a : %.3g\nplot ",
+                          LEAST * end_of (self), LEAST * end_of (self));
   for (guint k = 0; k < n_sizes (self); k++)
-    g_string_append_printf (out,
-                            "%sdata index %u using 2:1:($3 - $2):(0) with vectors nohead ls %u "
-                            "lw 8 title '%u GPUs%s', \\\n"
-                            "  data index %u using 2:1:($3 - $2):(0) with vectors nohead ls %u "
-                            "lw 3 dt 2 notitle",
-                            k > 0 ? ", \\\n  " : "", 2 * k, style_of (k), region_at (self, k)->gpus,
-                            region_is_empty (region_at (self, k)) ? " (no r explains all)" : "",
-                            2 * k + 1, style_of (k));
+    {
+      const Region *region = region_at (self, k);
+
+      g_string_append_printf (
+          out,
+          "%sdata index %u using 2:1:(length($2, $3)):(0) with vectors nohead ls %u "
+          "lw 8 title '%u GPUs on %u nodes%s', \\\n"
+          "  data index %u using 2:1:(length($2, $3)):(0) with vectors nohead ls %u "
+          "lw 3 dt 2 notitle",
+          k > 0 ? ", \\\n  " : "", 2 * k, style_of (k), region->gpus, region->nodes,
+          region_explains (region) ? "" : " (no r explains all)", 2 * k + 1, style_of (k));
+    }
   g_string_append (out, ", \\\n  NaN with lines ls 20 lw 3 dt 2 title 'faster than any r'\n");
   return g_string_free (out, FALSE);
 }

@@ -39,10 +39,17 @@ row_reason (const RegionRow *row)
 static char *
 region_reason (const Region *region)
 {
-  if (!region_is_empty (region))
+  g_autofree char *range = NULL;
+
+  if (region_explains (region))
     return NULL;
-  return g_strdup_printf ("at most %.2f by '%s', at least %.2f by '%s'", region->high,
-                          region->to->row, region->low, region->from->row);
+  range = region->low > region->high
+              ? g_strdup_printf ("at most %.2f by '%s', at least %.2f by '%s'", region->high,
+                                 region->to->row, region->low, region->from->row)
+              : g_strdup_printf ("the nearest from %.2f to %.2f", region->low, region->high);
+  return region->n_beyond > 0
+             ? g_strdup_printf ("%s; %u faster than any r makes them", range, region->n_beyond)
+             : g_steal_pointer (&range);
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */
@@ -95,9 +102,9 @@ append_growth (const FigureRegion *self, GString *out)
   if (!isfinite (high))
     return;
   g_string_append_printf (out,
-                          "from %u to %u GPUs: r grows by %.2f to %.2f, bytes of a ring of all "
-                          "GPUs by %.2f, of a ring of the nodes by %.2f\n",
-                          few->gpus, many->gpus, low, high,
+                          "from %u GPUs on %u nodes to %u on %u: r grows by %.2f to %.2f, bytes of "
+                          "a ring of all GPUs by %.2f, of a ring of the nodes by %.2f\n",
+                          few->gpus, few->nodes, many->gpus, many->nodes, low, high,
                           region_ring_growth (few->gpus, many->gpus),
                           region_ring_growth (few->nodes, many->nodes));
 }
@@ -136,8 +143,6 @@ report_region_text (const FigureRegion *self, GString *out)
         g_string_append_printf (out, "%s: no r: %s", name, reason);
       else
         g_string_append_printf (out, "%s: r from %.2f to %.2f", name, region->low, region->high);
-      if (region->n_beyond > 0)
-        g_string_append_printf (out, "; %u faster than any r makes them", region->n_beyond);
       g_string_append_c (out, '\n');
     }
   append_growth (self, out);
@@ -248,7 +253,7 @@ FIELD_NUMBER_OF (Region, region_at_least, p->low)
 FIELD_NUMBER_OF (Region, region_at_most, p->high)
 FIELD_TEXT_OF (Region, region_from, p->from->row)
 FIELD_TEXT_OF (Region, region_to, p->to->row)
-FIELD_NUMBER_OF (Region, region_explains, !region_is_empty (p))
+FIELD_NUMBER_OF (Region, region_explained, region_explains (p))
 FIELD_NUMBER_OF (Region, region_beyond, p->n_beyond)
 
 static const Field region_fields[] = {
@@ -258,7 +263,7 @@ static const Field region_fields[] = {
   NUMBER ("ratio_at_most", region_at_most),
   WORDS ("at_least_by", region_from),
   WORDS ("at_most_by", region_to),
-  { .name = "explains", .type = FIELD_BOOL, .number = region_explains },
+  { .name = "explains", .type = FIELD_BOOL, .number = region_explained },
   NUMBER ("n_beyond", region_beyond),
   { 0 },
 };

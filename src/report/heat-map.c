@@ -63,10 +63,31 @@ has_too_big (const HeatMap *self)
   return FALSE;
 }
 
+/* The first that a cell has: others may have more local steps, or none. */
+static void
+append_caveats (const HeatMap *self, GString *out)
+{
+  const char *first = NULL;
+  gboolean    alike = TRUE;
+
+  for (guint i = 0; i < self->cells->len && first == NULL; i++)
+    first = g_array_index (self->cells, HeatCell, i).caveats;
+  for (guint i = 0; i < self->cells->len; i++)
+    {
+      const HeatCell *cell = &g_array_index (self->cells, HeatCell, i);
+
+      alike = alike && (!cell->possible || cell->caveats == first);
+    }
+  if (first != NULL)
+    g_string_append_printf (out, "Not the same training: %s%s.\n", first,
+                            alike ? "" : "; in other cells otherwise, as CSV and JSON say");
+}
+
 void
 report_heat_map_text (const HeatMap *self, GString *out)
 {
   g_string_append_printf (out, "%s: %s on %s\n", self->strategy, self->model, self->cluster);
+  append_caveats (self, out);
   append_matrix (self, "Tokens/s/GPU", tokens_text, out);
   append_matrix (self, "Step time", step_text, out);
   if (has_too_big (self))
@@ -110,6 +131,7 @@ FIELD_NUMBER_OF (Row, number_step, p->cell.step_time_s)
 FIELD_NUMBER_OF (Row, number_tokens, p->cell.tokens_per_s_per_gpu)
 FIELD_NUMBER_OF (Row, number_peak, p->cell.peak_bytes)
 FIELD_TEXT_OF (Row, text_binding, p->cell.binding_resource)
+FIELD_TEXT_OF (Row, text_caveats, p->cell.caveats)
 
 static const Field fields[] = {
   { .name = "x", .type = FIELD_WORD, .text = text_x },
@@ -125,6 +147,7 @@ static const Field fields[] = {
   { .name = "peak_bytes", .type = FIELD_OPTIONAL, .number = number_peak },
   { .name = "binding_resource", .type = FIELD_WORD, .text = text_binding },
   FIELDS_OF_THE_PROGRAM,
+  { .name = "caveats", .type = FIELD_WORD, .text = text_caveats },
   { 0 },
 };
 

@@ -56,6 +56,38 @@ append_table (const SearchResult *self, GString *out)
   terminal_table_finish (table, out);
 }
 
+/* The places whose prediction says what FOUND's does: "1, 3". NULL: one before FOUND says so. */
+static char *
+places_alike (const SearchResult *self, guint found)
+{
+  const char *caveats = found_at (self, found)->prediction->caveats;
+  GString    *places = g_string_new (NULL);
+
+  for (guint i = 0; i < self->found->len; i++)
+    {
+      if (g_strcmp0 (found_at (self, i)->prediction->caveats, caveats) != 0)
+        continue;
+      if (i < found)
+        return g_string_free (places, TRUE);
+      g_string_append_printf (places, "%s%u", places->len > 0 ? ", " : "", i + 1);
+    }
+  return g_string_free (places, FALSE);
+}
+
+/* Tokens of such configurations are worth another amount than those of synchronous training. */
+static void
+append_caveats (const SearchResult *self, GString *out)
+{
+  for (guint i = 0; i < self->found->len; i++)
+    {
+      const char      *caveats = found_at (self, i)->prediction->caveats;
+      g_autofree char *places = caveats != NULL ? places_alike (self, i) : NULL;
+
+      if (places != NULL)
+        g_string_append_printf (out, "~ %s: %s\n", places, caveats);
+    }
+}
+
 static void
 append_runner_up (const SearchResult *self, GString *out)
 {
@@ -164,6 +196,7 @@ report_search_text (const SearchResult *self, const SearchOptions *options, GStr
                           found_at (self, 0)->options);
   append_table (self, out);
   g_string_append (out, "\nP: on the Pareto front of throughput, memory and GPUs\n");
+  append_caveats (self, out);
   if (self->found->len > 1)
     append_runner_up (self, out);
   append_misses (self, out);

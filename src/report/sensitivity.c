@@ -147,6 +147,8 @@ report_sensitivity_text (const Sensitivity *self, GString *out)
   g_string_append_printf (out, "%s: %s on %s\nstep time %s, bound by %s%s\n", given->strategy,
                           given->model, given->cluster, step, given->binding_resource,
                           given->fits ? "" : "; it does not fit");
+  if (given->caveats != NULL)
+    g_string_append_printf (out, "Not the same training: %s.\n", given->caveats);
   if (self->figures->len > 0)
     {
       append_effects (self, out);
@@ -178,25 +180,33 @@ of_break_even (const FigureEffect *effect, double number)
   return effect->break_even.kind == BREAK_EVEN_NOT_ASKED ? 0 : number;
 }
 
-#define TEXT_OF(name, expression)   FIELD_TEXT_OF (FigureEffect, text_##name, expression)
-#define NUMBER_OF(name, expression) FIELD_NUMBER_OF (FigureEffect, number_##name, expression)
+/* A line of a table of figures. */
+typedef struct
+{
+  const FigureEffect *of;
+  const Prediction   *given;
+} Row;
 
-TEXT_OF (figure, p->figure.name)
-TEXT_OF (profile, p->figure.id)
-NUMBER_OF (value, p->figure.value)
-NUMBER_OF (elasticity, p->elasticity)
-NUMBER_OF (less_value, p->down.value)
-NUMBER_OF (less_step_time_s, p->down.step_time_s)
-NUMBER_OF (less_fits, p->down.fits)
-NUMBER_OF (more_value, p->up.value)
-NUMBER_OF (more_step_time_s, p->up.step_time_s)
-NUMBER_OF (more_fits, p->up.fits)
-TEXT_OF (break_even, break_even_name (&p->break_even))
-NUMBER_OF (enough_value, of_break_even (p, p->break_even.value))
-NUMBER_OF (unlimited_step_time_s, of_break_even (p, p->break_even.unlimited_step_s))
-TEXT_OF (binds_below, p->break_even.binds_below)
-TEXT_OF (binds_above, p->break_even.binds_above)
-NUMBER_OF (binds_at_value, of_break_even (p, p->break_even.binds_at))
+#define TEXT_OF(name, expression)   FIELD_TEXT_OF (Row, text_##name, expression)
+#define NUMBER_OF(name, expression) FIELD_NUMBER_OF (Row, number_##name, expression)
+
+TEXT_OF (figure, p->of->figure.name)
+TEXT_OF (profile, p->of->figure.id)
+NUMBER_OF (value, p->of->figure.value)
+NUMBER_OF (elasticity, p->of->elasticity)
+NUMBER_OF (less_value, p->of->down.value)
+NUMBER_OF (less_step_time_s, p->of->down.step_time_s)
+NUMBER_OF (less_fits, p->of->down.fits)
+NUMBER_OF (more_value, p->of->up.value)
+NUMBER_OF (more_step_time_s, p->of->up.step_time_s)
+NUMBER_OF (more_fits, p->of->up.fits)
+TEXT_OF (break_even, break_even_name (&p->of->break_even))
+NUMBER_OF (enough_value, of_break_even (p->of, p->of->break_even.value))
+NUMBER_OF (unlimited_step_time_s, of_break_even (p->of, p->of->break_even.unlimited_step_s))
+TEXT_OF (binds_below, p->of->break_even.binds_below)
+TEXT_OF (binds_above, p->of->break_even.binds_above)
+NUMBER_OF (binds_at_value, of_break_even (p->of, p->of->break_even.binds_at))
+TEXT_OF (caveats, p->given->caveats)
 
 #define FIELD(name_, type_)                                         \
   {                                                                 \
@@ -225,29 +235,47 @@ static const Field fields[] = {
   WORD (binds_above),
   FIELD (binds_at_value, OPTIONAL),
   FIELDS_OF_THE_PROGRAM,
+  /* of the prediction, which JSON has whole */
+  { .name = "caveats", .type = FIELD_WORD, .text = text_caveats, .place = FIELD_IN_CSV },
   { 0 },
 };
+
+static GArray *
+rows_of (const Sensitivity *self)
+{
+  GArray *rows = g_array_new (FALSE, FALSE, sizeof (Row));
+
+  for (guint i = 0; i < self->figures->len; i++)
+    {
+      const Row row = { &g_array_index (self->figures, FigureEffect, i), self->prediction };
+
+      g_array_append_val (rows, row);
+    }
+  return rows;
+}
 
 void
 report_sensitivity_csv (const Sensitivity *self, GString *out)
 {
+  g_autoptr (GArray) rows = rows_of (self);
+
   if (self->options->len > 0)
     option_effects_csv (self->options, out);
   else
-    fields_csv (fields, self->figures->data, self->figures->len, sizeof (FigureEffect), out);
+    fields_csv (fields, rows->data, rows->len, sizeof (Row), out);
 }
 
 void
 report_sensitivity_json (const Sensitivity *self, GString *out)
 {
+  g_autoptr (GArray)  rows = rows_of (self);
   struct json_object *root = json_document_new (), *results = json_object_new_array ();
   struct json_object *object = json_object_new_object ();
 
   json_add_number (object, "factor", self->factor);
   json_add_count (object, "simulated", self->n_simulated);
-  json_object_object_add (
-      object, "figures",
-      fields_json_list (fields, self->figures->data, self->figures->len, sizeof (FigureEffect)));
+  json_object_object_add (object, "figures",
+                          fields_json_list (fields, rows->data, rows->len, sizeof (Row)));
   json_object_object_add (object, "options", option_effects_json (self->options));
   json_object_object_add (root, "sensitivity", object);
   json_object_array_add (results, prediction_json (self->prediction));

@@ -171,6 +171,24 @@ add_row (HtmlTable *table, const StoreRun *run, gboolean best)
   html_table_add_text (table, run->binding);
 }
 
+/* Tokens of such runs are worth another amount than those of synchronous training. */
+static void
+add_caveats (HtmlPage *page, const StoreView *view)
+{
+  g_autoptr (GString) lines = g_string_new (NULL);
+
+  for (guint i = 0; i < view->best->len; i++)
+    {
+      const StoreRun *run = run_at (view->best, i);
+
+      if (*run->caveats != '\0')
+        g_string_append_printf (lines, "%s~ %s: %s", lines->len > 0 ? "\n" : "", run->scenario,
+                                run->caveats);
+    }
+  if (lines->len > 0)
+    html_page_add_lines (page, lines->str);
+}
+
 static void
 add_table (HtmlPage *page, const SweepAnswer *self)
 {
@@ -192,6 +210,7 @@ add_table (HtmlPage *page, const SweepAnswer *self)
   html_page_take_table (page, table);
   html_page_add_text (page,
                       "What fits first, the most tokens/s/GPU first. Red, '!': does not fit.");
+  add_caveats (page, view);
   if (left > 0)
     html_page_add_text (page, COUNT " more that were predicted are left out. All runs:", left);
   else

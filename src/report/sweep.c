@@ -122,6 +122,9 @@ static const struct
   char *(*cell) (const ResultValue *value);
   gboolean right;
 } columns[] = {
+  /* below the table */
+  { "caveats", NULL, cell_name, FALSE },
+  /* in it */
   { "scenario", "SCENARIO", cell_name, FALSE },
   { "step_time_s", "STEP", cell_time, TRUE },
   { "tokens_per_s_per_gpu", "TOKENS/S/GPU", cell_rate, TRUE },
@@ -130,17 +133,29 @@ static const struct
   { "binding_resource", "BINDS", cell_name, FALSE },
 };
 
+#define SHOWN 1 /* the first column of the table */
+
 struct _BestRows
 {
-  GPtrArray *rows; /* strv, by `columns` */
+  GPtrArray *rows; /* of arrays of texts, by `columns`; NULL: an older store has no such column */
 };
+
+static void
+cells_free (gpointer data)
+{
+  char **cells = data;
+
+  for (guint c = 0; c < G_N_ELEMENTS (columns); c++)
+    g_free (cells[c]);
+  g_free (cells);
+}
 
 BestRows *
 best_rows_new (void)
 {
   BestRows *self = g_new0 (BestRows, 1);
 
-  self->rows = g_ptr_array_new_with_free_func ((GDestroyNotify) g_strfreev);
+  self->rows = g_ptr_array_new_with_free_func (cells_free);
   return self;
 }
 
@@ -178,6 +193,7 @@ void
 report_sweep_text (const SweepSummary *summary, const BestRows *best, const char *file,
                    GString *out)
 {
+  const guint            n = G_N_ELEMENTS (columns) - SHOWN;
   TerminalColumn         titles[G_N_ELEMENTS (columns)];
   struct libscols_table *table;
 
@@ -189,15 +205,23 @@ report_sweep_text (const SweepSummary *summary, const BestRows *best, const char
   g_string_append_c (out, '\n');
   if (best->rows->len == 0)
     return;
-  for (guint c = 0; c < G_N_ELEMENTS (columns); c++)
-    titles[c] = (TerminalColumn){ columns[c].title, columns[c].right };
-  table = terminal_table_new (titles, G_N_ELEMENTS (columns));
+  for (guint c = 0; c < n; c++)
+    titles[c] = (TerminalColumn){ columns[SHOWN + c].title, columns[SHOWN + c].right };
+  table = terminal_table_new (titles, n);
   for (guint i = 0; i < best->rows->len; i++)
     {
-      g_autofree char **cells = g_strdupv (g_ptr_array_index (best->rows, i));
+      char            **row = g_ptr_array_index (best->rows, i);
+      g_autofree char **cells = g_strdupv (row + SHOWN);
 
       terminal_table_take (table, cells);
     }
   g_string_append (out, "\nThe fastest of what fits:\n");
   terminal_table_finish (table, out);
+  for (guint i = 0; i < best->rows->len; i++)
+    {
+      char **row = g_ptr_array_index (best->rows, i);
+
+      if (row[0] != NULL && *row[0] != '\0')
+        g_string_append_printf (out, "~ %s: %s\n", row[SHOWN], row[0]);
+    }
 }

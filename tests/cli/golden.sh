@@ -24,7 +24,7 @@ for name in hand bad; do
   mv figures-$name.yaml workloads/figures/$name.yaml
   mv figures-$name.csv workloads/figures/$name.csv
 done
-for name in region torn; do
+for name in region torn still; do
   mv figures-$name.yaml workloads/figures/$name.yaml
   mv figures-$name.csv workloads/figures/$name.csv
   mv figures-$name.region.csv workloads/figures/$name.region.csv
@@ -41,6 +41,9 @@ for name in curves crooked; do
   mv figures-$name.yaml workloads/figures/$name.yaml
   mv figures-$name.curves.csv workloads/figures/$name.curves.csv
 done
+cp workloads/figures/curves.yaml workloads/figures/both.yaml
+cp workloads/figures/curves.curves.csv workloads/figures/both.curves.csv
+cp workloads/figures/region.region.csv workloads/figures/both.region.csv
 cp "$source/tests/data/traces/handwritten-two-blocks.json" trace.json
 head -c 5000 trace.json >cut.json
 head -c 104857600 /dev/zero | tr '\0' 'a' >huge.yaml
@@ -142,6 +145,9 @@ small_space="search good.yaml --global-batch 24 --only --vary mesh.tp=1,2
   # no gradients that are less than they are
   hand search-alike 0 search good.yaml --global-batch 24 --strategy ddp --best 2 --no-refine \
     --jobs 1
+  # tokens that are worth another amount
+  hand search-caveats 0 $small_space --strategy ddp --vary strategy.compression=none,powersgd \
+    --no-refine --best 8
   hand search-unfit 3 $small_space --max-memory '1 MiB'
   hand search-lacks 2 $small_space --strategy fcdp --emit torchtitan:best.toml --no-refine --best 1
   hand search-emits 0 $small_space --emit accelerate --no-refine
@@ -305,6 +311,17 @@ hand sensitivity-csv 0 sensitivity good.yaml --figure nic.bandwidth --figure nod
   --factor 2 --format csv
 hand sensitivity-json 0 sensitivity good.yaml --figure gpu.hbm_bandwidth --no-break-even \
   --format json
+local_steps="sensitivity good.yaml --strategy diloco --set strategy.inner.name=fsdp2
+  --figure nic.bandwidth --no-break-even"
+# shellcheck disable=SC2086
+{
+  hand sensitivity-caveats 0 $local_steps
+  hand sensitivity-caveats-csv 0 $local_steps --format csv
+}
+hand sensitivity-map-caveats 0 sensitivity good.yaml --strategy ddp \
+  --map strategy.compression=none,powersgd --map training.micro_batch=1,2
+hand sensitivity-map-caveats-csv 0 sensitivity good.yaml --strategy ddp \
+  --map strategy.compression=none,powersgd --map training.micro_batch=1,2 --format csv
 hand sensitivity-unlike 0 sensitivity unlike-nodes.yaml --figure gpu:hand.hbm_bandwidth \
   --figure gpu:hand-slow-host.hbm_bandwidth --no-break-even
 hand sensitivity-fabric 0 sensitivity good.yaml --leaf-nodes 1 --oversubscription 2 \
@@ -403,16 +420,21 @@ hand figures-region-text 0 figures region
 hand figures-region-csv 0 figures region --format csv -j 1
 hand figures-region-json 0 figures region --format json -j 4
 hand figures-region-bad 2 figures torn
+hand figures-region-still 0 figures still
+hand figures-region-both 2 figures both
 hand figures-lines-text 0 figures lines
 hand figures-lines-csv 0 figures lines --format csv -j 1
 hand figures-lines-json 0 figures lines --format json -j 4
 if command -v gnuplot >/dev/null; then # of each kind
-  for name in hand map form lines curves region; do
+  for name in hand map form lines curves region still; do
     "$program" figures --hwprofiles hwprofiles "$name" --plot ../pictures >../out 2>../err
   done
   [ "$(find ../pictures -name '*.png' -size +1k | wc -l)" -eq "$(ls ../pictures/*.gp | wc -l)" ] &&
     [ -s ../pictures/hand-step_time_s.png ] && [ -s ../pictures/map.png ] &&
     [ -s ../pictures/curves.png ] && [ -s ../pictures/region-region.png ] &&
+    [ -s ../pictures/still-region.png ] &&
+    grep -q "'16 GPUs on 2 nodes'" ../pictures/region-region.gp &&
+    grep -q "'32 GPUs on 4 nodes (no r explains all)'" ../pictures/region-region.gp &&
     [ -s ../pictures/form-mfu-over-ranks.png ] && [ -s ../pictures/form-beside.png ] &&
     [ -s ../pictures/lines-bus-bandwidth.png ] && [ -s ../pictures/lines-throughput.png ]
   verdict $? 'every kind of figures draws'

@@ -41,6 +41,13 @@ sweep whole.db "${grid[@]}" --jobs 1 >out
 verdict $? 'a grid runs through'
 has "120 runs in 'whole.db'" out
 verdict $? 'it says how many runs'
+sweep caveats.db good.yaml --strategy ddp --vary strategy.compression=none,powersgd >out
+has '~ good, compression=powersgd: convergence is not modelled: gradients sent by powersgd' out &&
+  [ "$(grep -c '^~' out)" -eq 1 ]
+verdict $? 'it says whose tokens are worth another amount'
+"$program" sweep --store caveats.db --html caveats.html >/dev/null 2>err &&
+  has '~ good, compression=powersgd: convergence is not modelled' caveats.html
+verdict $? 'so does its page'
 rows whole.db >whole.csv
 [ "$(wc -l <whole.csv)" -eq 121 ]
 verdict $? 'the store has a row a run'

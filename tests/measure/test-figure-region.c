@@ -105,7 +105,7 @@ check_region (const FigureRegion *self, guint i, guint gpus, double low, double 
   ck_assert_uint_eq (region->gpus, gpus);
   ck_assert_double_eq_tol (region->low, low, 1e-3);
   ck_assert_double_eq_tol (region->high, high, 1e-3);
-  ck_assert_int_eq (region_is_empty (region), low > high);
+  ck_assert_int_eq (region_explains (region), low <= high && region->n_beyond == 0);
 }
 
 /* A GPU of the base makes 125, and here 31.25: a step of 4 T0, of which 0 to 0.5 is hidden. */
@@ -192,6 +192,25 @@ START_TEST (test_regions)
 END_TEST
 
 /* 36888 / 3488 = 10.5757, 295104 / 22810 = 12.9375, 295104 / 304736 = 0.9684, 12 / 0.86 = 13.953 */
+START_TEST (test_beyond)
+{
+  g_autoptr (FigureRegion) self = load_table (EACH_STEP
+                                              /* 262.5 a GPU, of any r up to 16 at most 125 */
+                                              "f,fast,16,2,16,0.5,4200.0000,,\n"
+                                              /* the same, and nothing else of as many */
+                                              "f,alone,32,4,16,0.5,8400.0000,,\n");
+
+  check_row (self, "fast", 0, 16, 1.1);
+  check_row (self, "alone", 0, 16, 1.1);
+  /* no r explains them, whatever the others leave */
+  check_region (self, 0, 16, 3, 3.5);
+  check_region (self, 1, 32, 0, 16);
+  check_region (self, 2, 0, 3, 3.5);
+  for (guint i = 0; i < self->regions->len; i++)
+    ck_assert (!region_explains (&g_array_index (self->regions, Region, i)));
+}
+END_TEST
+
 START_TEST (test_shipped)
 {
   g_autofree char         *file = layout_data_file ("workloads/figures/co2.region.csv");
@@ -226,6 +245,9 @@ static const struct
   { HEADER BASE "f,a,16,2,1,0.5,10,bass,\n", "no row 'bass' stands above this one" },
   { HEADER BASE "f,a,16,2,1,0.5,10,bass,\n", "did you mean 'base'?" },
   { HEADER BASE "f,a,16,2,4,0.5,,,\nf,b,32,4,1,0.5,0.9,a,\n", "nothing says what 'a' takes on 16" },
+  { HEADER BASE "f,a,16,2,1,0.5,,bass,\n", "no row 'bass' stands above this one" },
+  { HEADER BASE "f,,16,2,1,0.5,10,,\n", "expected a name for 'row'" },
+  { HEADER, "hand.region.csv:1: error: the table has no rows" },
   { HEADER BASE "f,base,16,2,1,0.5,10,,\n", "a row 'base' stands above" },
   { HEADER BASE "f,a,4,1,1,0.5,10,,\n", "'a' and 'base' are both on one node" },
   { HEADER "f,a,8,1,1,0.5,,,\n", "expected a throughput of 'a', which is on one node" },
@@ -257,6 +279,7 @@ main (void)
   tcase_add_test (tcase, test_rounds);
   tcase_add_test (tcase, test_ratios);
   tcase_add_test (tcase, test_regions);
+  tcase_add_test (tcase, test_beyond);
   tcase_add_test (tcase, test_shipped);
   tcase_add_loop_test (tcase, test_bad, 0, G_N_ELEMENTS (bad));
   suite_add_tcase (suite, tcase);

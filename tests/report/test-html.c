@@ -571,6 +571,7 @@ START_TEST (test_sweep)
 {
   char                 *names[] = { (char *) HOSTILE, NULL };
   StoreRun              run = { .scenario = (char *) HOSTILE,
+                                .caveats = (char *) HOSTILE,
                                 .strategy = (char *) HOSTILE,
                                 .model = (char *) HOSTILE,
                                 .binding = (char *) HOSTILE,
