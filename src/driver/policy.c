@@ -109,23 +109,18 @@ policy_hop_scatters (PolicyRouteKind route, const PolicyHop *hop)
              || (hop->kind == COLLECTIVE_ALL_TO_ALL && policy_route_reduces (route)));
 }
 
-/* Whether the hop behind H of a reduction gathers again what H has cut. */
-static gboolean
-is_undone (const PolicyRoute *reduce, guint h)
-{
-  return h + 1 < reduce->n && reduce->hops[h + 1].hop == HOP_COLLECTIVE
-         && reduce->hops[h + 1].kind == COLLECTIVE_ALL_GATHER;
-}
-
+/* All-gathers behind those that scatter undo the last of them. */
 guint
 policy_n_scatters (const PolicyRoute *reduce)
 {
-  guint n = 0;
+  guint n = 0, h;
 
-  while (n < reduce->n && policy_hop_scatters (ROUTE_REDUCE, &reduce->hops[n])
-         && !is_undone (reduce, n))
+  while (n < reduce->n && policy_hop_scatters (ROUTE_REDUCE, &reduce->hops[n]))
     n++;
-  return n;
+  for (h = n; h < reduce->n && reduce->hops[h].hop == HOP_COLLECTIVE
+              && reduce->hops[h].kind == COLLECTIVE_ALL_GATHER;)
+    h++;
+  return n - MIN (n, h - n);
 }
 
 guint

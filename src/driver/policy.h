@@ -82,7 +82,7 @@ typedef struct
   const char    *label; /* of its op; NULL: the collective's kind, the move's ends */
 } PolicyHop;
 
-#define POLICY_MAX_HOPS   4
+#define POLICY_MAX_HOPS   6
 #define POLICY_MAX_PASSES 2
 #define POLICY_MAX_HELD   2
 

@@ -2,8 +2,7 @@
 
 #include "driver/expect.h"
 #include "strategy/common.h"
-
-#define SUM_BYTES 4
+#include "strategy/compression-private.h"
 
 static BufferRef
 keep (StrategyRun *run, guint64 elements, guint bytes, const char *label)
@@ -70,9 +69,10 @@ use_end (StrategyRun *run, gconstpointer data, ScheduleAccess access)
   route_use_end (run, data, access);
 }
 
-void
-compressed_keep_part (StrategyRun *run, StreamRef stream, const RouteEnd *from, const RouteEnd *to,
-                      guint64 elements)
+/* The own part, so many ELEMENTS of what is at FROM, is copied TO another end. */
+static void
+keep_part (StrategyRun *run, StreamRef stream, const RouteEnd *from, const RouteEnd *to,
+           guint64 elements)
 {
   double bytes = (double) elements * reduced_bytes (run);
 
@@ -97,7 +97,7 @@ compressed_reduce_units (const Compressed *self, StrategyRun *run, const guint *
     bucket.elements += run->units[units[i]].trainable_elements;
   compressed_reduce (self, run, bucket);
   if (!route_same_end (&from, &to))
-    compressed_keep_part (run, stream, &from, &to, part);
+    keep_part (run, stream, &from, &to, part);
 }
 
 void

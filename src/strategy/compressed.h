@@ -14,6 +14,7 @@ typedef struct
   CompressorPlan *plans[2];              /* of each kind of unit */
 } Compressed;
 
+/* Whether a compressor reduces gradients of KIND: then of all ranks, so that none are replicas. */
 static inline gboolean
 compresses (const StrategyRun *run, guint kind)
 {
@@ -29,14 +30,11 @@ void compressed_reduce (const Compressed *self, StrategyRun *run, CompressedBuck
 
 /*
  * The same of the gradients of UNITS, of one kind, which are whole at FROM; STREAM takes all of it.
- * The own part, so many elements of it, is then copied TO another end, if that is another one.
+ * If TO is another end, the own part, so many elements of it, is then copied there.
  */
 void compressed_reduce_units (const Compressed *self, StrategyRun *run, const guint *units,
                               guint n_units, StreamRef stream, RouteEnd from, RouteEnd to,
                               guint64 part);
-/* Which is: */
-void compressed_keep_part (StrategyRun *run, StreamRef stream, const RouteEnd *from,
-                           const RouteEnd *to, guint64 elements);
 
 /*
  * Adds to FORM what compressors do in a step of POLICY, whose reductions have BUCKET elements at

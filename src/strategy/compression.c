@@ -166,31 +166,73 @@ codec_of (const CompressionOptions *options, Dtype dtype)
                                              : codec_find (compression_choices[options->scheme]);
 }
 
-/* What sums in place becomes parts that are exchanged and added up, and gathered if it left all. */
+/*
+ * The ranks of GROUP in a node, where each of its nodes has as many and some ranks are elsewhere;
+ * else 0.
+ */
+static guint
+ranks_in_node (const Mesh *mesh, MeshGroup group)
+{
+  guint n = 0;
+
+  if (mesh_group_equal (group, mesh_all (mesh)))
+    n = mesh_node_ranks (mesh);
+  else if (group.run == 0 && mesh->ranks_per_node > 0 && mesh->ranks_per_node % group.stride == 0)
+    n = mesh->ranks_per_node / group.stride;
+  return n > 1 && group.size > n && group.size % n == 0 ? n : 0;
+}
+
 static void
-exchange_parts (const CompressionOptions *options, PolicyRoute *route)
+add_exchange (PolicyRoute *route, CollectiveKind kind, const PolicyHop *hop, MeshGroup group,
+              const char *where, const Codec *codec)
+{
+  g_autofree char *name = g_strconcat (hop->name, where, NULL);
+
+  policy_add_collective (route, kind, g_intern_string (name), group, hop->dtype, hop->cadence)
+      ->codec = codec;
+}
+
+/*
+ * HOP sums in place: parts are exchanged and added up, and gathered if it left all. Where its ranks
+ * are on several nodes the parts are those of the node first, so that each byte crosses the network
+ * once: two levels, as torch_cgx and qgZ have them.
+ */
+static void
+exchange_parts (const Mesh *mesh, const PolicyHop *hop, const Codec *codec, PolicyRoute *route)
+{
+  const MeshGroup group = hop->group;
+  const gboolean  gathers = hop->kind == COLLECTIVE_ALL_REDUCE;
+  const guint     n = ranks_in_node (mesh, group);
+  MeshGroup       node, across;
+
+  if (n == 0)
+    {
+      add_exchange (route, COLLECTIVE_ALL_TO_ALL, hop, group, "", codec);
+      if (gathers)
+        add_exchange (route, COLLECTIVE_ALL_GATHER, hop, group, "", codec);
+      return;
+    }
+  node = mesh_group_part (group, n);
+  across = mesh_group_every (group, n);
+  add_exchange (route, COLLECTIVE_ALL_TO_ALL, hop, node, " in a node", codec);
+  add_exchange (route, COLLECTIVE_ALL_TO_ALL, hop, across, " across nodes", codec);
+  if (!gathers)
+    return;
+  add_exchange (route, COLLECTIVE_ALL_GATHER, hop, across, " across nodes", codec);
+  add_exchange (route, COLLECTIVE_ALL_GATHER, hop, node, " in a node", codec);
+}
+
+static void
+send_codes (const PlanInput *in, const CompressionOptions *options, PolicyRoute *route)
 {
   const PolicyRoute plain = *route;
 
   route->n = 0;
   for (guint h = 0; h < plain.n; h++)
-    {
-      const PolicyHop *hop = &plain.hops[h];
-      const Codec     *codec = codec_of (options, hop->dtype);
-
-      if (hop->hop == HOP_MOVE)
-        {
-          route->hops[route->n++] = *hop;
-          continue;
-        }
-      policy_add_collective (route, COLLECTIVE_ALL_TO_ALL, hop->name, hop->group, hop->dtype,
-                             hop->cadence)
-          ->codec = codec;
-      if (hop->kind == COLLECTIVE_ALL_REDUCE)
-        policy_add_collective (route, COLLECTIVE_ALL_GATHER, hop->name, hop->group, hop->dtype,
-                               hop->cadence)
-            ->codec = codec;
-    }
+    if (plain.hops[h].hop == HOP_MOVE)
+      route->hops[route->n++] = plain.hops[h];
+    else
+      exchange_parts (&in->mesh, &plain.hops[h], codec_of (options, plain.hops[h].dtype), route);
 }
 
 void
@@ -215,7 +257,7 @@ compression_apply (const PlanInput *in, const CompressionOptions *options, Polic
         case COMPRESSION_INT8_BLOCK:
         case COMPRESSION_INT4_BLOCK:
         case COMPRESSION_QSGD:
-          exchange_parts (options, reduce);
+          send_codes (in, options, reduce);
           break;
         case COMPRESSION_POWERSGD:
         case COMPRESSION_TOP_K:

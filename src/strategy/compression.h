@@ -1,11 +1,11 @@
 /*
- * How strategies that all-reduce gradients compress them: options, and what these make of a
+ * How strategies compress gradients before they reduce them: options, and what these make of a
  * policy's reduction.
  *
- * Casts (fp16, bf16) are all-reduced as they are. Quantised gradients are not summed by a
- * collective: each all-reduce becomes a scatter-reduce-allgather (an all-to-all of parts, which are
- * decoded, added up and encoded again, and an all-gather), each reduce-scatter its first half.
- * PowerSGD and top-k are compressors, which take the place of an all-reduce.
+ * Casts (fp16, bf16) are reduced as they are. Quantised gradients are not summed by a collective:
+ * each all-reduce becomes a scatter-reduce-allgather (an all-to-all of parts, which are decoded,
+ * added up and encoded again, and an all-gather), each reduce-scatter its first half; both in two
+ * levels, nodes first. PowerSGD and top-k are compressors, which take the place of the reduction.
  */
 #pragma once
 

@@ -409,6 +409,12 @@ most_bytes (const PlanInput *in, const Policy *policy, double once, IssueForm *f
   for (Place place = PLACE_PINNED; place < PLACE_N; place++)
     form->passing[place] = passing[place];
   backward += passing[PLACE_HBM];
+  for (guint h = 1; h < kind->routes[ROUTE_REDUCE].n; h++) /* shards that are cast to be added up */
+    if (kind->routes[ROUTE_REDUCE].hops[h].cadence == CADENCE_LAST)
+      {
+        backward += bucket / m * dtype_bytes (kind->routes[ROUTE_REDUCE].hops[h].dtype);
+        break;
+      }
   return MAX (backward, MIN (shard_elements, (double) o->sub_group_size) * 4);
 }
 

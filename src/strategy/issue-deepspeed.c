@@ -387,21 +387,56 @@ reduce_at_once (StrategyRun *run, const GradientBucket *bucket, BufferRef input,
                                  .to = route_whole (input) });
 }
 
-/* Hops of the last micro-step add up the shards over the replicas of their group. */
+/* The shards of BUCKET, of so many ELEMENTS, are copied between where they are kept and CAST. */
+static void
+cast_shards (StrategyRun *run, const GradientBucket *bucket, guint64 elements, BufferRef cast,
+             Dtype dtype, gboolean back)
+{
+  const DeepspeedState *s = run->state;
+  guint                 kept = compute_bytes (run->policy), wire = dtype_bytes (dtype);
+
+  emit_stream_kernel (run->b, s->reduce, KERNEL_COPY, back ? "shard_cast_back" : "shard_cast",
+                      DTYPE_FP32, (double) elements * (back ? wire : kept),
+                      (double) elements * (back ? kept : wire));
+  use_waiting (run, bucket, back ? ACCESS_WRITE : ACCESS_READ);
+  schedule_uses (run->b, cast, SCHEDULE_WHOLE, back ? ACCESS_READ : ACCESS_WRITE);
+}
+
+/*
+ * Hops of the last micro-step add up the shards over the replicas of their group, in place or, if
+ * that is in another type than they are kept in, in a copy.
+ */
 static void
 reduce_shards (StrategyRun *run, const GradientBucket *bucket, PolicyRouteKind route,
                guint64 elements)
 {
-  const RouteEnd where = { .use = use_waiting, .data = bucket };
+  const DeepspeedState *s = run->state;
+  const PolicyRoute    *hops = &deepspeed_unit_policy (run)->routes[route];
+  guint                 first = last_hops (run, route);
+  RouteEnd              where = { .use = use_waiting, .data = bucket };
+  BufferRef             cast = SCHEDULE_NONE;
 
-  if (elements > 0)
-    walk_reduction (run, bucket,
-                    (RouteWalk){ .route = route,
-                                 .first = last_hops (run, route),
-                                 .end = POLICY_MAX_HOPS,
-                                 .held = elements,
-                                 .from = where,
-                                 .to = where });
+  if (elements == 0 || !bucket->last || first >= hops->n)
+    return;
+  if (hops->hops[first].dtype != run->policy->compute)
+    {
+      cast = schedule_alloc_on (run->b, s->reduce, PLACE_HBM, POOL_COMMUNICATION,
+                                elements * dtype_bytes (hops->hops[first].dtype),
+                                "shards in the reduction's precision");
+      cast_shards (run, bucket, elements, cast, hops->hops[first].dtype, FALSE);
+      where = route_whole (cast);
+    }
+  walk_reduction (run, bucket,
+                  (RouteWalk){ .route = route,
+                               .first = first,
+                               .end = POLICY_MAX_HOPS,
+                               .held = elements,
+                               .from = where,
+                               .to = where });
+  if (cast == SCHEDULE_NONE)
+    return;
+  cast_shards (run, bucket, elements, cast, hops->hops[first].dtype, TRUE);
+  free_behind (run, cast, s->reduce);
 }
 
 /*

@@ -157,9 +157,7 @@ add_passing (const PlanInput *in, const Policy *policy, guint kind, double unit,
     if (h > 0 && gather->hops[h].hop != gather->hops[h - 1].hop)
       form->plain_before[ROUTE_GATHER][kind] |= 1u << h;
   for (guint h = 0; h < reduce->n; h++)
-    if (h > 0
-        && (reduce->hops[h].hop == HOP_MOVE
-            || !mesh_group_equal (reduce->hops[h].group, reduce->hops[h - 1].group)))
+    if (h > 0 && (reduce->hops[h].hop == HOP_MOVE || h == policy_n_scatters (reduce)))
       form->plain_before[ROUTE_REDUCE][kind] |= 1u << h;
   form->walks[ROUTE_GATHER][kind] = 2 * expect_micro_steps (in) * units;
   form->walks[ROUTE_COPY][kind] = form->walks[ROUTE_FILL][kind] = form->walks[ROUTE_GATHER][kind];

@@ -513,10 +513,8 @@ graph_form (const PlanInput *in, const Policy *policy, IssueForm *form)
       form->passed[ROUTE_REDUCE][k] = expect_trainable_padded (in, kind, k, m);
       form->walks[ROUTE_GATHER][k] = 2 * steps * expect_modules (in);
       form->walks[ROUTE_REDUCE][k] = expect_modules (in);
-      for (guint h = 1; h < kind->routes[ROUTE_REDUCE].n; h++)
-        if (!mesh_group_equal (kind->routes[ROUTE_REDUCE].hops[h].group,
-                               kind->routes[ROUTE_REDUCE].hops[h - 1].group))
-          form->plain_before[ROUTE_REDUCE][k] |= 1u << h; /* a stream of its own */
+      form->plain_before[ROUTE_REDUCE][k] =
+          1u << policy_n_scatters (&kind->routes[ROUTE_REDUCE]); /* a stream of its own */
       expect_passing (kind, ROUTE_GATHER, 2 * layer, 2, TRUE, form->passing);
       expect_passing (kind, ROUTE_REDUCE, layer, 1, TRUE, form->passing);
       kept += there;

@@ -176,7 +176,8 @@ keep_outer_part (StrategyRun *run, guint unit)
   const MegatronState *s = run->state;
   double bytes = (double) run->shares[unit].updated * element_bytes (run, STATE_GRADIENTS);
 
-  emit_stream_kernel (run->b, s->reduce, KERNEL_COPY, "own_part", DTYPE_FP32, bytes, bytes);
+  emit_stream_kernel (run->b, s->reduce, KERNEL_COPY, "own_part",
+                      run->policy->kinds[0].states[STATE_GRADIENTS].dtype, bytes, bytes);
   schedule_uses (run->b, s->gradients, unit, ACCESS_READ);
   schedule_uses (run->b, s->reduced, unit, ACCESS_WRITE);
 }

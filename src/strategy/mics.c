@@ -88,15 +88,6 @@ mics_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
          && check_hierarchy (in, o, diags) && compression_check (in, &o->compression, diags);
 }
 
-/* Shards are added up as they are kept, whatever type they came in. */
-static void
-add_up_as_kept (const Policy *policy, PolicyRoute *reduce)
-{
-  for (guint h = 0; h < reduce->n; h++)
-    if (reduce->hops[h].cadence == CADENCE_LAST)
-      reduce->hops[h].dtype = policy->compute;
-}
-
 static void
 mics_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
 {
@@ -112,7 +103,6 @@ mics_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
     policy_add_collective (&policy->kinds[0].routes[ROUTE_REDUCE], COLLECTIVE_ALL_REDUCE, "replica",
                            groups.replica, policy->compute, CADENCE_LAST);
   compression_apply (in, &o->compression, policy);
-  add_up_as_kept (policy, &policy->kinds[0].routes[ROUTE_REDUCE]);
 }
 
 const Strategy strategy_mics = {

@@ -128,6 +128,8 @@ powersgd_multiply (PowersgdBucket *self, Product which)
                                .module = -1 };
 
       kernel.flops = 2.0 * (double) kernel.m * (double) kernel.n * (double) kernel.k;
+      kernel.read_bytes = (double) ((kernel.m + kernel.n) * kernel.k * self->size);
+      kernel.write_bytes = (double) (kernel.m * kernel.n * self->size);
       schedule_kernel (self->run->b, self->stream, &kernel);
       powersgd_use (self, which == PRODUCT_M ? ACCESS_WRITE : ACCESS_READ);
       powersgd_use_factors (self, self->p_buffer, which == PRODUCT_P ? ACCESS_WRITE : ACCESS_READ);

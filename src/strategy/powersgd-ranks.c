@@ -50,6 +50,9 @@ find_errors (StrategyRun *run, const CompressionOptions *o, const TensorDesc *ma
   if (n == 0)
     return 0;
   kernel.flops = 2.0 * (double) kernel.m * (double) kernel.n * (double) kernel.k;
+  /* each product of its own reads the matrix */
+  kernel.read_bytes = 2.0 * GRECO_ITERATIONS * (double) n / (double) o->adjust_freq
+                      * (double) (matrix->elements * SUM_BYTES);
   schedule_kernel (run->b, SCHEDULE_COMPUTE, &kernel);
   schedule_uses (run->b, sums, unit, ACCESS_READ);
   return n;

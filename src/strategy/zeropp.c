@@ -85,7 +85,8 @@ zeropp_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
     diag_error (diags, NULL, "take whole nodes of equal size, or false",
                 "qgZ needs as many ranks on every node: it reduces inside nodes first");
   diag_list_set_key (diags, "compression");
-  if (o->zero_quantized_gradients && o->compression.scheme != COMPRESSION_NONE)
+  if (o->zero_quantized_gradients && mesh_n_nodes (&in->mesh) > 1
+      && o->compression.scheme != COMPRESSION_NONE)
     diag_error (diags, NULL, "take 'zero_quantized_gradients: false', or 'compression: none'",
                 "qgZ has codes of its own for gradients");
   diag_list_set_key (diags, NULL);

@@ -7,19 +7,39 @@
 #include <glib/gstdio.h>
 #include <unistd.h>
 
+#include "schedule/schedule-private.h"
 #include "small-llama.h"
 
 #define ELEMENTS 95040
 
+/* Bytes that products of compressors read and write in a steady step. */
+static double
+product_bytes (const Schedule *schedule)
+{
+  const GArray *items = schedule_program (schedule, 0, SECTION_STEADY)->items;
+  double        sum = 0;
+
+  for (guint i = 0; i < items->len; i++)
+    {
+      const ScheduleItem *item = &g_array_index (items, ScheduleItem, i);
+
+      if (item->kind == ITEM_KERNEL && item->kernel->kind == KERNEL_MATMUL
+          && g_str_has_prefix (item->kernel->name, "powersgd"))
+        sum += item->kernel->read_bytes + item->kernel->write_bytes;
+    }
+  return sum;
+}
+
+/* Nodes of so many of the 4 ranks. PRODUCTS: product_bytes, or NULL. */
 static PlanTotals
-totals_under (const char *name, const char *text)
+totals_on (const char *name, const char *text, guint ranks_per_node, double *products)
 {
   const Strategy        *strategy = strategy_find (name);
   g_autofree gpointer    options = g_malloc0 (strategy->options_size);
   g_autoptr (Workload)   workload = llama_of (2, 1, NULL, NULL);
   g_autoptr (InputFiles) files = input_files_new ();
   const PlanInput        in = { .workload = workload,
-                                .mesh = { .n_ranks = 4, .ranks_per_node = 4, .world = 4 },
+                                .mesh = { .n_ranks = 4, .ranks_per_node = ranks_per_node, .world = 4 },
                                 .files = files };
   const StrategyChoice   choice = { strategy, options, NULL };
   g_autoptr (DiagList)   diags = diag_list_new ();
@@ -30,8 +50,16 @@ totals_under (const char *name, const char *text)
   schedule = schedule_build (&in, &choice, diags);
   ck_assert_msg (schedule != NULL, "%s", diag_list_first_message (diags));
   schedule_totals (schedule, 0, &totals);
+  if (products != NULL)
+    *products = product_bytes (schedule);
   option_table_clear (strategy->options, options);
   return totals;
+}
+
+static PlanTotals
+totals_under (const char *name, const char *text)
+{
+  return totals_on (name, text, 4, NULL);
 }
 
 static PlanTotals
@@ -91,6 +119,27 @@ START_TEST (codes)
 
   ck_assert_double_eq (bytes_of (&totals, COLLECTIVE_ALL_TO_ALL, COLLECTIVE_ALL_GATHER), 48264);
   ck_assert_double_eq (bytes_of (&totals, COLLECTIVE_ALL_GATHER, COLLECTIVE_ALL_TO_ALL), 48264);
+}
+END_TEST
+
+/*
+ * Two nodes of two: all of it inside, 47 blocks, then half of it between them, 24 blocks, and back.
+ */
+START_TEST (two_levels)
+{
+  const PlanTotals totals = totals_on ("ddp", "compression=int8-block", 2, NULL);
+  const double     inside = ELEMENTS + 4 * 47, between = ELEMENTS / 2.0 + 4 * 24;
+
+  ck_assert_uint_eq (totals.n_traffic, 4);
+  for (guint i = 0; i < totals.n_traffic; i++)
+    {
+      const TrafficTotal *t = &totals.traffic[i];
+
+      ck_assert_uint_eq (t->group.size, 2);
+      ck_assert_double_eq (t->bytes, t->group.stride == 1 ? inside : between);
+    }
+  ck_assert_double_eq (bytes_of (&totals, COLLECTIVE_ALL_TO_ALL, COLLECTIVE_ALL_GATHER),
+                       inside + between);
 }
 END_TEST
 
@@ -168,16 +217,19 @@ END_TEST
 
 /*
  * Rank 4: 8 x 128 + 6 x 192 + 2 x 164 rows and columns, 2 504, of 4 values each, and norms of 320
- * elements as they are. Its three products are of 94 720 elements' matrices. The errors of all
- * gradients and the factors stay.
+ * elements as they are. Each of the three products takes matrices of 94 720 elements and both
+ * factors to or from memory. The errors of all gradients and the factors stay.
  */
 START_TEST (low_rank)
 {
   const char      *text = "compression=powersgd,matrix_approximation_rank=4";
-  const PlanTotals plain = totals_of ("compression=none"), totals = totals_of (text);
+  const PlanTotals plain = totals_of ("compression=none");
+  double           products;
+  const PlanTotals totals = totals_on ("ddp", text, 4, &products);
 
   ck_assert_double_eq (reduced (text), 2 * (4 * 2504 + 320));
   ck_assert_double_eq (totals.flops - plain.flops, 3 * 2 * 4 * 94720.0);
+  ck_assert_double_eq (products, 2 * 3 * (94720 + 4 * 2504));
   ck_assert_double_eq (totals.states - plain.states, 2 * (ELEMENTS + 4 * 2504));
 }
 END_TEST
@@ -298,6 +350,7 @@ main (void)
 
   tcase_add_test (tcase, casts);
   tcase_add_test (tcase, codes);
+  tcase_add_test (tcase, two_levels);
   tcase_add_test (tcase, shards);
   tcase_add_test (tcase, replicas);
   tcase_add_test (tcase, factors_of_shards);
