@@ -12,6 +12,7 @@ extern const ShardFormat format_rows;        /* every tensor on its leading dime
 extern const ShardFormat format_rows_inside; /* but stacked experts inside, where they are few */
 extern const ShardFormat format_each;        /* every tensor on its own */
 extern const ShardFormat format_lcm_rows;    /* one buffer in which no row is cut */
+extern const ShardFormat format_ragged;      /* one buffer in which no block is cut */
 extern const ShardFormat format_whole;       /* nothing is cut: every tensor has one owner */
 
 /* Those that cut tensors, NULL-terminated. */
@@ -22,3 +23,8 @@ const ShardFormat *const *shard_format_list (void);
  * the last one ends.
  */
 guint64 lcm_rows_layout (const TensorDesc *tensors, guint n, guint64 *starts);
+
+/*
+ * The same of format_ragged for M ranks. Returns the elements of a shard. STARTS may be NULL.
+ */
+guint64 ragged_layout (const TensorDesc *tensors, guint n, guint m, guint64 *starts);

@@ -90,10 +90,16 @@ reduce_last (PolicyRoute *route)
 void
 fsdp2_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
 {
-  const Fsdp2Options *o = opt;
-  gboolean            pipelined = in->mesh.stages > 1;
+  fsdp2_policy_in (in, opt, &format_rows_inside, policy);
+}
 
-  shard_policy (in, o->shard, &format_rows_inside, policy);
+void
+fsdp2_policy_in (const PlanInput *in, const Fsdp2Options *o, const ShardFormat *format,
+                 Policy *policy)
+{
+  gboolean pipelined = in->mesh.stages > 1;
+
+  shard_policy (in, o->shard, format, policy);
   for (guint kind = 0; kind < policy->n_kinds; kind++)
     {
       MeshGroup group = policy->kinds[kind].states[STATE_PARAMETERS].group;

@@ -111,6 +111,9 @@ typedef struct
 
 gboolean fsdp2_check (const PlanInput *in, gconstpointer opt, DiagList *diags);
 void     fsdp2_policy (const PlanInput *in, gconstpointer opt, Policy *policy);
+/* The same with shards of FORMAT. */
+void fsdp2_policy_in (const PlanInput *in, const Fsdp2Options *o, const ShardFormat *format,
+                      Policy *policy);
 
 #define FSDP2_STATES                                                                           \
   "parameters: fp32, each tensor cut on its first dimension over the shard group, in HBM\n"    \

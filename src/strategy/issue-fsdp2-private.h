@@ -31,6 +31,9 @@ typedef struct
   BufferRef  reducing;
   EventRef   reduced;
   Compressed compressed;
+  /* formats in place, units that do not stay: last uses, oldest first; with them those there are */
+  GArray *used; /* EventRef */
+  guint   n_gathered;
 } Fsdp2State;
 
 static inline const PolicyRoute *
@@ -52,12 +55,26 @@ fsdp2_sums_whole (const StrategyRun *run)
   return fsdp2_reduce_route (run, 0)->hops[0].cadence == CADENCE_LAST;
 }
 
+/* Whether what a forward use of UNIT gathered stays until its backward use. */
+gboolean fsdp2_stays_gathered (const StrategyRun *run, guint unit);
+/* Gathers UNIT, ahead of its turn or not; from its slice of the second copy where it has one. */
+void fsdp2_unshard (StrategyRun *run, guint unit);
+/* What was gathered for the use of SLOT becomes the parameters that its kernels read. */
+void fsdp2_take_forward (StrategyRun *run, const UnitSlot *slot);
+void fsdp2_take_backward (StrategyRun *run, const UnitSlot *slot);
+/* Of a copy-out: the gathered buffer of the last forward use. */
+void fsdp2_drop_held (StrategyRun *run);
+/* A slice of UNIT's parameters stays, shared by a group of its own. */
+void fsdp2_keep_slice (StrategyRun *run, guint unit);
+/* UNIT's parameters go, behind what the compute stream does with them now. */
+void fsdp2_reshard (StrategyRun *run, guint unit);
+
 /* Replicas of some unit: the rest of the gradients is then reduced on their stream. */
 gboolean fsdp2_has_replicas (const StrategyRun *run);
 /*
- * UNIT's whole gradient (*GRADS, ELEMENT_BYTES an element) is copied into the padded input, and
- * goes. FIRST: of the step's.
+ * UNIT's whole gradient (*GRADS, of DTYPE) becomes the padded input of the reduction, copied or,
+ * where it is that, in place. FIRST: of the step's.
  */
-void fsdp2_reduce_unit (StrategyRun *run, guint unit, BufferRef *grads, guint element_bytes,
+void fsdp2_reduce_unit (StrategyRun *run, guint unit, BufferRef *grads, Dtype dtype,
                         gboolean first);
 void fsdp2_wait_for_reductions (StrategyRun *run);
