@@ -38,9 +38,8 @@ totals_on (const char *name, const char *text, guint ranks_per_node, double *pro
   g_autofree gpointer    options = g_malloc0 (strategy->options_size);
   g_autoptr (Workload)   workload = llama_of (2, 1, NULL, NULL);
   g_autoptr (InputFiles) files = input_files_new ();
-  const PlanInput        in = { .workload = workload,
-                                .mesh = { .n_ranks = 4, .ranks_per_node = ranks_per_node, .world = 4 },
-                                .files = files };
+  const Mesh             mesh = { .n_ranks = 4, .ranks_per_node = ranks_per_node, .world = 4 };
+  const PlanInput        in = { .workload = workload, .mesh = mesh, .files = files };
   const StrategyChoice   choice = { strategy, options, NULL };
   g_autoptr (DiagList)   diags = diag_list_new ();
   g_autoptr (Schedule)   schedule = NULL;
