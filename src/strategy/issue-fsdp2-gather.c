@@ -3,10 +3,9 @@
  * buffer of their own.
  *
  * Where the format is not in place they are copied out of it on the compute stream. Else kernels
- * read the buffer itself, and it goes when the unit is used: before a unit is gathered the streams
- * of gathering wait for the oldest use, so that at any time there are as many units as are gathered
- * ahead, and the one that is used. veScale has no published rule; this is FSDP2's, whose copy-outs
- * the next gathering waits for (arXiv:2602.22437; _fsdp_param_group.py, wait_for_unshard).
+ * read the buffer itself: before a unit is gathered the streams of gathering wait for the kernels of
+ * units that were used before, whose buffers they then take. veScale has no published rule; this is
+ * FSDP2's, whose copy-outs the next gathering waits for (_fsdp_param_group.py, wait_for_unshard).
  */
 #include "strategy/common.h"
 #include "strategy/issue-fsdp2-private.h"
@@ -156,35 +155,33 @@ unshard_shard (StrategyRun *run, guint unit)
   gather (run, unit, ROUTE_GATHER, n_fetches (run, unit), elements);
 }
 
-/* Before one more unit is gathered: all but those that may be there have been used. */
+/*
+ * Before one more unit is gathered those go that have been used, but for so many of the last: what
+ * is gathered in its own turn overlaps the kernels of the one before.
+ */
 static void
-make_room (StrategyRun *run)
+make_room (StrategyRun *run, guint but)
 {
-  Fsdp2State       *s = run->state;
-  const Fsdp2Issue *options = run->policy->issue;
-  guint most = (guint) MAX (MAX (options->forward_modules, options->backward_modules), 1);
+  Fsdp2State *s = run->state;
 
-  for (; s->used->len > 0 && s->n_gathered > most; s->n_gathered--)
+  while (s->used->len > but)
     {
-      EventRef oldest = g_array_index (s->used, EventRef, 0);
+      Fsdp2Used oldest = g_array_index (s->used, Fsdp2Used, 0);
 
-      schedule_wait (run->b, s->copy_in, oldest);
-      schedule_wait (run->b, s->gather, oldest);
+      schedule_wait (run->b, s->copy_in, oldest.end);
+      schedule_wait (run->b, s->gather, oldest.end);
+      schedule_free (run->b, oldest.buffer);
       g_array_remove_index (s->used, 0);
     }
 }
 
 void
-fsdp2_unshard (StrategyRun *run, guint unit)
+fsdp2_unshard (StrategyRun *run, guint unit, gboolean ahead)
 {
   Fsdp2State *s = run->state;
   guint       old = schedule_set_unit (run->b, unit);
 
-  if (in_place (run))
-    {
-      make_room (run);
-      s->n_gathered += !fsdp2_stays_gathered (run, unit);
-    }
+  make_room (run, ahead ? 0 : 1);
   if (s->units[unit].slice != SCHEDULE_NONE)
     unshard_slice (run, unit);
   else
@@ -320,14 +317,29 @@ fsdp2_reshard (StrategyRun *run, guint unit)
 
   if (in_place (run))
     {
-      EventRef used = schedule_record (run->b, SCHEDULE_COMPUTE);
+      Fsdp2Used used = { u->full, schedule_record (run->b, SCHEDULE_COMPUTE) };
 
-      schedule_free_after (run->b, u->full, used);
-      if (!fsdp2_stays_gathered (run, unit))
+      if (fsdp2_stays_gathered (run, unit)) /* nothing is gathered behind it */
+        schedule_free_after (run->b, used.buffer, used.end);
+      else
         g_array_append_val (s->used, used);
     }
   else
     schedule_free (run->b, u->full);
   u->full = SCHEDULE_NONE;
   u->available = FALSE;
+}
+
+void
+fsdp2_free_used (StrategyRun *run)
+{
+  Fsdp2State *s = run->state;
+
+  for (guint i = 0; i < s->used->len; i++)
+    {
+      const Fsdp2Used *used = &g_array_index (s->used, Fsdp2Used, i);
+
+      schedule_free_after (run->b, used->buffer, used->end);
+    }
+  g_array_set_size (s->used, 0);
 }

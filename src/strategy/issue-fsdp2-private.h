@@ -18,6 +18,13 @@ typedef struct
   gboolean  available;
 } Fsdp2Unit;
 
+/* A gathered buffer that kernels have read in place, until it goes. */
+typedef struct
+{
+  BufferRef buffer;
+  EventRef  end; /* of their use */
+} Fsdp2Used;
+
 typedef struct
 {
   StreamRef  copy_in, gather, reduce, all_reduce;
@@ -31,9 +38,7 @@ typedef struct
   BufferRef  reducing;
   EventRef   reduced;
   Compressed compressed;
-  /* formats in place, units that do not stay: last uses, oldest first; with them those there are */
-  GArray *used; /* EventRef */
-  guint   n_gathered;
+  GArray    *used; /* Fsdp2Used: of formats in place, of units that do not stay; oldest first */
 } Fsdp2State;
 
 static inline const PolicyRoute *
@@ -57,8 +62,8 @@ fsdp2_sums_whole (const StrategyRun *run)
 
 /* Whether what a forward use of UNIT gathered stays until its backward use. */
 gboolean fsdp2_stays_gathered (const StrategyRun *run, guint unit);
-/* Gathers UNIT, ahead of its turn or not; from its slice of the second copy where it has one. */
-void fsdp2_unshard (StrategyRun *run, guint unit);
+/* Gathers UNIT, AHEAD of its turn or not; from its slice of the second copy where it has one. */
+void fsdp2_unshard (StrategyRun *run, guint unit, gboolean ahead);
 /* What was gathered for the use of SLOT becomes the parameters that its kernels read. */
 void fsdp2_take_forward (StrategyRun *run, const UnitSlot *slot);
 void fsdp2_take_backward (StrategyRun *run, const UnitSlot *slot);
@@ -68,6 +73,8 @@ void fsdp2_drop_held (StrategyRun *run);
 void fsdp2_keep_slice (StrategyRun *run, guint unit);
 /* UNIT's parameters go, behind what the compute stream does with them now. */
 void fsdp2_reshard (StrategyRun *run, guint unit);
+/* The step ends: so do all that were used. */
+void fsdp2_free_used (StrategyRun *run);
 
 /* Replicas of some unit: the rest of the gradients is then reduced on their stream. */
 gboolean fsdp2_has_replicas (const StrategyRun *run);

@@ -60,7 +60,7 @@ fsdp2_init (StrategyRun *run)
   if (fsdp2_has_replicas (run))
     s->all_reduce = schedule_stream (run->b, "all_reduce", 0);
   s->units = g_new0 (Fsdp2Unit, run->n_units);
-  s->used = g_array_new (FALSE, FALSE, sizeof (EventRef));
+  s->used = g_array_new (FALSE, FALSE, sizeof (Fsdp2Used));
   for (guint i = 0; i < run->n_units; i++)
     {
       s->units[i].gather = s->units[i].full = s->units[i].shard_buffer = SCHEDULE_NONE;
@@ -100,7 +100,7 @@ static void
 prefetch (StrategyRun *run, guint unit)
 {
   if (!((Fsdp2State *) run->state)->units[unit].available)
-    fsdp2_unshard (run, unit);
+    fsdp2_unshard (run, unit, TRUE);
 }
 
 /* Gathers the unit where it is not there; then those that its list says. */
@@ -111,7 +111,7 @@ prepare_forward (StrategyRun *run, const UnitSlot *slot)
   Fsdp2Unit  *u = &s->units[slot->unit];
 
   if (!u->available)
-    fsdp2_unshard (run, slot->unit);
+    fsdp2_unshard (run, slot->unit, FALSE);
   if (u->full == SCHEDULE_NONE)
     fsdp2_take_forward (run, slot);
   for (gint64 i = 1; i <= options_of (run)->forward_modules && slot->unit + i < slot->end_unit; i++)
@@ -142,7 +142,7 @@ prepare_backward (StrategyRun *run, const UnitSlot *slot)
   Fsdp2Unit  *u = &s->units[slot->unit];
 
   if (!u->available)
-    fsdp2_unshard (run, slot->unit);
+    fsdp2_unshard (run, slot->unit, FALSE);
   if (u->gather != SCHEDULE_NONE && u->full == SCHEDULE_NONE)
     fsdp2_take_backward (run, slot);
   for (gint64 i = 1; i <= backward_depth (run) && slot->unit >= slot->first_unit + i; i++)
@@ -312,8 +312,7 @@ fsdp2_step_end (StrategyRun *run)
 {
   Fsdp2State *s = run->state;
 
-  g_array_set_size (s->used, 0); /* the step's events are over before the next one gathers */
-  s->n_gathered = 0;
+  fsdp2_free_used (run);
   if (fsdp2_is_offloaded (run))
     update_on_host (run);
   else
