@@ -554,3 +554,17 @@ shard_format_list (void)
 
   return list;
 }
+
+const ShardFormat *
+shard_format_find (const char *name)
+{
+  for (const ShardFormat *const *list = shard_format_list (); *list != NULL; list++)
+    if (g_str_equal ((*list)->name, name))
+      return *list;
+  return NULL;
+}
+
+const char *const shard_format_all[] = { "flat",     "rows",   "each", "rows-inside",
+                                         "lcm-rows", "ragged", NULL };
+const char *const shard_format_in_place[] = { "flat", "lcm-rows", "ragged", NULL };
+const char *const shard_format_copied[] = { "rows", "each", NULL };

@@ -3,7 +3,7 @@
  * buffer of their own.
  *
  * Where the format is not in place they are copied out of it on the compute stream. Else kernels
- * read the buffer itself: before a unit is gathered the streams of gathering wait for the kernels of
+ * read the buffer itself: before a unit is gathered the streams of gathering wait for kernels of
  * units that were used before, whose buffers they then take. veScale has no published rule; this is
  * FSDP2's, whose copy-outs the next gathering waits for (_fsdp_param_group.py, wait_for_unshard).
  */

@@ -21,8 +21,8 @@
  * what was gathered, copied on the compute stream, from which the next use gathers. Source:
  * _fsdp_param.py (to_sharded_post_forward, accumulate_unsharded_grad_if_needed).
  *
- * Under a format in place nothing is copied: kernels read gathered buffers, and write gradients into
- * the inputs of reductions, which a cast copies only if they have another type (veScale).
+ * Under a format in place nothing is copied: kernels read gathered buffers, and write gradients
+ * into the inputs of reductions, which a cast copies only if they have another type (veScale).
  *
  * A pipeline stage keeps a chunk's gradients whole, in the reduction's precision, and its
  * parameters gathered after a backward pass; behind the chunk's last backward pass its units are

@@ -22,5 +22,5 @@ typedef struct
  */
 guint64 ragged_earliest (const RaggedTensor *tensor, guint64 at, guint64 shard);
 
-/* Places the tensors in shards of SHARD elements: fills STARTS (or NULL). Whether that was found. */
+/* Places the tensors in shards of SHARD elements: fills STARTS (or NULL). Whether it found how. */
 gboolean ragged_place_fitting (const RaggedProblem *self, guint64 shard, guint64 *starts);

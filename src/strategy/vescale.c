@@ -3,7 +3,6 @@
  * that shards are equal and cut no block of a tensor; the buffer is what collectives gather and
  * reduce, so that nothing is copied in or out. Source: arXiv:2602.22437.
  */
-#include "strategy/format.h"
 #include "strategy/fsdp2.h"
 
 typedef struct
@@ -19,7 +18,7 @@ static const OptionSpec vescale_options[] = {
     .fallback = "false",
     .help = "all-gathers have a communicator of their own, so that reductions do not hold them up",
     .source = "not published of veScale; Megatron-LM has it" },
-  FSDP2_OPTIONS ("all"),
+  FSDP2_OPTIONS ("all", "ragged"),
   { 0 },
 };
 
@@ -28,7 +27,7 @@ vescale_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
 {
   const VescaleOptions *o = opt;
 
-  fsdp2_policy_in (in, &o->fsdp2, &format_ragged, policy);
+  fsdp2_policy (in, &o->fsdp2, policy);
   for (guint k = 0; k < policy->n_kinds && o->own_gathering_group; k++)
     {
       PolicyRoute *gather = &policy->kinds[k].routes[ROUTE_GATHER];

@@ -102,9 +102,9 @@ START_TEST (golden)
 END_TEST
 
 /*
- * What others say of padding: less than 3 % with blocks of a row or 16 at 8 to 1024 ranks; sorted by
- * block DeepSeek's 128 rows are at 0.8 % on 512 and 1.4 % on 768 ranks; no order is worse than the
- * one that is chosen.
+ * What others say of padding: less than 3 % with blocks of 1 or 16 rows at 8 to 1024 ranks; sorted
+ * by block, DeepSeek's 128 rows are at 0.8 % on 512 and 1.4 % on 768 ranks. No order is worse than
+ * the one that is chosen.
  */
 START_TEST (padding)
 {
