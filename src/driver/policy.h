@@ -29,6 +29,11 @@ typedef struct
    * collective's buffer passes over them once more. NULL: none.
    */
   guint64 (*strided) (const TensorDesc *tensors, guint n, guint m);
+  /*
+   * Shards side by side are the tensors, with padding between them: kernels read what was gathered
+   * where it is, and write gradients where they are reduced. Else copies put them into order.
+   */
+  gboolean in_place;
 } ShardFormat;
 
 typedef enum

@@ -1,5 +1,7 @@
 #include "strategy/format.h"
 
+#include "strategy/ragged.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -358,6 +360,33 @@ formula_lcm_rows (const TensorDesc *tensors, guint n, guint m)
   return (double) (shard * m * block);
 }
 
+/* ---- blocks that are never cut --------------------------------------------------------------- */
+
+#define RAGGED_ALIGNMENT 8 /* elements: 16 bytes of two each, as NCCL moves them */
+
+guint64
+ragged_layout (const TensorDesc *tensors, guint n, guint m, guint64 *starts)
+{
+  g_autofree RaggedTensor *ragged = g_new (RaggedTensor, n + 1);
+
+  for (guint i = 0; i < n; i++)
+    ragged[i] = (RaggedTensor){ tensors[i].elements, MAX (tensors[i].block, 1) };
+  return ragged_plan (ragged, n, m, RAGGED_ALIGNMENT, RAGGED_ORDER_MODEL, starts);
+}
+
+static guint64
+padded_ragged (const TensorDesc *tensors, guint n, guint m)
+{
+  return m * ragged_layout (tensors, n, m, NULL);
+}
+
+/* A plan has no formula: its oracle is the planner's own (ragged_exact). */
+static double
+planned_ragged (const TensorDesc *tensors, guint n, guint m)
+{
+  return (double) padded_ragged (tensors, n, m);
+}
+
 /* ---- tensors that are never cut -------------------------------------------------------------- */
 
 static int
@@ -460,6 +489,7 @@ const ShardFormat format_flat = {
   .source = "Zhao et al., arXiv:2304.11277, 3.2.1 (FSDP1)",
   .padded = padded_flat,
   .formula = formula_flat,
+  .in_place = TRUE,
 };
 
 const ShardFormat format_rows = {
@@ -493,6 +523,16 @@ const ShardFormat format_lcm_rows = {
   .source = "Megatron-LM, megatron/core/distributed/fsdp, layout.py",
   .padded = padded_lcm_rows,
   .formula = formula_lcm_rows,
+  .in_place = TRUE,
+};
+
+const ShardFormat format_ragged = {
+  .name = "ragged",
+  .title = "one buffer a unit, in which veScale's planner lets no boundary cut a block",
+  .source = "arXiv:2602.22437, Algorithm 1",
+  .padded = padded_ragged,
+  .formula = planned_ragged,
+  .in_place = TRUE,
 };
 
 const ShardFormat format_whole = {
@@ -507,8 +547,24 @@ const ShardFormat format_whole = {
 const ShardFormat *const *
 shard_format_list (void)
 {
-  static const ShardFormat *const list[] = { &format_flat,        &format_rows,     &format_each,
-                                             &format_rows_inside, &format_lcm_rows, NULL };
+  static const ShardFormat *const list[] = {
+    &format_flat,     &format_rows,   &format_each, &format_rows_inside,
+    &format_lcm_rows, &format_ragged, NULL
+  };
 
   return list;
 }
+
+const ShardFormat *
+shard_format_find (const char *name)
+{
+  for (const ShardFormat *const *list = shard_format_list (); *list != NULL; list++)
+    if (g_str_equal ((*list)->name, name))
+      return *list;
+  return NULL;
+}
+
+const char *const shard_format_all[] = { "flat",     "rows",   "each", "rows-inside",
+                                         "lcm-rows", "ragged", NULL };
+const char *const shard_format_in_place[] = { "flat", "lcm-rows", "ragged", NULL };
+const char *const shard_format_copied[] = { "rows", "each", NULL };

@@ -3,12 +3,14 @@
  * compute precision. Source: Zhao et al., arXiv:2304.11277; torch/distributed/fsdp.
  */
 #include "strategy/compression.h"
+#include "strategy/format.h"
 #include "strategy/issue-fsdp1.h"
 #include "strategy/shard-policy.h"
 
 typedef struct
 {
   char              *shard;
+  gint               format; /* of shard_format_in_place */
   gboolean           reshard_after_forward;
   Fsdp1Issue         issue;
   CompressionOptions compression;
@@ -50,6 +52,7 @@ static const OptionSpec fsdp1_options[] = {
     .fallback = "true",
     .help = "rate limiter: at most two all-gathers whose memory is not free again",
     .source = "Zhao et al., arXiv:2304.11277, 3.4.2" },
+  SHARD_FORMAT_OPTION (Fsdp1Options, format, shard_format_in_place, "flat"),
   COMPRESSION_OPTIONS (Fsdp1Options, compression),
   { 0 },
 };
@@ -68,7 +71,7 @@ fsdp1_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
 {
   const Fsdp1Options *o = opt;
 
-  shard_policy (in, o->shard, &format_flat, policy);
+  shard_policy (in, o->shard, shard_format_find (shard_format_in_place[o->format]), policy);
   policy->stays = !o->reshard_after_forward;
   policy->issue = &o->issue;
   compression_apply (in, &o->compression, policy);

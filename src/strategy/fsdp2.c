@@ -6,7 +6,7 @@
 
 const char *const fsdp2_reshard_choices[] = { "auto", "true", "false", "K", NULL };
 
-static const OptionSpec fsdp2_options[] = { FSDP2_OPTIONS ("all"), { 0 } };
+static const OptionSpec fsdp2_options[] = { FSDP2_OPTIONS ("all", "rows-inside"), { 0 } };
 
 /* Ranks that share what stays after forward; 0: it is freed or kept as a whole. */
 static guint
@@ -93,7 +93,7 @@ fsdp2_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
   const Fsdp2Options *o = opt;
   gboolean            pipelined = in->mesh.stages > 1;
 
-  shard_policy (in, o->shard, &format_rows_inside, policy);
+  shard_policy (in, o->shard, shard_format_find (shard_format_all[o->format]), policy);
   for (guint kind = 0; kind < policy->n_kinds; kind++)
     {
       MeshGroup group = policy->kinds[kind].states[STATE_PARAMETERS].group;

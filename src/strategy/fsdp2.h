@@ -2,6 +2,7 @@
 #pragma once
 
 #include "strategy/compression.h"
+#include "strategy/format.h"
 #include "strategy/issue-fsdp2.h"
 #include "strategy/shard-policy.h"
 
@@ -20,6 +21,7 @@ extern const char *const fsdp2_reshard_choices[];
 typedef struct
 {
   char              *shard;
+  gint               format;                /* of shard_format_all */
   gint               reshard_after_forward; /* Fsdp2Reshard [+ K] */
   Fsdp2Issue         issue;
   gboolean           cpu_offload, pin_memory;
@@ -27,8 +29,8 @@ typedef struct
   CompressionOptions compression;
 } Fsdp2Options;
 
-/* The option table, with the default of `shard`. */
-#define FSDP2_OPTIONS(shard_)                                                                      \
+/* The option table, with the defaults of `shard` and `shard_format`. */
+#define FSDP2_OPTIONS(shard_, format_)                                                             \
   {                                                                                                \
     .key = "shard",                                                                                \
     .type = OPTION_STRING,                                                                         \
@@ -107,6 +109,7 @@ typedef struct
             "of cpu_offload: the host's memory is pinned; false: pageable, copies block the host", \
         .source = "torch.distributed.fsdp.CPUOffloadPolicy, pin_memory",                           \
       },                                                                                           \
+      SHARD_FORMAT_OPTION (Fsdp2Options, format, shard_format_all, format_),                       \
       COMPRESSION_OPTIONS (Fsdp2Options, compression)
 
 gboolean fsdp2_check (const PlanInput *in, gconstpointer opt, DiagList *diags);

@@ -5,7 +5,7 @@
  */
 #include "strategy/fsdp2.h"
 
-static const OptionSpec hsdp_options[] = { FSDP2_OPTIONS ("node"), { 0 } };
+static const OptionSpec hsdp_options[] = { FSDP2_OPTIONS ("node", "rows-inside"), { 0 } };
 
 const Strategy strategy_hsdp = {
   .api = STRATEGY_API_VERSION,

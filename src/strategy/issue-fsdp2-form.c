@@ -221,6 +221,7 @@ fsdp2_form (const PlanInput *in, const Policy *policy, IssueForm *form)
   const PolicyState *home = &policy->kinds[0].states[STATE_PARAMETERS];
   double             unit = expect_largest (in, policy, UNIT_LAYER), kept = 0;
   double             depth = depth_of (in, policy), slices;
+  double             in_place = policy->kinds[0].format->in_place ? 1 : 0;
 
   for (guint k = 0; k < policy->n_kinds; k++)
     {
@@ -231,8 +232,8 @@ fsdp2_form (const PlanInput *in, const Policy *policy, IssueForm *form)
       add_passing (in, policy, k, unit, form);
     }
   slices = slice_bytes (in, policy, form);
-  form->high = (kept + (3 + depth) * unit) * dtype_bytes (policy->compute)
-               + 4 * unit * dtype_bytes (reduce->hops[0].dtype) + slices;
+  form->high = (kept + (3 + depth - in_place) * unit) * dtype_bytes (policy->compute)
+               + (4 - in_place) * unit * dtype_bytes (reduce->hops[0].dtype) + slices;
   form->low = in->mesh.stages > 1 ? 0 : slices;
   if (is_whole (policy) && (in->mesh.stages > 1 || expect_micro_steps (in) > 1))
     {

@@ -18,6 +18,13 @@ typedef struct
   gboolean  available;
 } Fsdp2Unit;
 
+/* A gathered buffer that kernels have read in place, until it goes. */
+typedef struct
+{
+  BufferRef buffer;
+  EventRef  end; /* of their use */
+} Fsdp2Used;
+
 typedef struct
 {
   StreamRef  copy_in, gather, reduce, all_reduce;
@@ -31,6 +38,7 @@ typedef struct
   BufferRef  reducing;
   EventRef   reduced;
   Compressed compressed;
+  GArray    *used; /* Fsdp2Used: of formats in place, of units that do not stay; oldest first */
 } Fsdp2State;
 
 static inline const PolicyRoute *
@@ -52,12 +60,28 @@ fsdp2_sums_whole (const StrategyRun *run)
   return fsdp2_reduce_route (run, 0)->hops[0].cadence == CADENCE_LAST;
 }
 
+/* Whether what a forward use of UNIT gathered stays until its backward use. */
+gboolean fsdp2_stays_gathered (const StrategyRun *run, guint unit);
+/* Gathers UNIT, AHEAD of its turn or not; from its slice of the second copy where it has one. */
+void fsdp2_unshard (StrategyRun *run, guint unit, gboolean ahead);
+/* What was gathered for the use of SLOT becomes the parameters that its kernels read. */
+void fsdp2_take_forward (StrategyRun *run, const UnitSlot *slot);
+void fsdp2_take_backward (StrategyRun *run, const UnitSlot *slot);
+/* Of a copy-out: the gathered buffer of the last forward use. */
+void fsdp2_drop_held (StrategyRun *run);
+/* A slice of UNIT's parameters stays, shared by a group of its own. */
+void fsdp2_keep_slice (StrategyRun *run, guint unit);
+/* UNIT's parameters go, behind what the compute stream does with them now. */
+void fsdp2_reshard (StrategyRun *run, guint unit);
+/* The step ends: so do all that were used. */
+void fsdp2_free_used (StrategyRun *run);
+
 /* Replicas of some unit: the rest of the gradients is then reduced on their stream. */
 gboolean fsdp2_has_replicas (const StrategyRun *run);
 /*
- * UNIT's whole gradient (*GRADS, ELEMENT_BYTES an element) is copied into the padded input, and
- * goes. FIRST: of the step's.
+ * UNIT's whole gradient (*GRADS, of DTYPE) becomes the padded input of the reduction, copied or,
+ * where it is that, in place. FIRST: of the step's.
  */
-void fsdp2_reduce_unit (StrategyRun *run, guint unit, BufferRef *grads, guint element_bytes,
+void fsdp2_reduce_unit (StrategyRun *run, guint unit, BufferRef *grads, Dtype dtype,
                         gboolean first);
 void fsdp2_wait_for_reductions (StrategyRun *run);

@@ -139,14 +139,35 @@ finish_reduce (StrategyRun *run, guint unit, gboolean first, BufferRef output,
   schedule_free_after (run->b, output, schedule_record (run->b, stream));
 }
 
+/* *GRADS, of DTYPE, goes, and is the input of UNIT's reduction: a copy, or itself. */
+static BufferRef
+reduction_input (StrategyRun *run, guint unit, BufferRef *grads, Dtype dtype)
+{
+  const UnitShare *share = &run->shares[unit];
+  guint            reduce = reduced_bytes (run), bytes = dtype_bytes (dtype);
+  double           again = (double) share->trainable_strided * bytes;
+  BufferRef        input = *grads;
+
+  if (!run->policy->kinds[0].format->in_place || dtype != reduced_dtype (run))
+    {
+      input = schedule_alloc (run->b, PLACE_HBM, POOL_COMMUNICATION,
+                              share->trainable_padded * reduce, "reduce-scatter input");
+      emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "reduce_copy_in", DTYPE_BF16,
+                          (double) run->units[unit].trainable_elements * bytes + again,
+                          (double) share->trainable_padded * reduce + again);
+      schedule_uses (run->b, *grads, SCHEDULE_WHOLE, ACCESS_READ);
+      schedule_uses (run->b, input, SCHEDULE_WHOLE, ACCESS_WRITE);
+      schedule_free (run->b, *grads);
+    }
+  *grads = SCHEDULE_NONE;
+  return input;
+}
+
 void
-fsdp2_reduce_unit (StrategyRun *run, guint unit, BufferRef *grads, guint element_bytes,
-                   gboolean first)
+fsdp2_reduce_unit (StrategyRun *run, guint unit, BufferRef *grads, Dtype dtype, gboolean first)
 {
   Fsdp2State *s = run->state;
-  guint       reduce = reduced_bytes (run);
   guint64     shard_elements = run->shares[unit].trainable;
-  double      again = (double) run->shares[unit].trainable_strided * element_bytes;
   BufferRef   input, output;
 
   if (s->reducing != SCHEDULE_NONE)
@@ -154,18 +175,10 @@ fsdp2_reduce_unit (StrategyRun *run, guint unit, BufferRef *grads, guint element
       schedule_wait (run->b, SCHEDULE_COMPUTE, s->reduced);
       schedule_free (run->b, s->reducing);
     }
-  input = schedule_alloc (run->b, PLACE_HBM, POOL_COMMUNICATION,
-                          run->shares[unit].trainable_padded * reduce, "reduce-scatter input");
-  emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "reduce_copy_in", DTYPE_BF16,
-                      (double) run->units[unit].trainable_elements * element_bytes + again,
-                      (double) run->shares[unit].trainable_padded * reduce + again);
-  schedule_uses (run->b, *grads, SCHEDULE_WHOLE, ACCESS_READ);
-  schedule_uses (run->b, input, SCHEDULE_WHOLE, ACCESS_WRITE);
-  schedule_free (run->b, *grads);
-  *grads = SCHEDULE_NONE;
+  input = reduction_input (run, unit, grads, dtype);
   schedule_wait_stream (run->b, s->reduce, SCHEDULE_COMPUTE);
   output = schedule_alloc_on (run->b, s->reduce, PLACE_HBM, POOL_COMMUNICATION,
-                              shard_elements * reduce, "reduce-scatter output");
+                              shard_elements * reduced_bytes (run), "reduce-scatter output");
   if (compresses (run, run->units[unit].expert))
     compressed_reduce_units (&s->compressed, run, &unit, 1, s->reduce, route_whole (input),
                              route_whole (output), shard_elements);

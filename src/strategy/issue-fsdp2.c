@@ -21,6 +21,9 @@
  * what was gathered, copied on the compute stream, from which the next use gathers. Source:
  * _fsdp_param.py (to_sharded_post_forward, accumulate_unsharded_grad_if_needed).
  *
+ * Under a format in place nothing is copied: kernels read gathered buffers, and write gradients
+ * into the inputs of reductions, which a cast copies only if they have another type (veScale).
+ *
  * A pipeline stage keeps a chunk's gradients whole, in the reduction's precision, and its
  * parameters gathered after a backward pass; behind the chunk's last backward pass its units are
  * reduced one after another in forward order. Source: torch/distributed/pipelining/stage.py,
@@ -33,29 +36,10 @@
 #include "strategy/issue-fsdp2-private.h"
 #include "strategy/route.h"
 
-static gboolean
-has_tied_head (const Workload *workload)
-{
-  for (guint i = 0; i < workload_n_layers (workload); i++)
-    if (workload_layer (workload, i)->tied_head)
-      return TRUE;
-  return FALSE;
-}
-
 static const Fsdp2Issue *
 options_of (const StrategyRun *run)
 {
   return run->policy->issue;
-}
-
-/* The head's parameters do by the root's rule, a table that it shares, and all if so is said. */
-static gboolean
-stays_gathered (const StrategyRun *run, guint unit)
-{
-  LayerKind kind = run->units[unit].desc->kind;
-
-  return run->policy->stays || (kind == LAYER_HEAD && !options_of (run)->reshard_root)
-         || (kind == LAYER_EMBEDDING && has_tied_head (run->in->workload));
 }
 
 /* A pipeline's stage: behind a chunk's last backward pass its units are reduced together. */
@@ -76,6 +60,7 @@ fsdp2_init (StrategyRun *run)
   if (fsdp2_has_replicas (run))
     s->all_reduce = schedule_stream (run->b, "all_reduce", 0);
   s->units = g_new0 (Fsdp2Unit, run->n_units);
+  s->used = g_array_new (FALSE, FALSE, sizeof (Fsdp2Used));
   for (guint i = 0; i < run->n_units; i++)
     {
       s->units[i].gather = s->units[i].full = s->units[i].shard_buffer = SCHEDULE_NONE;
@@ -97,6 +82,7 @@ fsdp2_clear (StrategyRun *run)
   Fsdp2State *s = run->state;
 
   g_free (s->units);
+  g_array_unref (s->used);
   compressed_clear (&s->compressed, run);
 }
 
@@ -110,186 +96,11 @@ fsdp2_step_begin (StrategyRun *run)
   schedule_wait_stream (run->b, s->gather, SCHEDULE_COMPUTE);
 }
 
-/* The hops of a gathering that bring the shard to the GPU come first. */
-static guint
-n_fetches (const StrategyRun *run, guint unit)
-{
-  return policy_next (&run->shares[unit].policy->routes[ROUTE_GATHER], 0, HOP_COLLECTIVE);
-}
-
-/* Of UNIT's second copy a rank holds so many elements; 0: there is none. */
-static guint64
-slice_elements (const StrategyRun *run, guint unit)
-{
-  guint ranks = run->shares[unit].policy->copy.group.size;
-
-  return ranks > 0 ? run->shares[unit].padded / ranks : 0;
-}
-
-/*
- * CPU offload: the fp32 shard of UNIT, of ELEMENTS, comes to the GPU. SCHEDULE_NONE where it is
- * there.
- */
-static BufferRef
-stage_shard (StrategyRun *run, guint unit, guint64 elements)
-{
-  Fsdp2State *s = run->state;
-  guint64     bytes = elements * element_bytes (run, STATE_PARAMETERS);
-  BufferRef   staged;
-
-  if (!fsdp2_is_offloaded (run))
-    return SCHEDULE_NONE;
-  staged = schedule_alloc_on (run->b, s->copy_in, PLACE_HBM, POOL_GATHERED, bytes,
-                              "shard from the host");
-  emit_route (run, &(RouteWalk){ .kind = run->units[unit].expert,
-                                 .route = ROUTE_GATHER,
-                                 .end = n_fetches (run, unit),
-                                 .held = elements,
-                                 .moves = s->copy_in,
-                                 .from = route_part (s->shards, unit),
-                                 .to = route_whole (staged),
-                                 .passing = "shard on its way" });
-  return staged;
-}
-
-/* The own part of UNIT is put into its slot of the gathered buffer: READ and WRITTEN bytes. */
-static void
-copy_in (StrategyRun *run, guint unit, Dtype dtype, double read, double written)
-{
-  Fsdp2State *s = run->state;
-
-  s->units[unit].gather = schedule_alloc_on (run->b, s->copy_in, PLACE_HBM, POOL_GATHERED,
-                                             run->shares[unit].padded * compute_bytes (run->policy),
-                                             "all-gather output");
-  emit_stream_kernel (run->b, s->copy_in, KERNEL_COPY, "copy_in", dtype, read, written);
-  schedule_uses (run->b, s->units[unit].gather, SCHEDULE_WHOLE, ACCESS_WRITE);
-}
-
-/* Gathers UNIT, copied in, from FIRST of ROUTE's hops on: ELEMENTS of each rank. */
-static void
-gather (StrategyRun *run, guint unit, PolicyRouteKind route, guint first, guint64 elements)
-{
-  Fsdp2State *s = run->state;
-  Fsdp2Unit  *u = &s->units[unit];
-
-  schedule_wait_stream (run->b, s->gather, s->copy_in);
-  emit_route (run, &(RouteWalk){ .kind = run->units[unit].expert,
-                                 .route = route,
-                                 .first = first,
-                                 .end = POLICY_MAX_HOPS,
-                                 .held = elements,
-                                 .collectives = s->gather,
-                                 .from = route_whole (u->gather),
-                                 .to = route_whole (u->gather),
-                                 .passing = "parameters on their way" });
-  u->gathered = schedule_record (run->b, s->gather);
-  u->available = TRUE;
-}
-
-/* From the second copy, of which a rank holds a part in compute precision. */
-static void
-unshard_slice (StrategyRun *run, guint unit)
-{
-  Fsdp2State *s = run->state;
-  Fsdp2Unit  *u = &s->units[unit];
-  guint64     elements = slice_elements (run, unit);
-  double      bytes = (double) elements * compute_bytes (run->policy);
-
-  schedule_wait (run->b, s->copy_in, u->sliced);
-  schedule_wait (run->b, s->gather, u->sliced);
-  copy_in (run, unit, run->policy->compute, bytes, bytes);
-  schedule_uses (run->b, u->slice, SCHEDULE_WHOLE, ACCESS_READ);
-  gather (run, unit, ROUTE_COPY, 0, elements);
-}
-
-/* From the fp32 shards, cast on the way. */
-static void
-unshard_shard (StrategyRun *run, guint unit)
-{
-  Fsdp2State *s = run->state;
-  guint       compute = compute_bytes (run->policy), master = element_bytes (run, STATE_PARAMETERS);
-  guint64     elements = run->shares[unit].elements;
-  double      shard_elements = (double) elements;
-  BufferRef   staged = stage_shard (run, unit, elements);
-
-  /* Read the fp32 shard, write it in compute precision, copy that to its slot of the output. */
-  copy_in (run, unit, DTYPE_FP32, shard_elements * (master + compute),
-           shard_elements * 2 * compute);
-  if (staged != SCHEDULE_NONE)
-    schedule_uses (run->b, staged, SCHEDULE_WHOLE, ACCESS_READ);
-  else
-    schedule_uses (run->b, s->shards, unit, ACCESS_READ);
-  schedule_free (run->b, staged);
-  gather (run, unit, ROUTE_GATHER, n_fetches (run, unit), elements);
-}
-
-static void
-unshard (StrategyRun *run, guint unit)
-{
-  guint old = schedule_set_unit (run->b, unit);
-
-  if (((Fsdp2State *) run->state)->units[unit].slice != SCHEDULE_NONE)
-    unshard_slice (run, unit);
-  else
-    unshard_shard (run, unit);
-  schedule_set_unit (run->b, old);
-}
-
-static void
-drop_held (StrategyRun *run)
-{
-  Fsdp2State *s = run->state;
-
-  if (s->held == SCHEDULE_NONE)
-    return;
-  schedule_wait (run->b, s->copy_in, s->held_copied);
-  schedule_wait (run->b, s->gather, s->held_copied);
-  schedule_free (run->b, s->held);
-  s->held = SCHEDULE_NONE;
-}
-
-/*
- * The compute stream waits for the gathered parameters and copies them out; returns the event of
- * the copy.
- */
-static EventRef
-copy_out (StrategyRun *run, const UnitSlot *slot)
-{
-  Fsdp2State *s = run->state;
-  Fsdp2Unit  *u = &s->units[slot->unit];
-  guint       compute = compute_bytes (run->policy);
-  double      elements = (double) slot->plan->own_elements;
-  double      again = (double) run->shares[slot->unit].strided * compute;
-
-  schedule_wait (run->b, SCHEDULE_COMPUTE, u->gathered);
-  u->full = schedule_alloc (run->b, PLACE_HBM, POOL_GATHERED, slot->plan->own_elements * compute,
-                            "parameters");
-  emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "copy_out", DTYPE_BF16,
-                      (double) run->shares[slot->unit].padded * compute + again,
-                      elements * compute + again);
-  schedule_uses (run->b, u->gather, SCHEDULE_WHOLE, ACCESS_READ);
-  schedule_uses (run->b, u->full, SCHEDULE_WHOLE, ACCESS_WRITE);
-  strategy_data (run, slot->unit, UNIT_PARAMETERS, u->full, SCHEDULE_NONE);
-  return schedule_record (run->b, SCHEDULE_COMPUTE);
-}
-
-/* UNIT, which is gathered for its next use, is copied out; its slice of the second copy goes. */
-static EventRef
-take_gathered (StrategyRun *run, const UnitSlot *slot)
-{
-  Fsdp2Unit *u = &((Fsdp2State *) run->state)->units[slot->unit];
-  EventRef   copied = copy_out (run, slot);
-
-  schedule_free (run->b, u->slice);
-  u->slice = SCHEDULE_NONE;
-  return copied;
-}
-
 static void
 prefetch (StrategyRun *run, guint unit)
 {
   if (!((Fsdp2State *) run->state)->units[unit].available)
-    unshard (run, unit);
+    fsdp2_unshard (run, unit, TRUE);
 }
 
 /* Gathers the unit where it is not there; then those that its list says. */
@@ -300,54 +111,17 @@ prepare_forward (StrategyRun *run, const UnitSlot *slot)
   Fsdp2Unit  *u = &s->units[slot->unit];
 
   if (!u->available)
-    unshard (run, slot->unit);
+    fsdp2_unshard (run, slot->unit, FALSE);
   if (u->full == SCHEDULE_NONE)
-    {
-      drop_held (run);
-      s->held_copied = take_gathered (run, slot);
-      s->held = u->gather;
-      u->gather = SCHEDULE_NONE;
-    }
+    fsdp2_take_forward (run, slot);
   for (gint64 i = 1; i <= options_of (run)->forward_modules && slot->unit + i < slot->end_unit; i++)
     prefetch (run, slot->unit + (guint) i);
-}
-
-/* Forward: a slice of the gathered parameters stays, shared by a group of its own. */
-static void
-keep_slice (StrategyRun *run, guint unit)
-{
-  Fsdp2Unit *u = &((Fsdp2State *) run->state)->units[unit];
-  guint64    elements = slice_elements (run, unit);
-
-  if (elements == 0)
-    return;
-  u->slice = schedule_alloc (run->b, PLACE_HBM, POOL_GATHERED,
-                             elements * compute_bytes (run->policy), "parameter slice");
-  emit_route (run, &(RouteWalk){ .kind = run->units[unit].expert,
-                                 .route = ROUTE_FILL,
-                                 .end = POLICY_MAX_HOPS,
-                                 .held = elements,
-                                 .moves = SCHEDULE_COMPUTE,
-                                 .from = route_whole (u->full),
-                                 .to = route_whole (u->slice),
-                                 .passing = "slice on its way" });
-  u->sliced = schedule_record (run->b, SCHEDULE_COMPUTE);
-}
-
-static void
-reshard (StrategyRun *run, guint unit)
-{
-  Fsdp2Unit *u = &((Fsdp2State *) run->state)->units[unit];
-
-  schedule_free (run->b, u->full);
-  u->full = SCHEDULE_NONE;
-  u->available = FALSE;
 }
 
 static void
 fsdp2_backward_begin (StrategyRun *run)
 {
-  drop_held (run);
+  fsdp2_drop_held (run);
 }
 
 /* How many units are gathered ahead of their turn in a backward pass. */
@@ -368,16 +142,9 @@ prepare_backward (StrategyRun *run, const UnitSlot *slot)
   Fsdp2Unit  *u = &s->units[slot->unit];
 
   if (!u->available)
-    unshard (run, slot->unit);
+    fsdp2_unshard (run, slot->unit, FALSE);
   if (u->gather != SCHEDULE_NONE && u->full == SCHEDULE_NONE)
-    {
-      EventRef copied = take_gathered (run, slot);
-
-      schedule_wait (run->b, s->copy_in, copied);
-      schedule_wait (run->b, s->gather, copied);
-      schedule_free (run->b, u->gather);
-      u->gather = SCHEDULE_NONE;
-    }
+    fsdp2_take_backward (run, slot);
   for (gint64 i = 1; i <= backward_depth (run) && slot->unit >= slot->first_unit + i; i++)
     prefetch (run, slot->unit - (guint) i);
 }
@@ -398,13 +165,21 @@ fsdp2_use_end (StrategyRun *run, const UnitSlot *slot)
   const Fsdp2Unit *u = &((Fsdp2State *) run->state)->units[slot->unit];
   gboolean         forward = slot->use == USE_FORWARD;
 
-  if (forward && !stays_gathered (run, slot->unit))
+  if (forward && !fsdp2_stays_gathered (run, slot->unit))
     {
-      keep_slice (run, slot->unit);
-      reshard (run, slot->unit);
+      fsdp2_keep_slice (run, slot->unit);
+      fsdp2_reshard (run, slot->unit);
     }
   else if (!forward && u->full != SCHEDULE_NONE && !reduces_chunks (run))
-    reshard (run, slot->unit);
+    fsdp2_reshard (run, slot->unit);
+}
+
+/* Elements of UNIT's whole gradient: with the padding where it is reduced in place. */
+static guint64
+gradient_elements (const StrategyRun *run, guint unit)
+{
+  return run->policy->kinds[0].format->in_place ? run->shares[unit].trainable_padded
+                                                : run->units[unit].trainable_elements;
 }
 
 static void
@@ -412,9 +187,9 @@ fsdp2_gradient_begin (StrategyRun *run, const UnitSlot *slot)
 {
   Fsdp2State *s = run->state;
 
-  s->units[slot->unit].grads =
-      schedule_alloc (run->b, PLACE_HBM, POOL_GRADIENT,
-                      slot->plan->trainable_elements * compute_bytes (run->policy), "gradients");
+  s->units[slot->unit].grads = schedule_alloc (
+      run->b, PLACE_HBM, POOL_GRADIENT,
+      gradient_elements (run, slot->unit) * compute_bytes (run->policy), "gradients");
   strategy_data (run, slot->unit, UNIT_GRADIENT, s->units[slot->unit].grads, SCHEDULE_NONE);
 }
 
@@ -478,8 +253,8 @@ accumulate (StrategyRun *run, const UnitSlot *slot)
   if (u->grads == SCHEDULE_NONE)
     return;
   if (slot->first)
-    u->sum =
-        schedule_alloc (run->b, PLACE_HBM, POOL_GRADIENT, elements * reduce, "whole gradients");
+    u->sum = schedule_alloc (run->b, PLACE_HBM, POOL_GRADIENT,
+                             gradient_elements (run, slot->unit) * reduce, "whole gradients");
   emit_stream_kernel (
       run->b, SCHEDULE_COMPUTE, slot->first ? KERNEL_COPY : KERNEL_ELEMENTWISE,
       slot->first ? "gradient_cast" : "gradient_add", reduce == compute ? DTYPE_BF16 : DTYPE_FP32,
@@ -499,19 +274,18 @@ fsdp2_gradient_ready (StrategyRun *run, const UnitSlot *slot)
 
   if (!fsdp2_sums_whole (run) || only)
     {
-      fsdp2_reduce_unit (run, slot->unit, &u->grads, compute_bytes (run->policy), slot->first);
+      fsdp2_reduce_unit (run, slot->unit, &u->grads, run->policy->compute, slot->first);
       return;
     }
   accumulate (run, slot);
   if (slot->last && !reduces_chunks (run))
-    fsdp2_reduce_unit (run, slot->unit, &u->sum, reduced_bytes (run), TRUE);
+    fsdp2_reduce_unit (run, slot->unit, &u->sum, reduced_dtype (run), TRUE);
 }
 
 static void
 fsdp2_chunk_end (StrategyRun *run, const UnitSlot *slot)
 {
   Fsdp2State *s = run->state;
-  guint       reduce = reduced_bytes (run);
 
   if (!reduces_chunks (run))
     return;
@@ -519,9 +293,9 @@ fsdp2_chunk_end (StrategyRun *run, const UnitSlot *slot)
     {
       schedule_set_unit (run->b, i);
       if (s->units[i].full != SCHEDULE_NONE)
-        reshard (run, i);
+        fsdp2_reshard (run, i);
       if (run->units[i].trainable_elements > 0)
-        fsdp2_reduce_unit (run, i, &s->units[i].sum, reduce, TRUE);
+        fsdp2_reduce_unit (run, i, &s->units[i].sum, reduced_dtype (run), TRUE);
     }
   fsdp2_wait_for_reductions (run);
 }
@@ -538,6 +312,7 @@ fsdp2_step_end (StrategyRun *run)
 {
   Fsdp2State *s = run->state;
 
+  fsdp2_free_used (run);
   if (fsdp2_is_offloaded (run))
     update_on_host (run);
   else

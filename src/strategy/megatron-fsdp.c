@@ -4,6 +4,7 @@
  * in ZeRO: nothing, the optimizer, gradients too, parameters too. Source: NVIDIA/Megatron-LM,
  * megatron/core/distributed/fsdp.
  */
+#include "strategy/format.h"
 #include "strategy/group.h"
 #include "strategy/megatron.h"
 
@@ -69,6 +70,7 @@ static const OptionSpec megatron_options[] = {
     .source = MEGATRON_SOURCE },
   MEGATRON_BOOL ("nccl_ub", issue.registered, "false",
                  "registered buffers: implies fsdp_double_buffer"),
+  SHARD_FORMAT_OPTION (MegatronOptions, format, shard_format_in_place, "lcm-rows"),
   COMPRESSION_OPTIONS (MegatronOptions, compression),
   { 0 },
 };

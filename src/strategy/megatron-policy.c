@@ -40,7 +40,7 @@ policy_of (const PlanInput *in, const MegatronOptions *o, const ShardGroups *gro
   Dtype                  compute = training_compute_dtype (training);
   Dtype                  kept = o->reduce_in_fp32 ? DTYPE_FP32 : compute;
   const char            *gathers = o->own_gathering_group ? "shard all-gather" : "shard";
-  UnitPolicy             kind = { .format = &format_lcm_rows };
+  UnitPolicy             kind = { .format = shard_format_find (shard_format_in_place[o->format]) };
 
   kind.states[STATE_PARAMETERS] =
       (PolicyState){ o->sharding >= SHARD_PARAMS ? shard : one, compute, 1, PLACE_HBM };

@@ -16,6 +16,7 @@ typedef struct
 {
   gint               sharding, outer; /* ShardingStrategy */
   char              *shard;
+  gint               format; /* of shard_format_in_place */
   gboolean           own_gathering_group, reduce_in_fp32;
   MegatronIssue      issue;
   CompressionOptions compression;

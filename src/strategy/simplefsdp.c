@@ -4,6 +4,7 @@
  * Zhang et al., arXiv:2411.00284; torchtitan/experiments/simple_fsdp.
  */
 #include "strategy/compression.h"
+#include "strategy/format.h"
 #include "strategy/issue-graph.h"
 #include "strategy/shard-policy.h"
 
@@ -14,6 +15,7 @@ static const char *const passes_choices[] = { "none", "transformer_block_bucketi
 typedef struct
 {
   char              *shard;
+  gint               format; /* of shard_format_copied */
   gboolean           reshard_after_forward;
   GraphIssue         issue;
   CompressionOptions compression;
@@ -47,6 +49,7 @@ static const OptionSpec simple_options[] = {
     .help = "ranks that share one copy of the parameters: all, node, or a number; the rest are "
             "replicas",
     .source = "torchtitan/experiments/simple_fsdp, data_parallel, mode hybrid_shard" },
+  SHARD_FORMAT_OPTION (SimpleOptions, format, shard_format_copied, "rows"),
   COMPRESSION_OPTIONS (SimpleOptions, compression),
   { 0 },
 };
@@ -81,7 +84,7 @@ simple_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
 {
   const SimpleOptions *o = opt;
 
-  shard_policy (in, o->shard, &format_rows, policy);
+  shard_policy (in, o->shard, shard_format_find (shard_format_copied[o->format]), policy);
   policy->stays = !o->reshard_after_forward;
   policy->issue = &o->issue;
   compression_apply (in, &o->compression, policy);

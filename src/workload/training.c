@@ -303,6 +303,13 @@ const OptionSpec training_options[] = {
     .help = "mean tokens of the documents that a sequence is packed of: attention ends at their "
             "ends; unset: a sequence is one",
     .source = "arXiv:2407.21783, section 3.2" },
+  { .key = "shard_block",
+    .type = OPTION_STRING,
+    .offset = FIELD (shard_block),
+    .optional = TRUE,
+    .help = "what no boundary of shards cuts of matrices, under formats that heed it: rows or "
+            "tiles, '16rows', '32x32', by name '*experts*=128rows, 1row'; unset: a row",
+    .source = "arXiv:2602.22437, orig_param_policy" },
   { .key = "lengths",
     .type = OPTION_STRING,
     .offset = FIELD (lengths),

@@ -172,6 +172,7 @@ typedef struct
   gboolean load_in_4bit;        /* QLoRA: frozen linear modules of blocks are kept in NF4, */
   gboolean bnb_4bit_use_double_quant; /* and the scales of their blocks in 8 bits */
   gint64   document_length; /* mean, tokens: see documents.h; 0: sequences are one document */
+  char    *shard_block;     /* what no boundary of shards cuts: shard-block.h; NULL: rows */
   char    *lengths;       /* file of sequence lengths, see sequence-lengths.h; NULL: all seq_len */
   char *measured_kernels; /* file of measured times, see measured-kernels.h; NULL: modelled ones */
   const struct _MeasuredKernels *measured; /* no option: that file */

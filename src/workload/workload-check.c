@@ -1,6 +1,7 @@
 /* What no workload is made of: too long, too much, or adapters of modules that are not there. */
 #include "workload/block-parts.h"
 #include "workload/peft.h"
+#include "workload/shard-block.h"
 
 #define MAX_ACTIVATION_BYTES 0x1p60 /* leaves room for all that a strategy adds, within 64 bits */
 #define MAX_LOSS_CHUNKS      4096
@@ -35,15 +36,17 @@ activation_bytes (const Workload *self)
   return saved + transient;
 }
 
+/* Of the workload that is made of both. */
 static gboolean
-check_activations (const ModelShape *shape, const TrainingOptions *training,
-                   const OptionMarks *marks, DiagList *diags)
+check_whole (const ModelShape *shape, const TrainingOptions *training, const OptionMarks *marks,
+             DiagList *diags)
 {
   g_autoptr (Workload) workload = workload_new (shape, training);
   double               bytes = activation_bytes (workload);
 
   if (bytes <= MAX_ACTIVATION_BYTES)
-    return TRUE;
+    return shard_block_check (training->shard_block, workload,
+                              option_mark (marks, "shard_block", NULL), diags);
   diag_error (diags, option_mark (marks, "lengths", "micro_batch", "seq_len", NULL),
               "take shorter sequences, or fewer a micro-step",
               "%" G_GUINT64_FORMAT
@@ -221,5 +224,5 @@ workload_check (const ModelShape *shape, const TrainingOptions *training, const 
   ok = check_slices (shape, training, marks, diags) && ok;
   ok = check_tiles (shape, training, marks, diags) && ok;
   ok = peft_check (shape, training, marks, diags) && ok;
-  return ok && check_activations (shape, training, marks, diags);
+  return ok && check_whole (shape, training, marks, diags);
 }

@@ -30,6 +30,7 @@ typedef struct
   const char *name;                   /* interned: "attn.q_proj.weight" */
   guint64     shape[TENSOR_MAX_DIMS]; /* leading dimension first; fused experts have three */
   guint       n_dims;
+  guint64     block;       /* elements that no boundary of shards cuts, where that is heeded */
   guint64     elements;    /* as it is kept, */
   guint64     packed;      /* of a matrix in 4 bits: its values; else 0 */
   guint64     scale_bytes; /* of its blocks of values, which every rank keeps */

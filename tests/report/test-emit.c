@@ -415,6 +415,7 @@ START_TEST (test_strategies)
     { "megatron-fsdp", "megatron-lm" },
     { "zero2", "deepspeed" },
     { "simplefsdp", "" },
+    { "vescale", "" },
     { "zero3", "deepspeed" },
     { "zero-infinity", "deepspeed" },
     { "zeropp", "deepspeed" },

@@ -193,7 +193,7 @@ DEEPSPEED_ROW (row_tensors, "row-tensors", tensors_policy);
 /* A codec that is added as it is: encoded once, decoded once. */
 static const Codec added = { "added", 16, 0, 0, FALSE };
 
-static const OptionSpec fsdp2_options[] = { FSDP2_OPTIONS ("node"), { 0 } };
+static const OptionSpec fsdp2_options[] = { FSDP2_OPTIONS ("node", "rows-inside"), { 0 } };
 
 /*
  * Gathered in int8, from the host too, and reduced by an all-to-all in int4; replicas add up what

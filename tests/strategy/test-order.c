@@ -34,6 +34,9 @@ static const Case cases[] = {
   { "fsdp2", "reshard_after_forward=2", "G0 S0 G1 S1 G2 S2 G3 S3 G4 C3 R4 C2 R3 C1 R2 C0 R1 R0" },
   { "fsdp2", "reshard_after_forward=1", "G0 G1 G2 G3 G4 R4 R3 R2 R1 R0" },
   { "fsdp2", "reshard_after_forward=4", "G0 G1 G2 G3 G4 G3 R4 G2 R3 G1 R2 G0 R1 R0" },
+  /* veScale takes its order from it. */
+  { "vescale", "", "G0 G1 G2 G3 G4 G3 R4 G2 R3 G1 R2 G0 R1 R0" },
+  { "vescale", "modules_to_backward_prefetch=2", "G0 G1 G2 G3 G4 G3 G2 R4 G1 R3 G0 R2 R1 R0" },
   /* The shard's gradient is all-reduced over the replicas after each reduce-scatter. */
   { "hsdp", "shard=2", "G0 G1 G2 G3 G4 G3 R4 A4 G2 R3 A3 G1 R2 A2 G0 R1 A1 R0 A0" },
   /* FSDP1 keeps the root's parameters (embedding and head). BACKWARD_PRE, BACKWARD_POST, none. */

@@ -54,6 +54,11 @@ static const Traffic traffic[] = {
   { "zero1", "partition=tensors", 3, COLLECTIVE_BROADCAST, 4, 2.0 * 136128 },
   { "zero1", "partition=tensors,shard=node", 3, COLLECTIVE_BROADCAST, 2, 2.0 * 136128 },
   { "zero1", "partition=tensors", 3, COLLECTIVE_ALL_REDUCE, 4, 2.0 * 136128 },
+  /*
+   * veScale: 4 shards of whole rows of 64: 25 of the table, 160.5, so 161, of each block's 41 088
+   * elements, 25.25, so 26, of norm and head.
+   */
+  { "vescale", "", 3, COLLECTIVE_REDUCE_SCATTER, 4, 3 * 2.0 * 4 * 64 * (25 + 3 * 161 + 26) },
   /* SimpleFSDP: 4 divides all first dimensions. A graph gathers what it uses, once. */
   { "simplefsdp", "", 3, COLLECTIVE_ALL_GATHER, 4, 3 * 2 * 2.0 * 136128 },
   { "simplefsdp", "graph_passes=none", 3, COLLECTIVE_ALL_GATHER, 4, 3 * 2 * 2.0 * 136128 },

@@ -1,0 +1,26 @@
+/* What the files of veScale's planner share. */
+#pragma once
+
+#include "strategy/ragged.h"
+
+typedef struct
+{
+  const RaggedTensor *tensors;
+  guint               n;
+  guint64             m;
+  const guint        *order; /* of the tensors; */
+  gboolean            fits;  /* by block and size, where what fits best comes next */
+} RaggedProblem;
+
+/*
+ * The earliest start of a tensor from AT on, so that each boundary of shards inside it is one of
+ * its blocks'; G_MAXUINT64: there is none.
+ *
+ * It lies inside a shard, or so many whole blocks of it lie before the next boundary. What holds a
+ * whole shard needs shards of whole blocks; what does not, but is longer than a shard, may lie
+ * around the boundary behind the next one.
+ */
+guint64 ragged_earliest (const RaggedTensor *tensor, guint64 at, guint64 shard);
+
+/* Places the tensors in shards of SHARD elements: fills STARTS (or NULL). Whether it found how. */
+gboolean ragged_place_fitting (const RaggedProblem *self, guint64 shard, guint64 *starts);

@@ -1,0 +1,25 @@
+/*
+ * Blocks of tensors that no boundary of shards may cut, where the format of the shards heeds them
+ * (strategy/format.h): rows, so that optimizers and codecs that work on tiles find whole ones.
+ *
+ * A SPEC is rules with commas between, "PATTERN=BLOCK" or "BLOCK"; of those whose pattern, with *
+ * and ?, matches a tensor's name the first one counts, and without one a block is a row. BLOCK is
+ * "16rows" or a tile, "32x32": in memory rows follow each other, so whole tiles are as many whole
+ * rows as a tile is high. A row is the last dimension. Vectors are cut anywhere.
+ */
+#pragma once
+
+#include "workload/workload.h"
+
+/*
+ * Elements of the block that SPEC (NULL: a row each) has for TENSOR, cut off at the whole tensor. A
+ * SPEC that is none counts as NULL.
+ */
+guint64 shard_block_of (const char *spec, const TensorDesc *tensor);
+
+/*
+ * Whether SPEC is one, and its blocks divide the tensors of WORKLOAD: diagnoses at MARK, naming the
+ * tensor.
+ */
+gboolean shard_block_check (const char *spec, const Workload *workload, const SourceMark *mark,
+                            DiagList *diags);
