@@ -5,7 +5,7 @@
 #include "strategy/group.h"
 #include "strategy/workers.h"
 
-#define N_FORMATS 5 /* of shard_format_list */
+#define N_FORMATS 6 /* of shard_format_list */
 
 /* Qwen3-4B: d_model 2560, 32 heads of 128, 8 KV heads, MLP 9728, per-head norms. */
 static const TensorDesc layer[] = {
