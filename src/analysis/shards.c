@@ -234,7 +234,7 @@ step_below (const Shards *self, guint ranks)
   return step;
 }
 
-/* The nearest below ADVICE's that pads little, or the least; FALSE: there is none that pads less. */
+/* The nearest below ADVICE's that pads little, or the least; FALSE: none pads less. */
 static gboolean
 find_smaller (Known *known, ShardAdvice *advice)
 {

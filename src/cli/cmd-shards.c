@@ -405,7 +405,7 @@ cmd_shards (int argc, char **argv)
       "these sharding formats, with commas between (default all); --format takes them too",
       "LIST" },
     { "block", 0, 0, G_OPTION_ARG_STRING, &arguments.block,
-      "what ragged shards cut no block of: 128rows, 32x32, '*experts*=128rows,1row' (default a row)",
+      "what ragged shards cut no block of: 128rows, 32x32, '*experts*=128rows' (default a row)",
       "SPEC" },
     { "order", 0, 0, G_OPTION_ARG_STRING, &arguments.order,
       "of tensors in ragged buffers (default model)", "model|block|shape|fit|best" },
@@ -424,12 +424,13 @@ cmd_shards (int argc, char **argv)
   if (take_formats (words, &formats)
       && common_parse (
           &common, COMMON_FORMAT | COMMON_PAGES, "--model NAME",
-          "How sharding formats pad a model's tensors, over numbers of ranks: padding, bytes a rank "
-          "and of the largest unit as it is gathered, units whose bytes are not aligned for NCCL, "
+          "How sharding formats pad a model's tensors, over numbers of ranks: padding, bytes a "
+          "rank and of the largest unit as it is gathered, units whose bytes are not aligned for NCCL, "
           "what copies read and write; where much is padded, which sizes to take. Of one number of "
           "ranks and one format also where each tensor lies.",
           "Examples:\n"
-          "  shardsim shards --model gpt-oss-120b --ranks 8..1024 --format ragged --block 128rows\n"
+          "  shardsim shards --model gpt-oss-120b --ranks 8..1024 --format ragged \\\n"
+          "    --block '*experts*=128rows'\n"
           "  shardsim shards --model llama-3-70b --ranks 8..1024+8 --plot padding\n"
           "  shardsim shards --model gpt-oss-120b --ranks 256 --shard-format rows\n",
           extra, argc, words, &done))

@@ -18,11 +18,18 @@ size_at (const Shards *self, guint i)
 char *
 shards_summary (const Shards *self)
 {
-  const guint64       elements = size_at (self, 0)->elements;
-  g_autofree char    *count = quantity_format (QUANTITY_COUNT, (double) elements, 6);
+  const guint64      elements = size_at (self, 0)->elements;
+  const MeshOptions *mesh = workload_mesh (self->options.workload);
+  g_autofree char   *count = quantity_format (QUANTITY_COUNT, (double) elements, 6);
+  g_autofree char   *part =
+      mesh->tp * mesh->ep == 1
+            ? g_strdup ("")
+            : g_strdup_printf (" of one rank (tp %" G_GINT64_FORMAT ", ep %" G_GINT64_FORMAT ")",
+                               mesh->tp, mesh->ep);
   g_autoptr (GString) out = g_string_new (NULL);
 
-  g_string_append_printf (out, "%s parameters in %u units: ", count, size_at (self, 0)->n_units);
+  g_string_append_printf (out, "%s parameters%s in %u units: ", count, part,
+                          size_at (self, 0)->n_units);
   for (guint i = 0; i < self->units->len; i++)
     {
       const ShardUnit *unit = g_ptr_array_index (self->units, i);
