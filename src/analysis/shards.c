@@ -280,6 +280,7 @@ add_advice (Shards *self)
 {
   Known known[G_N_ELEMENTS (self->options.formats)];
 
+  g_assert (self->options.n_formats > 0);
   for (guint f = 0; f < self->options.n_formats; f++)
     known[f] =
         (Known){ self, self->options.formats[f], g_hash_table_new_full (NULL, NULL, NULL, g_free) };

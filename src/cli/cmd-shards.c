@@ -425,9 +425,9 @@ cmd_shards (int argc, char **argv)
       && common_parse (
           &common, COMMON_FORMAT | COMMON_PAGES, "--model NAME",
           "How sharding formats pad a model's tensors, over numbers of ranks: padding, bytes a "
-          "rank and of the largest unit as it is gathered, units whose bytes are not aligned for NCCL, "
-          "what copies read and write; where much is padded, which sizes to take. Of one number of "
-          "ranks and one format also where each tensor lies.",
+          "rank and of the largest unit as it is gathered, units whose bytes are not aligned for "
+          "NCCL, what copies read and write; where much is padded, which sizes to take. Of one "
+          "number of ranks and one format also where each tensor lies.",
           "Examples:\n"
           "  shardsim shards --model gpt-oss-120b --ranks 8..1024 --format ragged \\\n"
           "    --block '*experts*=128rows'\n"
