@@ -45,7 +45,8 @@ read_range (const char *text, Range *range)
         {
           range->plus = *end == '+';
           good = g_ascii_isdigit (end[1]);
-          range->by = g_ascii_strtoull (end + 1, &end, 10);
+          range->by = MIN (g_ascii_strtoull (end + 1, NULL, 10), MOST_RANKS);
+          end += 1 + strspn (end + 1, G_CSET_DIGITS);
         }
     }
   return good && *end == '\0';

@@ -432,6 +432,7 @@ check shards-csv 0 shards --model gpt-oss-120b --ranks 8..24+8,96,24..96*2 --for
   --format rows,lcm-rows --experts-apart --block "$experts" --reduce-dtype fp32
 check shards-json 0 shards --model gpt2-xl --ranks 960 --format json --shard-format rows
 check shards-mesh 0 shards --model deepseek-v3 --ranks 64,512 --format ragged,rows --tp 4 --ep 16
+check shards-step 0 shards --model gpt2-xl --ranks 8..64+18446744073709551615 --format rows,flat
 check shards-much 0 shards --model gpt-oss-120b --ranks 136..264+8 --format rows
 hand collective-text 0 collective --collective all_gather --cluster '2 x hand-pair' -b 1K -e 1M -f 4
 hand collective-csv 0 collective --collective all_reduce --cluster '2 x hand-pair' -b 1M -e 4M \
