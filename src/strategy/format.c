@@ -385,6 +385,32 @@ planned_ragged (const TensorDesc *tensors, guint n, guint m)
   return (double) padded_ragged (tensors, n, m);
 }
 
+/* ---- any format ------------------------------------------------------------------------------ */
+
+guint64
+shard_format_padded (const ShardFormat *format, const TensorDesc *tensors, guint n, guint m,
+                     RaggedOrder order)
+{
+  return format == &format_ragged ? m * ragged_layout (tensors, n, m, order, NULL)
+                                  : format->padded (tensors, n, m);
+}
+
+gboolean
+shard_format_layout (const ShardFormat *format, const TensorDesc *tensors, guint n, guint m,
+                     RaggedOrder order, guint64 *starts)
+{
+  guint64 end = 0;
+
+  if (format == &format_ragged)
+    ragged_layout (tensors, n, m, order, starts);
+  else if (format == &format_lcm_rows)
+    lcm_rows_layout (tensors, n, starts);
+  else
+    for (guint i = 0; i < n; end += tensors[i++].elements)
+      starts[i] = end;
+  return format->in_place;
+}
+
 /* ---- tensors that are never cut -------------------------------------------------------------- */
 
 static int
@@ -551,28 +577,4 @@ shard_format_list (void)
   };
 
   return list;
-}
-
-guint64
-shard_format_padded (const ShardFormat *format, const TensorDesc *tensors, guint n, guint m,
-                     RaggedOrder order)
-{
-  return format == &format_ragged ? m * ragged_layout (tensors, n, m, order, NULL)
-                                  : format->padded (tensors, n, m);
-}
-
-gboolean
-shard_format_layout (const ShardFormat *format, const TensorDesc *tensors, guint n, guint m,
-                     RaggedOrder order, guint64 *starts)
-{
-  guint64 end = 0;
-
-  if (format == &format_ragged)
-    ragged_layout (tensors, n, m, order, starts);
-  else if (format == &format_lcm_rows)
-    lcm_rows_layout (tensors, n, starts);
-  else
-    for (guint i = 0; i < n; end += tensors[i++].elements)
-      starts[i] = end;
-  return format->in_place;
 }
