@@ -3,8 +3,7 @@
 #include <string.h>
 
 #include "cli/listing.h"
-
-#define DEFAULT_SEQ_LEN 2048
+#include "cli/model-argument.h"
 
 static const ListingColumn list_columns[] = {
   { "name", LISTING_TEXT },     { "family", LISTING_TEXT },   { "parameters", LISTING_NUMBER },
@@ -19,35 +18,18 @@ static const ListingColumn columns[] = {
   { NULL, LISTING_TEXT },
 };
 
-/*
- * Resolves the model WORD with SEQ_LEN (0: 2048, or as long as its table of positions). NULL after
- * diagnostics.
- */
+/* The model WORD with SEQ_LEN (model_argument_read). NULL after diagnostics. */
 static Workload *
 load_model (const char *word, gint64 seq_len, DiagList *diags)
 {
-  ModelOptions    options = { 0 };
   ModelShape      shape = { 0 };
   TrainingOptions training = { 0 };
   Workload       *workload = NULL;
 
-  option_table_defaults (model_options, &options);
-  option_table_defaults (training_options, &training);
-  g_free (options.config);
-  options.config = g_strdup (word);
-  if (model_resolve (&options, NULL, NULL, &shape, NULL, diags))
-    {
-      gboolean learned = shape.position == MODEL_POSITION_LEARNED && shape.max_positions > 0;
-
-      training.seq_len = seq_len > 0 ? seq_len
-                         : learned   ? MIN (DEFAULT_SEQ_LEN, shape.max_positions)
-                                     : DEFAULT_SEQ_LEN;
-      training.micro_batch = 1;
-      if (workload_check (&shape, &training, NULL, diags))
-        workload = workload_new (&shape, &training);
-    }
+  if (model_argument_read (word, seq_len, &shape, &training, diags)
+      && workload_check (&shape, &training, NULL, diags))
+    workload = workload_new (&shape, &training);
   model_shape_clear (&shape);
-  option_table_clear (model_options, &options);
   option_table_clear (training_options, &training);
   return workload;
 }

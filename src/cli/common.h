@@ -131,6 +131,7 @@ int                  cmd_flows (int argc, char **argv);
 int                  cmd_plan (int argc, char **argv);
 int                  cmd_schedule (int argc, char **argv);
 int                  cmd_search (int argc, char **argv);
+int                  cmd_shards (int argc, char **argv);
 int                  cmd_strategies (int argc, char **argv);
 int                  cmd_hardware (int argc, char **argv);
 int                  cmd_import (int argc, char **argv);

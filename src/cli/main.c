@@ -27,6 +27,7 @@ const Command commands[] = {
   { "collective", cmd_collective, "one collective over sizes, in nccl-tests' format" },
   { "flows", cmd_flows, "the bare network simulator: flows on links, from two tables" },
   { "schedule", cmd_schedule, "what the ranks of a scenario issue, item by item" },
+  { "shards", cmd_shards, "how sharding formats pad a model, over numbers of ranks" },
   { "strategies", cmd_strategies, "the strategies, or one explained" },
   { "hardware", cmd_hardware, "the hardware profiles, or the figures of one" },
   { "import", cmd_import, "profiles and measured kernels from other tools' files" },

@@ -11,6 +11,7 @@
 #include "report/figures.h"
 #include "report/regress.h"
 #include "report/report.h"
+#include "strategy/format.h"
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
@@ -47,6 +48,17 @@ list_models (const char *unused)
 {
   (void) unused;
   return model_list_shipped ();
+}
+
+static char **
+list_shard_formats (const char *unused)
+{
+  g_autoptr (GStrvBuilder) all = g_strv_builder_new ();
+
+  (void) unused;
+  for (const ShardFormat *const *list = shard_format_list (); *list != NULL; list++)
+    g_strv_builder_add (all, (*list)->name);
+  return g_strv_builder_end (all);
 }
 
 static char **
@@ -185,6 +197,7 @@ static const Known known_options[] = {
   { "model", list_models, NULL, TRUE },
   { "config", list_models, NULL, TRUE },
   { "strategy", list_strategies, NULL, FALSE },
+  { "shard-format", list_shard_formats, NULL, FALSE },
   { "collective", list_collectives, NULL, FALSE },
   { "algo", list_library, "algorithm", FALSE },
   { "proto", list_library, "protocol", FALSE },

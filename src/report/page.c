@@ -36,6 +36,7 @@ static const struct
   { "days", "Days of the run over nodes; the band: eight sampled runs in ten." },
   { "money", "What the run costs over nodes, in nine sampled runs of ten no more." },
   { "heat-map", "The grid at a glance; grey: does not fit." },
+  { "padding", "What each format adds to the parameters, over the ranks that share them." },
 };
 
 void

@@ -1,7 +1,5 @@
 #include "strategy/format.h"
 
-#include "strategy/ragged.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -365,19 +363,19 @@ formula_lcm_rows (const TensorDesc *tensors, guint n, guint m)
 #define RAGGED_ALIGNMENT 8 /* elements: 16 bytes of two each, as NCCL moves them */
 
 guint64
-ragged_layout (const TensorDesc *tensors, guint n, guint m, guint64 *starts)
+ragged_layout (const TensorDesc *tensors, guint n, guint m, RaggedOrder order, guint64 *starts)
 {
   g_autofree RaggedTensor *ragged = g_new (RaggedTensor, n + 1);
 
   for (guint i = 0; i < n; i++)
     ragged[i] = (RaggedTensor){ tensors[i].elements, MAX (tensors[i].block, 1) };
-  return ragged_plan (ragged, n, m, RAGGED_ALIGNMENT, RAGGED_ORDER_MODEL, starts);
+  return ragged_plan (ragged, n, m, RAGGED_ALIGNMENT, order, starts);
 }
 
 static guint64
 padded_ragged (const TensorDesc *tensors, guint n, guint m)
 {
-  return m * ragged_layout (tensors, n, m, NULL);
+  return m * ragged_layout (tensors, n, m, RAGGED_ORDER_MODEL, NULL);
 }
 
 /* A plan has no formula: its oracle is the planner's own (ragged_exact). */
@@ -385,6 +383,32 @@ static double
 planned_ragged (const TensorDesc *tensors, guint n, guint m)
 {
   return (double) padded_ragged (tensors, n, m);
+}
+
+/* ---- any format ------------------------------------------------------------------------------ */
+
+guint64
+shard_format_padded (const ShardFormat *format, const TensorDesc *tensors, guint n, guint m,
+                     RaggedOrder order)
+{
+  return format == &format_ragged ? m * ragged_layout (tensors, n, m, order, NULL)
+                                  : format->padded (tensors, n, m);
+}
+
+gboolean
+shard_format_layout (const ShardFormat *format, const TensorDesc *tensors, guint n, guint m,
+                     RaggedOrder order, guint64 *starts)
+{
+  guint64 end = 0;
+
+  if (format == &format_ragged)
+    ragged_layout (tensors, n, m, order, starts);
+  else if (format == &format_lcm_rows)
+    lcm_rows_layout (tensors, n, starts);
+  else
+    for (guint i = 0; i < n; end += tensors[i++].elements)
+      starts[i] = end;
+  return format->in_place;
 }
 
 /* ---- tensors that are never cut -------------------------------------------------------------- */

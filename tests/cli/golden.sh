@@ -445,6 +445,17 @@ hand hardware-json 0 hardware hand --format json
 check models 0 models
 check models-one 0 models mixtral-8x7b
 check models-csv 0 models gpt2-xl --format csv
+experts='*experts*=128rows'
+check shards 0 shards --model gpt-oss-120b --ranks 64..512 --block "$experts"
+check shards-ragged 0 shards --model gpt-oss-120b --ranks 512 --format ragged --block "$experts"
+check shards-rows 0 shards --model gpt-oss-120b --ranks=256 --shard-format rows
+check shards-order 0 shards --model mixtral-8x7b --ranks 24 --format=ragged --order best
+check shards-csv 0 shards --model gpt-oss-120b --ranks 8..24+8,96,24..96*2 --format csv \
+  --format rows,lcm-rows --experts-apart --block "$experts" --reduce-dtype fp32
+check shards-json 0 shards --model gpt2-xl --ranks 960 --format json --shard-format rows
+check shards-mesh 0 shards --model deepseek-v3 --ranks 64,512 --format ragged,rows --tp 4 --ep 16
+check shards-step 0 shards --model gpt2-xl --ranks 8..64+18446744073709551615 --format rows,flat
+check shards-much 0 shards --model gpt-oss-120b --ranks 136..264+8 --format rows
 hand collective-text 0 collective --collective all_gather --cluster '2 x hand-pair' -b 1K -e 1M -f 4
 hand collective-csv 0 collective --collective all_reduce --cluster '2 x hand-pair' -b 1M -e 4M \
   -i 1M --algo ring --proto simple --ranks 0,2 --fidelity step --format csv
@@ -535,6 +546,7 @@ check help 0 --help
 check help-validate 0 validate --help
 check help-import 0 import topology --help
 check help-models 0 models --help
+check help-shards 0 shards --help
 check help-simulate 0 simulate --help
 check help-sweep 0 sweep --help
 check help-sensitivity 0 sensitivity --help
@@ -635,6 +647,19 @@ hand collective-no-protocol 2 collective --collective all_gather --cluster '2 x 
 check unknown-strategy 2 strategies fsdp3
 check unknown-hardware 2 hardware dgx-h10
 check unknown-model 2 models llama-3-9b
+check shards-none 2 shards --ranks 8
+check shards-model 2 shards --model llama-3-9b
+check shards-bad-ranks 2 shards --model llama-3-8b --ranks 0,64..8,8..,9..10+0,,8..65537,1..2*1
+check shards-many 2 shards --model llama-3-8b --ranks 1..65536+1
+check shards-bad-format 2 shards --model llama-3-8b --format raged
+check shards-bad-words 2 shards --model llama-3-8b --shard-format rosw,each --order biggest
+check shards-bad-block 2 shards --model gpt-oss-120b --block 128rows
+check shards-large-block 2 shards --model llama-3-8b --block '*k_proj*=2048rows'
+check shards-no-block 2 shards --model llama-3-8b --block 12
+check shards-bad-mesh 2 shards --model mixtral-8x7b --ranks 8,12 --ep 8 --tp 3
+check shards-bad-dtype 2 shards --model llama-3-8b --reduce-dtype fp8
+check shards-one-plot 2 shards --model llama-3-8b --ranks 8 --plot drawn
+check shards-words 2 shards llama-3-8b --model llama-3-8b
 check no-plugin 2 strategies --plugin absent.so
 check nccl-bad 2 validate collectives --hwprofiles hwprofiles nccl-bad.log --cluster '2 x hand-pair'
 check nccl-nodes 2 calibrate collectives --hwprofiles hwprofiles nccl.log \

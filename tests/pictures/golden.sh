@@ -64,8 +64,11 @@ check() { # FOLDER NAME...: just these pictures are in FOLDER, as they were
 "$program" plan --hwprofiles hwprofiles one.yaml --tokens 30G --days 2 --node-counts 1..8 \
   --job-mtbf '2 h' --restart '10 min' --checkpoint-stall '10 s' --price 2 --plot plan >/dev/null ||
   failed=1
+"$program" shards --model mixtral-8x7b --ranks 8..64+8 --format rows,lcm-rows,ragged \
+  --plot shards >/dev/null || failed=1
 check one layer-backward layer-forward memory-timeline roofline stream-timeline time-split
 check plan days money
+check shards padding
 check grid heat-map pareto scaling time-split
 
 # The scenario that a page has to copy is the one that made it.

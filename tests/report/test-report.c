@@ -23,6 +23,7 @@
 #include "report/regress.h"
 #include "report/report.h"
 #include "report/sensitivity.h"
+#include "report/shards.h"
 #include "report/trace.h"
 #include "report/validate-training.h"
 #include "report/validate.h"
@@ -274,6 +275,7 @@ START_TEST (test_documented)
   const Sensitivity          of_options = { .figures = none, .options = options };
   const FigureMemband        memband = { .rows = none };
   const CollectiveSweep      sweep = { .samples = none, .options.n_concurrent = 1 };
+  const Shards               shards = { .sizes = none };
   struct json_object        *root, *results;
 
   report_csv (all, csv);
@@ -296,6 +298,8 @@ START_TEST (test_documented)
   check_columns ("`regress`", csv);
   report_collective_csv (&sweep, g_string_truncate (csv, 0));
   check_columns ("`collective`", csv);
+  report_shards_csv (&shards, g_string_truncate (csv, 0));
+  check_columns ("`shards`", csv);
 
   g_ptr_array_add (found, &remedy);
   remedy.prediction->remedies = &remedies;

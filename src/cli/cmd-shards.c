@@ -1,0 +1,443 @@
+/* shardsim shards: what sharding formats make of a model, over numbers of ranks. */
+#include <string.h>
+
+#include "base/suggest.h"
+#include "cli/collective-arguments.h"
+#include "cli/common.h"
+#include "cli/model-argument.h"
+#include "report/shards.h"
+#include "workload/shard-block.h"
+
+#define DEFAULT_RANKS "8..1024"
+#define MOST_RANKS    65536
+#define MOST_SIZES    4096
+
+typedef struct
+{
+  char    *model, *ranks, *formats, *block, *order, *reduce_dtype;
+  gboolean experts_apart;
+  gint     tp, ep;
+} Arguments;
+
+/* ---- ranks ----------------------------------------------------------------------------------- */
+
+/* A, B and how it goes on from one to the next: by a step if PLUS, else by a ratio. */
+typedef struct
+{
+  guint64  first, last, by;
+  gboolean plus;
+} Range;
+
+/* "96", "8..1024", "8..64+8", "3..81*3" */
+static gboolean
+read_range (const char *text, Range *range)
+{
+  char    *end;
+  gboolean good = g_ascii_isdigit (*text);
+
+  *range = (Range){ .by = 2 };
+  range->first = range->last = g_ascii_strtoull (text, &end, 10);
+  if (good && g_str_has_prefix (end, ".."))
+    {
+      good = g_ascii_isdigit (end[2]);
+      range->last = g_ascii_strtoull (end + 2, &end, 10);
+      if (good && (*end == '+' || *end == '*'))
+        {
+          range->plus = *end == '+';
+          good = g_ascii_isdigit (end[1]);
+          range->by = MIN (g_ascii_strtoull (end + 1, NULL, 10), MOST_RANKS);
+          end += 1 + strspn (end + 1, G_CSET_DIGITS);
+        }
+    }
+  return good && *end == '\0';
+}
+
+/* Appends the numbers of RANGE, said as TEXT. */
+static void
+add_range (const Range *range, const char *text, const SourceMark *mark, GArray *ranks,
+           DiagList *diags)
+{
+  if (range->first < 1 || range->last < 1 || MAX (range->first, range->last) > MOST_RANKS)
+    diag_error (diags, mark, NULL, "a number of ranks must lie between 1 and %u, got '%s'",
+                MOST_RANKS, text);
+  else if (range->last < range->first)
+    diag_error (diags, mark, "a range goes from the smaller number to the larger one",
+                "the range '%s' is empty", text);
+  else if (range->by < (range->plus ? 1 : 2))
+    diag_error (diags, mark, "a step is 1 or more, a ratio 2 or more", "the range '%s' never ends",
+                text);
+  else
+    for (guint64 n = range->first; n <= range->last && ranks->len <= MOST_SIZES;
+         n = range->plus ? n + range->by : n * range->by)
+      {
+        const guint one = (guint) n;
+
+        g_array_append_val (ranks, one);
+      }
+}
+
+static int
+fewer_first (gconstpointer a, gconstpointer b)
+{
+  const guint one = *(const guint *) a, other = *(const guint *) b;
+
+  return (one > other) - (one < other);
+}
+
+/* Ascending numbers of ranks, each once. Newly allocated array of guint. */
+static GArray *
+parse_rank_list (const char *text, DiagList *diags)
+{
+  const SourceMark mark = argument_mark ("--ranks", text);
+  g_auto (GStrv)   parts = g_strsplit (text, ",", -1);
+  GArray          *ranks = g_array_new (FALSE, FALSE, sizeof (guint));
+  guint            n = 0;
+
+  for (guint i = 0; parts[i] != NULL || i == 0; i++)
+    {
+      const char *part = parts[i] != NULL ? g_strstrip (parts[i]) : "";
+      Range       range;
+
+      if (read_range (part, &range))
+        add_range (&range, part, &mark, ranks, diags);
+      else
+        diag_error (diags, &mark, "8..1024 for 8, 16, 32, ...; 8,16,96; 8..64+8; 3..81*3",
+                    "expected numbers of ranks, got '%s'", part);
+      if (parts[i] == NULL)
+        break;
+    }
+  if (ranks->len > MOST_SIZES)
+    diag_error (diags, &mark, NULL, "more than %u numbers of ranks", MOST_SIZES);
+  g_array_sort (ranks, fewer_first);
+  for (guint i = 0; i < ranks->len; i++)
+    if (i == 0 || g_array_index (ranks, guint, i) != g_array_index (ranks, guint, n - 1))
+      g_array_index (ranks, guint, n++) = g_array_index (ranks, guint, i);
+  return g_array_set_size (ranks, n);
+}
+
+/* ---- formats --------------------------------------------------------------------------------- */
+
+static const ShardFormat *
+find_format (const char *name)
+{
+  for (const ShardFormat *const *list = shard_format_list (); *list != NULL; list++)
+    if (g_str_equal ((*list)->name, name))
+      return *list;
+  return NULL;
+}
+
+/* Names of OTHERS (NULL-terminated), then of formats. Newly allocated, the strings are not. */
+static const char **
+format_names (const char *const *others)
+{
+  GPtrArray *names = g_ptr_array_new ();
+
+  for (; *others != NULL; others++)
+    g_ptr_array_add (names, (gpointer) *others);
+  for (const ShardFormat *const *list = shard_format_list (); *list != NULL; list++)
+    g_ptr_array_add (names, (gpointer) (*list)->name);
+  g_ptr_array_add (names, NULL);
+  return (const char **) g_ptr_array_free (names, FALSE);
+}
+
+static void
+add_format (ShardsOptions *options, const ShardFormat *format)
+{
+  for (guint f = 0; f < options->n_formats; f++)
+    if (options->formats[f] == format)
+      return;
+  g_assert (options->n_formats < G_N_ELEMENTS (options->formats));
+  options->formats[options->n_formats++] = format;
+}
+
+/* Those of TEXT, the value of OPTION. */
+static void
+parse_formats (const char *option, const char *text, ShardsOptions *options, DiagList *diags)
+{
+  static const char *const no_others[] = { NULL };
+  const SourceMark         mark = argument_mark (option, text);
+  g_auto (GStrv)           parts = g_strsplit (text, ",", -1);
+
+  for (guint i = 0; parts[i] != NULL; i++)
+    {
+      const ShardFormat      *format = find_format (g_strstrip (parts[i]));
+      g_autofree const char **names = format_names (no_others);
+      g_autofree char        *hint = suggest_hint (parts[i], names);
+
+      if (format != NULL)
+        add_format (options, format);
+      else
+        diag_error (diags, &mark, hint, "unknown sharding format '%s'", parts[i]);
+    }
+  if (parts[0] == NULL)
+    diag_error (diags, &mark, NULL, "there is no sharding format");
+}
+
+/*
+ * --format means how the answer is printed, or, where its word names them, sharding formats: those
+ * leave ARGV and are handed back, the last ones said. FALSE after a message.
+ */
+static gboolean
+take_formats (char **argv, char **formats)
+{
+  static const char *const printed[] = { "text", "csv", "json", NULL };
+  guint                    kept = 0;
+
+  for (guint i = 0; argv[i] != NULL; i++)
+    {
+      const gboolean joined = g_str_has_prefix (argv[i], "--format=");
+      const gboolean apart = g_str_equal (argv[i], "--format") && argv[i + 1] != NULL;
+      const char    *word = joined ? argv[i] + strlen ("--format=") : apart ? argv[i + 1] : NULL;
+      g_auto (GStrv) parts = word != NULL ? g_strsplit (word, ",", 2) : NULL;
+
+      if (word == NULL || name_index (word, printed) >= 0)
+        {
+          argv[kept++] = argv[i];
+          if (apart)
+            argv[kept++] = argv[++i];
+          continue;
+        }
+      if (parts[0] == NULL || find_format (parts[0]) == NULL)
+        {
+          g_autofree const char **names = format_names (printed);
+          g_autofree char        *hint = suggest_hint (word, names);
+
+          stream_say ("shardsim shards: unknown format '%s': %s\n", word, hint);
+          return FALSE;
+        }
+      g_free (*formats);
+      *formats = g_strdup (word);
+      i += apart;
+    }
+  argv[kept] = NULL;
+  return TRUE;
+}
+
+/* ---- model ----------------------------------------------------------------------------------- */
+
+typedef struct
+{
+  ModelShape      shape;
+  TrainingOptions training;
+  MeshOptions     mesh;
+  OptionMarks     training_marks, mesh_marks;
+} Model;
+
+static void
+model_clear (Model *self)
+{
+  model_shape_clear (&self->shape);
+  option_table_clear (training_options, &self->training);
+  option_table_clear (mesh_options, &self->mesh);
+  option_marks_clear (&self->training_marks);
+  option_marks_clear (&self->mesh_marks);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Model, model_clear)
+
+/* KEY of TRAINING as OPTION says it, where it does. */
+static void
+set_training (Model *self, const char *key, const char *option, const char *text, DiagList *diags)
+{
+  const OptionSpec *spec = option_table_find (training_options, key);
+  const SourceMark  mark = argument_mark (option, text != NULL ? text : "");
+
+  if (text == NULL)
+    return;
+  option_set (spec, &self->training, text, &mark, diags);
+  option_marks_set (&self->training_marks, key, &mark);
+}
+
+static void
+set_degree (Model *self, const char *key, gint64 *target, gint degree)
+{
+  g_autofree char *option = g_strdup_printf ("--%s", key);
+  g_autofree char *text = g_strdup_printf ("%d", degree);
+  const SourceMark mark = argument_mark (option, text);
+
+  *target = degree;
+  if (degree > 1)
+    option_marks_set (&self->mesh_marks, key, &mark);
+}
+
+/* FALSE after a diagnostic at the place of ep: expert ranks are among those that share a model. */
+static gboolean
+check_expert_ranks (const Model *self, guint ranks, DiagList *diags)
+{
+  if (ranks % self->mesh.ep == 0)
+    return TRUE;
+  diag_error (diags, option_mark (&self->mesh_marks, "ep", NULL),
+              "experts are shared over ranks / ep: take multiples of it",
+              "%u ranks are no multiple of %" G_GINT64_FORMAT " expert ranks", ranks,
+              self->mesh.ep);
+  return FALSE;
+}
+
+/* The mesh has to divide each number of RANKS, and what is left of tensors their blocks. */
+static Workload *
+make_workload (Model *self, const GArray *ranks, DiagList *diags)
+{
+  const SourceMark    *mark = option_mark (&self->training_marks, "shard_block", NULL);
+  g_autoptr (Workload) workload = NULL;
+
+  diag_list_drop_repeats (diags, TRUE);
+  for (guint i = 0; i < ranks->len; i++)
+    {
+      const guint   n = g_array_index (ranks, guint, i);
+      const guint64 world = (guint64) n * (guint64) self->mesh.tp;
+
+      if (check_expert_ranks (self, n, diags))
+        mesh_check (&self->shape, &self->training, &self->mesh, (guint) MIN (world, G_MAXUINT32),
+                    &self->mesh_marks, diags);
+    }
+  diag_list_drop_repeats (diags, FALSE);
+  if (diag_list_has_errors (diags))
+    return NULL;
+  workload = workload_new_stage (&self->shape, &self->training, &self->mesh, 0);
+  return shard_block_check (self->training.shard_block, workload, mark, diags)
+             ? g_steal_pointer (&workload)
+             : NULL;
+}
+
+/* NULL after diagnostics. */
+static Workload *
+read_model (Model *self, const Arguments *arguments, const GArray *ranks, DiagList *diags)
+{
+  self->training_marks.table = training_options;
+  self->mesh_marks.table = mesh_options;
+  option_table_defaults (mesh_options, &self->mesh);
+  if (!model_argument_read (arguments->model, 0, &self->shape, &self->training, diags))
+    return NULL;
+  set_training (self, "shard_block", "--block", arguments->block, diags);
+  set_training (self, "reduce_dtype", "--reduce-dtype", arguments->reduce_dtype, diags);
+  set_degree (self, "tp", &self->mesh.tp, arguments->tp);
+  set_degree (self, "ep", &self->mesh.ep, arguments->ep);
+  self->mesh.sp = arguments->tp > 1 && arguments->ep > 1; /* both together need it */
+  if (!workload_check (&self->shape, &self->training, &self->training_marks, diags)
+      || diag_list_has_errors (diags))
+    return NULL;
+  return make_workload (self, ranks, diags);
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static ExitStatus
+print_shards (const Common *common, const Shards *shards)
+{
+  static void (*const print[]) (const Shards *, GString *) = {
+    [FORMAT_TEXT] = report_shards_text,
+    [FORMAT_CSV] = report_shards_csv,
+    [FORMAT_JSON] = report_shards_json,
+  };
+  g_autoptr (GString) out = g_string_new (NULL);
+
+  print[common->format](shards, out);
+  return common_write_pages (common, &shards_page, shards, stream_print (out));
+}
+
+static ExitStatus
+run (const Common *common, const Arguments *arguments, const char *more_formats)
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_auto (Model)       model = { 0 };
+  g_autoptr (GArray)   ranks =
+      parse_rank_list (arguments->ranks != NULL ? arguments->ranks : DEFAULT_RANKS, diags);
+  g_autoptr (Workload) workload = read_model (&model, arguments, ranks, diags);
+  const char          *order = arguments->order != NULL ? arguments->order : "model";
+  const SourceMark     mark = argument_mark ("--order", order);
+  g_autoptr (Shards)   shards = NULL;
+  ShardsOptions        options = { .workload = workload,
+                                   .ranks = (const guint *) (gconstpointer) ranks->data,
+                                   .n_ranks = ranks->len,
+                                   .experts_apart = arguments->experts_apart };
+  ExitStatus           status;
+
+  options.order = (RaggedOrder) parse_word (&mark, "order", order, ragged_order_names, diags);
+  if (more_formats != NULL)
+    parse_formats ("--format", more_formats, &options, diags);
+  if (arguments->formats != NULL)
+    parse_formats ("--shard-format", arguments->formats, &options, diags);
+  if (more_formats == NULL && arguments->formats == NULL)
+    for (const ShardFormat *const *list = shard_format_list (); *list != NULL; list++)
+      add_format (&options, *list);
+  if (common->plot != NULL && ranks->len == 1)
+    diag_error (diags, NULL, "--ranks 8..1024", "--plot draws over several numbers of ranks");
+  if (stream_report_diags (diags) != EXIT_DONE || workload == NULL)
+    return EXIT_USAGE;
+  status = common_check_files (common);
+  if (status != EXIT_DONE)
+    return status;
+  shards = shards_new (&options);
+  return print_shards (common, shards);
+}
+
+static ExitStatus
+check_and_run (const Common *common, Arguments *arguments, const char *more_formats)
+{
+  if (!common_want_words (common, 0)
+      || !common_take_count (common, "--tp", arguments->tp, &arguments->tp)
+      || !common_take_count (common, "--ep", arguments->ep, &arguments->ep))
+    return EXIT_USAGE;
+  if (arguments->model == NULL)
+    {
+      stream_say ("shardsim shards: expected --model NAME\n  see 'shardsim shards --help'\n");
+      return EXIT_USAGE;
+    }
+  return run (common, arguments, more_formats);
+}
+
+int
+cmd_shards (int argc, char **argv)
+{
+  g_auto (Common)   common = { 0 };
+  Arguments         arguments = { .tp = 1, .ep = 1 };
+  g_autofree char  *formats = NULL;
+  g_autofree char **words = g_memdup2 (argv, (gsize) (argc + 1) * sizeof *argv); /* with its NULL */
+  gboolean          done = FALSE;
+  ExitStatus        status = EXIT_USAGE;
+  const GOptionEntry extra[] = {
+    { "model", 0, 0, G_OPTION_ARG_STRING, &arguments.model, "a shipped model, or a config.json",
+      "NAME" },
+    { "ranks", 0, 0, G_OPTION_ARG_STRING, &arguments.ranks,
+      "numbers of ranks that share the parameters: 8..1024 doubles (default), 8..64+8 goes by a "
+      "step, 8,16,96 are these",
+      "LIST" },
+    { "shard-format", 0, 0, G_OPTION_ARG_STRING, &arguments.formats,
+      "these sharding formats, with commas between (default all); --format takes them too",
+      "LIST" },
+    { "block", 0, 0, G_OPTION_ARG_STRING, &arguments.block,
+      "what ragged shards cut no block of: 128rows, 32x32, '*experts*=128rows' (default a row)",
+      "SPEC" },
+    { "order", 0, 0, G_OPTION_ARG_STRING, &arguments.order,
+      "of tensors in ragged buffers (default model)", "model|block|shape|fit|best" },
+    { "experts-apart", 0, 0, G_OPTION_ARG_NONE, &arguments.experts_apart,
+      "routed experts are units of their own, as Megatron-FSDP groups them; else in their layer",
+      NULL },
+    { "reduce-dtype", 0, 0, G_OPTION_ARG_STRING, &arguments.reduce_dtype,
+      "of gradients, for what copies cost (default as they are computed)", "auto|fp32|bf16|fp16" },
+    { "tp", 0, 0, G_OPTION_ARG_INT, &arguments.tp,
+      "tensor-parallel ranks: of one of them, over its data ranks (default 1)", "N" },
+    { "ep", 0, 0, G_OPTION_ARG_INT, &arguments.ep,
+      "expert-parallel ranks: experts are shared over ranks / N (default 1)", "N" },
+    G_OPTION_ENTRY_NULL,
+  };
+
+  if (take_formats (words, &formats)
+      && common_parse (
+          &common, COMMON_FORMAT | COMMON_PAGES, "--model NAME",
+          "How sharding formats pad a model's tensors, over numbers of ranks: padding, bytes a "
+          "rank and of the largest unit as it is gathered, units whose bytes are not aligned for "
+          "NCCL, what copies read and write; where much is padded, which sizes to take. Of one "
+          "number of ranks and one format also where each tensor lies.",
+          "Examples:\n"
+          "  shardsim shards --model gpt-oss-120b --ranks 8..1024 --format ragged \\\n"
+          "    --block '*experts*=128rows'\n"
+          "  shardsim shards --model llama-3-70b --ranks 8..1024+8 --plot padding\n"
+          "  shardsim shards --model gpt-oss-120b --ranks 256 --shard-format rows\n",
+          extra, argc, words, &done))
+    status = done ? EXIT_DONE : check_and_run (&common, &arguments, formats);
+  for (const GOptionEntry *entry = extra; entry->long_name != NULL; entry++)
+    if (entry->arg == G_OPTION_ARG_STRING)
+      g_free (*(char **) entry->arg_data);
+  return status;
+}
