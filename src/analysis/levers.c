@@ -263,7 +263,7 @@ add_own (LeverMoves *self, const Lever *lever)
     {
       g_autofree char *now = option_format (spec, self->config->options);
 
-      if (spec->lossy && g_strcmp0 (now, spec->fallback) == 0)
+      if (spec->what_if && g_strcmp0 (now, spec->fallback) == 0)
         continue;
       if (spec->type == OPTION_INT && self->use == LEVER_ADVICE)
         add_doubles (self, self->prefix, spec, self->config->options);

@@ -376,7 +376,7 @@ add_changes (Maker *self, const StrategyConfig *config, const ScenarioOverride *
       g_autofree char   *now = option_format (spec, config->options);
       const char *const *words = spec->type == OPTION_BOOL ? switches : spec->choices;
 
-      if (spec->lossy || (mark != NULL && mark != &config->marks.section && mark->file != NULL))
+      if (spec->what_if || (mark != NULL && mark != &config->marks.section && mark->file != NULL))
         continue;
       if (g_str_equal (spec->key, "shard"))
         add_shards (self, head, n_head, key, base);

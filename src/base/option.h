@@ -35,7 +35,8 @@ typedef struct
   const char        *fallback; /* default as text, or NULL: required unless `optional` */
   gboolean           optional; /* unset stays zero / NULL without error */
   gboolean           or_zero;  /* 0 may stand beside the range: it says "none" */
-  gboolean           lossy;    /* other values train something else, so that nobody proposes them */
+  gboolean           what_if;  /* nobody proposes another value: it trains something else, or no
+                                  released system has it */
   double min, max; /* of INT and QUANTITY, inclusive; both 0 = no range, max < min = no maximum */
   const char *follows; /* key of the option that decides this one where it is set: then this one
                           is not printed as given; or NULL */

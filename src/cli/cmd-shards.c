@@ -117,15 +117,6 @@ parse_rank_list (const char *text, DiagList *diags)
 
 /* ---- formats --------------------------------------------------------------------------------- */
 
-static const ShardFormat *
-find_format (const char *name)
-{
-  for (const ShardFormat *const *list = shard_format_list (); *list != NULL; list++)
-    if (g_str_equal ((*list)->name, name))
-      return *list;
-  return NULL;
-}
-
 /* Names of OTHERS (NULL-terminated), then of formats. Newly allocated, the strings are not. */
 static const char **
 format_names (const char *const *others)
@@ -160,7 +151,7 @@ parse_formats (const char *option, const char *text, ShardsOptions *options, Dia
 
   for (guint i = 0; parts[i] != NULL; i++)
     {
-      const ShardFormat      *format = find_format (g_strstrip (parts[i]));
+      const ShardFormat      *format = shard_format_find (g_strstrip (parts[i]));
       g_autofree const char **names = format_names (no_others);
       g_autofree char        *hint = suggest_hint (parts[i], names);
 
@@ -197,7 +188,7 @@ take_formats (char **argv, char **formats)
             argv[kept++] = argv[++i];
           continue;
         }
-      if (parts[0] == NULL || find_format (parts[0]) == NULL)
+      if (parts[0] == NULL || shard_format_find (parts[0]) == NULL)
         {
           g_autofree const char **names = format_names (printed);
           g_autofree char        *hint = suggest_hint (word, names);
@@ -294,7 +285,7 @@ make_workload (Model *self, const GArray *ranks, DiagList *diags)
   if (diag_list_has_errors (diags))
     return NULL;
   workload = workload_new_stage (&self->shape, &self->training, &self->mesh, 0);
-  return shard_block_check (self->training.shard_block, workload, mark, diags)
+  return workload_check_blocks (workload, self->training.shard_block, mark, diags)
              ? g_steal_pointer (&workload)
              : NULL;
 }

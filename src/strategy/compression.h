@@ -52,7 +52,7 @@ extern const char *const compression_choices[], *const layer_ranks_choices[];
 
 #define COMPRESSION_ROW(struct_, member_, key_, type_, default_, help_, source_)                  \
   .key = key_, .type = type_, .offset = G_STRUCT_OFFSET (struct_, member_), .fallback = default_, \
-  .help = help_, .source = source_, .lossy = TRUE
+  .help = help_, .source = source_, .what_if = TRUE
 #define COMPRESSION_GRECO_SOURCE    "Markov et al., arXiv:2210.17357; LGrCo/L-GreCo"
 #define COMPRESSION_POWERSGD_SOURCE "torch/distributed/algorithms/ddp_comm_hooks/powerSGD_hook.py"
 

@@ -20,7 +20,21 @@ typedef struct
  * whole shard needs shards of whole blocks; what does not, but is longer than a shard, may lie
  * around the boundary behind the next one.
  */
-guint64 ragged_earliest (const RaggedTensor *tensor, guint64 at, guint64 shard);
+static inline guint64
+ragged_earliest (const RaggedTensor *tensor, guint64 at, guint64 shard)
+{
+  guint64 next = at / shard * shard + shard, before;
+
+  if (at + tensor->elements <= next)
+    return at;
+  if (shard % tensor->block == 0 && at % shard == 0)
+    return at;
+  before = (next - at) / tensor->block * tensor->block;
+  if (shard % tensor->block == 0 || tensor->elements <= before + shard)
+    return next - before;
+  before = shard / tensor->block * tensor->block;
+  return tensor->elements <= before + shard ? next + shard - before : G_MAXUINT64;
+}
 
 /* Places the tensors in shards of SHARD elements: fills STARTS (or NULL). Whether it found how. */
 gboolean ragged_place_fitting (const RaggedProblem *self, guint64 shard, guint64 *starts);

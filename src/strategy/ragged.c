@@ -4,22 +4,6 @@
 
 const char *const ragged_order_names[] = { "model", "block", "shape", "fit", "best", NULL };
 
-guint64
-ragged_earliest (const RaggedTensor *tensor, guint64 at, guint64 shard)
-{
-  guint64 next = at / shard * shard + shard, before;
-
-  if (at + tensor->elements <= next)
-    return at;
-  if (shard % tensor->block == 0 && at % shard == 0)
-    return at;
-  before = (next - at) / tensor->block * tensor->block;
-  if (shard % tensor->block == 0 || tensor->elements <= before + shard)
-    return next - before;
-  before = shard / tensor->block * tensor->block;
-  return tensor->elements <= before + shard ? next + shard - before : G_MAXUINT64;
-}
-
 /* ---- a shard that is given ------------------------------------------------------------------- */
 
 static gboolean

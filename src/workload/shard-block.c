@@ -75,8 +75,8 @@ shard_block_of (const char *spec, const TensorDesc *tensor)
 
 /* ---- check ----------------------------------------------------------------------------------- */
 
-static gboolean
-check_rules (const char *spec, const SourceMark *mark, DiagList *diags)
+gboolean
+shard_block_check (const char *spec, const SourceMark *mark, DiagList *diags)
 {
   g_auto (GStrv) rules = g_strsplit (spec, ",", -1);
 
@@ -95,8 +95,9 @@ check_rules (const char *spec, const SourceMark *mark, DiagList *diags)
   return TRUE;
 }
 
-static gboolean
-check_tensor (const char *spec, const TensorDesc *tensor, const SourceMark *mark, DiagList *diags)
+gboolean
+shard_block_check_tensor (const char *spec, const TensorDesc *tensor, const SourceMark *mark,
+                          DiagList *diags)
 {
   const guint64    row = row_of (tensor), rows = tensor->elements / row;
   Block            block = find_block (spec, tensor);
@@ -114,19 +115,4 @@ check_tensor (const char *spec, const TensorDesc *tensor, const SourceMark *mark
               block.rows > rows || block.columns > row ? "is larger than" : "does not divide",
               tensor->name, rows, row);
   return FALSE;
-}
-
-gboolean
-shard_block_check (const char *spec, const Workload *workload, const SourceMark *mark,
-                   DiagList *diags)
-{
-  if (spec == NULL)
-    return TRUE;
-  if (!check_rules (spec, mark, diags))
-    return FALSE;
-  for (guint l = 0; l < workload_n_layers (workload); l++)
-    for (guint t = 0; t < workload_layer (workload, l)->n_tensors; t++)
-      if (!check_tensor (spec, &workload_layer (workload, l)->tensors[t], mark, diags))
-        return FALSE;
-  return TRUE;
 }

@@ -17,9 +17,9 @@
  */
 guint64 shard_block_of (const char *spec, const TensorDesc *tensor);
 
-/*
- * Whether SPEC is one, and its blocks divide the tensors of WORKLOAD: diagnoses at MARK, naming the
- * tensor.
- */
-gboolean shard_block_check (const char *spec, const Workload *workload, const SourceMark *mark,
-                            DiagList *diags);
+/* Whether SPEC is one: diagnoses at MARK. */
+gboolean shard_block_check (const char *spec, const SourceMark *mark, DiagList *diags);
+
+/* Whether the block that it has for TENSOR divides it: the same, naming the tensor. */
+gboolean shard_block_check_tensor (const char *spec, const TensorDesc *tensor,
+                                   const SourceMark *mark, DiagList *diags);

@@ -36,6 +36,21 @@ activation_bytes (const Workload *self)
   return saved + transient;
 }
 
+gboolean
+workload_check_blocks (const Workload *workload, const char *spec, const SourceMark *mark,
+                       DiagList *diags)
+{
+  if (spec == NULL)
+    return TRUE;
+  if (!shard_block_check (spec, mark, diags))
+    return FALSE;
+  for (guint l = 0; l < workload_n_layers (workload); l++)
+    for (guint t = 0; t < workload_layer (workload, l)->n_tensors; t++)
+      if (!shard_block_check_tensor (spec, &workload_layer (workload, l)->tensors[t], mark, diags))
+        return FALSE;
+  return TRUE;
+}
+
 /* Of the workload that is made of both. */
 static gboolean
 check_whole (const ModelShape *shape, const TrainingOptions *training, const OptionMarks *marks,
@@ -45,8 +60,8 @@ check_whole (const ModelShape *shape, const TrainingOptions *training, const Opt
   double               bytes = activation_bytes (workload);
 
   if (bytes <= MAX_ACTIVATION_BYTES)
-    return shard_block_check (training->shard_block, workload,
-                              option_mark (marks, "shard_block", NULL), diags);
+    return workload_check_blocks (workload, training->shard_block,
+                                  option_mark (marks, "shard_block", NULL), diags);
   diag_error (diags, option_mark (marks, "lengths", "micro_batch", "seq_len", NULL),
               "take shorter sequences, or fewer a micro-step",
               "%" G_GUINT64_FORMAT

@@ -124,6 +124,9 @@ typedef struct _Workload Workload;
  */
 gboolean workload_check (const ModelShape *shape, const TrainingOptions *training,
                          const OptionMarks *marks, DiagList *diags);
+/* Whether the blocks that SPEC (shard-block.h; NULL: none) has for SELF's tensors divide them. */
+gboolean workload_check_blocks (const Workload *self, const char *spec, const SourceMark *mark,
+                                DiagList *diags);
 
 /*
  * Diagnoses at the MARKS (may be NULL) of MESH degrees of MESH that do not divide WORLD ranks, the

@@ -307,7 +307,7 @@ draw_choice (RandomPlan *self, const Strategy *strategy, GRand *rand, guint case
   StrategyChoice      *choice = g_new0 (StrategyChoice, 1);
   gpointer             options = g_malloc0 (MAX (strategy->options_size, 1));
   g_autoptr (DiagList) diags = diag_list_new ();
-  g_autoptr (GRand)    lossy = g_rand_new_with_seed (case_);
+  g_autoptr (GRand)    what_if = g_rand_new_with_seed (case_);
   guint                shift = 1;
 
   g_ptr_array_add (self->blocks, choice);
@@ -319,11 +319,12 @@ draw_choice (RandomPlan *self, const Strategy *strategy, GRand *rand, guint case
       option_table_defaults (strategy->options, options);
       for (const OptionSpec *spec = strategy->options; spec->key != NULL; spec++, shift *= 2)
         {
-          GRand *from = spec->lossy ? lossy : rand; /* what is refused often changes nothing else */
+          /* what is refused often changes nothing else */
+          GRand *from = spec->what_if ? what_if : rand;
           guint  turn = shift <= 64 ? case_ / shift : (guint) g_rand_int_range (from, 0, 60);
           g_autofree char *value = draw_value (spec, from, turn);
 
-          if (value == NULL || (spec->lossy && case_ % 4 != 0))
+          if (value == NULL || (spec->what_if && case_ % 4 != 0))
             continue;
           if (!option_set (spec, options, value, NULL, diags))
             g_error ("%s", diag_list_first_message (diags));
