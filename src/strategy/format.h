@@ -34,7 +34,7 @@ extern const char *const shard_format_all[], *const shard_format_in_place[],
     .key = "shard_format", .type = OPTION_ENUM, .choices = choices_,                          \
     .offset = G_STRUCT_OFFSET (struct_, member_), .fallback = default_,                       \
     .help = "how the tensors of a unit are cut into shards; the default is the system's own", \
-    .source = "arXiv:2602.22437, table of formats", .what_if = TRUE                           \
+    .what_if = TRUE                                                                           \
   }
 
 /*

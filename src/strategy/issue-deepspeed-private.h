@@ -76,6 +76,14 @@ void deepspeed_stash (StrategyRun *run, guint unit);
 /* U's gathered parameters go; COPIED_NOW: the last thing that read them is that slice's copy. */
 void deepspeed_free_gathered (StrategyRun *run, DeepspeedUnit *u, gboolean copied_now);
 
+/* ---- gradients ------------------------------------------------------------------------------- */
+
+/*
+ * Reduces what the bucket holds, or the gradient that is too large for it, in the reduction's
+ * precision, and adds the own part to what earlier micro-steps left.
+ */
+void deepspeed_reduce_bucket (StrategyRun *run, const GradientBucket *bucket);
+
 /* ---- what lives in host memory and on drives ------------------------------------------------- */
 
 gboolean deepspeed_is_away (const StrategyRun *run, PolicyStateKind state);

@@ -1,7 +1,7 @@
 /*
  * veScale's planner against numbers computed elsewhere, and against the exact solver.
  *
- * Every layout is judged by the paper's own four conditions (arXiv:2602.22437, 4.2).
+ * Every layout is judged by the paper's own four conditions (arXiv:2602.22437).
  */
 #include <check.h>
 
