@@ -220,7 +220,7 @@ few_run (Few *self, guint n, gboolean first)
   quick.first_only = first;
   quick.min_periods = 1;
   if (few_bind (self, n))
-    made = predict_bound (self->bound, &quick, self->options->stages, NULL, &error);
+    made = predict_bound (self->bound, &quick, self->options, NULL, &error);
   few_family_add (self->family, n, first, made);
   return made;
 }
@@ -358,6 +358,5 @@ predict_after_few (const ResolvedScenario *resolved, const PredictOptions *optio
   plan = replay_plan_new_after (resolved, first, diags);
   if (plan != NULL)
     bound = predict_bind (plan, options);
-  return bound != NULL ? predict_bound (bound, &options->replay, options->stages, NULL, &error)
-                       : NULL;
+  return bound != NULL ? predict_bound (bound, &options->replay, options, NULL, &error) : NULL;
 }

@@ -1,5 +1,6 @@
 /* One replay as a prediction. */
 #include "analysis/memory-use.h"
+#include "analysis/op-times.h"
 #include "analysis/prediction.h"
 #include "analysis/profiles-used.h"
 #include "analysis/stages.h"
@@ -13,7 +14,7 @@ predict_bind (const ReplayPlan *plan, const PredictOptions *options)
 }
 
 Prediction *
-predict_bound (const ReplayBound *bound, const ReplayOptions *options, gboolean stages,
+predict_bound (const ReplayBound *bound, const ReplayOptions *options, const PredictOptions *asked,
                Replay **replay, GError **error)
 {
   const ResolvedScenario *resolved = replay_plan_resolved (replay_bound_plan (bound));
@@ -25,8 +26,10 @@ predict_bound (const ReplayBound *bound, const ReplayOptions *options, gboolean 
   if (own == NULL)
     return NULL;
   self = prediction_from_replay (own);
-  if (stages)
+  if (asked->stages)
     self->stages = stages_new (own);
+  if (asked->op_times)
+    self->op_times = op_times_new (own, self->exposed_rank);
   self->profiles = profiles_used (resolved->profiles, resolved->cluster, counts);
   self->unmeasured = profiles_used_unmeasured (resolved->cluster);
   self->caveats = strategy_caveats (&resolved->input, resolved->strategy);
@@ -54,7 +57,7 @@ predict_replayed (const ResolvedScenario *resolved, const PredictOptions *option
   Prediction        *self = NULL;
 
   if (bound != NULL)
-    self = predict_bound (bound, &options->replay, options->stages, &own, error);
+    self = predict_bound (bound, &options->replay, options, &own, error);
   if (self != NULL && options->of_rank)
     memory_use_read_rank (&self->of_rank, own, options->rank);
   if (replay != NULL)

@@ -1,5 +1,6 @@
 #include "analysis/advice.h"
 #include "analysis/memory-use.h"
+#include "analysis/op-times.h"
 #include "analysis/remedies.h"
 #include "analysis/stages.h"
 
@@ -123,6 +124,7 @@ prediction_free (Prediction *self)
   g_free (self->caveats);
   g_free (self->unmeasured);
   g_clear_pointer (&self->stages, g_array_unref);
+  g_clear_pointer (&self->op_times, g_array_unref);
   remedies_free (self->remedies);
   advice_free (self->advice);
   g_free (self);
@@ -170,6 +172,7 @@ prediction_copy (const Prediction *self)
   copy->caveats = g_strdup (self->caveats);
   copy->unmeasured = g_strdup (self->unmeasured);
   copy->stages = self->stages != NULL ? stages_copy (self->stages) : NULL;
+  copy->op_times = self->op_times != NULL ? op_times_copy (self->op_times) : NULL;
   copy->remedies = NULL;
   copy->advice = NULL;
   copy->bindings = new_bindings ();

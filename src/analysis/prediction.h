@@ -124,6 +124,7 @@ typedef struct
   char *unmeasured;   /* GPUs whose speed under load no run told (profiles-used.h); NULL: none */
   char *profiles;     /* "gpu a40-48 (1f2e3d4c), ...": the version is a hash of the figures */
   GArray   *stages;   /* StageUse (stages.h), owned; NULL: nobody asked */
+  GArray   *op_times; /* OpTime (op-times.h), owned; NULL: nobody asked */
   MemoryUse of_rank;  /* of the rank that was asked for; place NULL: nobody asked */
   Remedies *remedies; /* what would fit, owned; NULL: it fits, or nobody asked */
   Advice   *advice;   /* what would be faster, owned; NULL: nobody asked */
@@ -149,6 +150,7 @@ typedef struct
   gboolean            unfolded;    /* simulate every rank, not one of each that are alike */
   gboolean            interval;    /* also simulate at both ends of the figures' ranges */
   gboolean            stages;      /* also say what each stage of a pipeline holds and does */
+  gboolean            op_times;    /* also say how long single ops take */
   gboolean            of_rank;     /* also say what the memory of ... */
   guint               rank;        /* ... this one holds; nothing is extrapolated then */
   gboolean            times_only;  /* nothing but the times is asked for: bind-thin.c */
@@ -192,11 +194,11 @@ void prediction_sort_bindings (Prediction *self);
 ReplayBound *predict_bind (const ReplayPlan *plan, const PredictOptions *options);
 
 /*
- * Runs BOUND and reads it off, with STAGES its stages too; hands the replay out where REPLAY is not
- * NULL.
+ * Runs BOUND and reads it off, with what ASKED says of it by itself (stages, op_times); hands the
+ * replay out where REPLAY is not NULL.
  */
-Prediction *predict_bound (const ReplayBound *bound, const ReplayOptions *options, gboolean stages,
-                           Replay **replay, GError **error);
+Prediction *predict_bound (const ReplayBound *bound, const ReplayOptions *options,
+                           const PredictOptions *asked, Replay **replay, GError **error);
 
 /* Plans and binds RESOLVED with as many micro-batches as it has, and the same. NULL as below. */
 Prediction *predict_replayed (const ResolvedScenario *resolved, const PredictOptions *options,

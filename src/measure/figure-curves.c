@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/csv.h"
+#include "measure/figure-metric.h"
 #include "measure/figure-runs.h"
-#include "measure/figures.h"
 
 #define SUFFIX ".curves.csv"
 
@@ -62,8 +62,8 @@ read_panel (FigureCurves *self, const CsvReader *reader, const gint *place, Diag
   panel.prefix = cells[COLUMN_SCENARIOS];
   panel.over = *cells[COLUMN_OVER] != '\0' ? cells[COLUMN_OVER] : NULL;
   panel.assumptions = cells[COLUMN_ASSUMPTIONS];
-  panel.metric = figures_metric (cells[COLUMN_METRIC]);
-  if (panel.metric == NULL)
+  panel.metric = cells[COLUMN_METRIC];
+  if (!figure_metric_is_known (panel.metric))
     diag_error (diags, &metric, NULL, "unknown value '%s' for 'metric'", cells[COLUMN_METRIC]);
   published = cells[COLUMN_PUBLISHED];
   if (*published != '\0')
@@ -220,6 +220,15 @@ place_all (FigureCurves *self, const GPtrArray *scenarios, GArray *points, DiagL
   return TRUE;
 }
 
+/* NAN: it has none. */
+static double
+metric_of (const Prediction *prediction, const char *metric)
+{
+  double value;
+
+  return figure_metric_of (prediction, metric, &value) ? value : NAN;
+}
+
 static void
 take_runs (FigureCurves *self, const FigureRuns *runs, const GArray *points)
 {
@@ -234,7 +243,7 @@ take_runs (FigureCurves *self, const FigureRuns *runs, const GArray *points)
       panel = &g_array_index (self->panels, CurvePanel, point->panel);
       if (prediction != NULL && prediction->fits)
         panel->values[(gsize) point->series * panel->xs->len + x_index (panel, point->x)] =
-            figures_metric_of (prediction, panel->metric);
+            metric_of (prediction, panel->metric);
       else if (panel->reason == NULL)
         panel->reason = g_string_chunk_insert_const (
             self->strings, prediction != NULL ? "does not fit" : runs->reasons[i]);
@@ -315,6 +324,8 @@ figure_curves_predict (const char *folder, const char *name, const PredictOption
       || !place_all (self, scenarios, points, diags))
     return NULL;
   over.profile_dir = path;
+  for (guint p = 0; p < self->panels->len; p++)
+    figure_metric_ask (g_array_index (self->panels, CurvePanel, p).metric, &over);
   runs = figure_runs_new (scenarios, &over, n_threads);
   take_runs (self, runs, points);
   for (guint p = 0; p < self->panels->len; p++)

@@ -3,95 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "measure/figure-metric.h"
 #include "measure/figure-runs.h"
-
-#define GIB 1073741824.0
-
-/* ---- metrics --------------------------------------------------------------------------------- */
-
-typedef enum
-{
-  NO_SPEED,
-  SPEED_RATE,
-  SPEED_TIME,
-} Speed;
-
-#define BUSY(kind) (G_STRUCT_OFFSET (Prediction, busy_percent) + (kind) * sizeof (double))
-
-static const struct
-{
-  const char *name;
-  gsize       offset;  /* in Prediction: of a double, */
-  gboolean    bytes;   /* or of so many, as a guint64 */
-  gboolean    largest; /* a row's answer is the most of those of its scenarios that fit */
-  Speed       speed;
-} metrics[] = {
-  { "step_time_s", G_STRUCT_OFFSET (Prediction, step_time_s), FALSE, FALSE, SPEED_TIME },
-  { "tokens_per_s_per_gpu", G_STRUCT_OFFSET (Prediction, tokens_per_s_per_gpu), FALSE, FALSE,
-    SPEED_RATE },
-  { "tokens_per_s", G_STRUCT_OFFSET (Prediction, tokens_per_s), FALSE, FALSE, SPEED_RATE },
-  { "mfu_percent", G_STRUCT_OFFSET (Prediction, mfu_percent), FALSE, FALSE, SPEED_RATE },
-  { "hfu_percent", G_STRUCT_OFFSET (Prediction, hfu_percent), FALSE, FALSE, SPEED_RATE },
-  { "hardware_tflops_per_gpu", G_STRUCT_OFFSET (Prediction, hardware_tflops_per_gpu), FALSE, FALSE,
-    SPEED_RATE },
-  { "step_flops_per_gpu", G_STRUCT_OFFSET (Prediction, hardware_flops), FALSE, FALSE, NO_SPEED },
-  { "inter_node_forward_bytes_per_gpu",
-    G_STRUCT_OFFSET (Prediction, inter_node_forward_bytes_per_gpu), FALSE, FALSE, NO_SPEED },
-  { "inter_node_backward_bytes_per_gpu",
-    G_STRUCT_OFFSET (Prediction, inter_node_backward_bytes_per_gpu), FALSE, FALSE, NO_SPEED },
-  { "peak_allocated_gib", G_STRUCT_OFFSET (Prediction, hbm.allocated), TRUE, FALSE, NO_SPEED },
-  { "peak_reserved_gib", G_STRUCT_OFFSET (Prediction, hbm.reserved), TRUE, FALSE, NO_SPEED },
-  { "peak_device_gib", G_STRUCT_OFFSET (Prediction, hbm.device), TRUE, FALSE, NO_SPEED },
-  { "peak_host_gib", G_STRUCT_OFFSET (Prediction, host.device), TRUE, FALSE, NO_SPEED },
-  { "busy_kernels_percent", BUSY (BUSY_KERNELS), FALSE, FALSE, NO_SPEED },
-  { "busy_to_host_percent", BUSY (BUSY_TO_HOST), FALSE, FALSE, NO_SPEED },
-  { "busy_from_host_percent", BUSY (BUSY_FROM_HOST), FALSE, FALSE, NO_SPEED },
-  { "busy_communication_percent", BUSY (BUSY_COMMUNICATION), FALSE, FALSE, NO_SPEED },
-  { "time_optimizer_s", G_STRUCT_OFFSET (Prediction, parts) + TIME_OPTIMIZER * sizeof (double),
-    FALSE, FALSE, NO_SPEED },
-  { "exposed_comm_s", G_STRUCT_OFFSET (Prediction, exposed_comm_s), FALSE, FALSE, NO_SPEED },
-  { "largest_parameters", G_STRUCT_OFFSET (Prediction, n_parameters), FALSE, TRUE, NO_SPEED },
-};
-
-const char *
-figures_metric (const char *name)
-{
-  for (guint i = 0; i < G_N_ELEMENTS (metrics); i++)
-    if (strcmp (metrics[i].name, name) == 0)
-      return metrics[i].name;
-  return NULL;
-}
-
-static gboolean
-is_largest (const char *name)
-{
-  for (guint i = 0; i < G_N_ELEMENTS (metrics); i++)
-    if (strcmp (metrics[i].name, name) == 0)
-      return metrics[i].largest;
-  return FALSE;
-}
-
-static Speed
-speed_of (const char *name)
-{
-  for (guint i = 0; i < G_N_ELEMENTS (metrics); i++)
-    if (strcmp (metrics[i].name, name) == 0)
-      return metrics[i].speed;
-  return NO_SPEED;
-}
-
-double
-figures_metric_of (const Prediction *prediction, const char *name)
-{
-  for (guint i = 0; i < G_N_ELEMENTS (metrics); i++)
-    if (strcmp (metrics[i].name, name) == 0)
-      {
-        gconstpointer at = G_STRUCT_MEMBER_P (prediction, metrics[i].offset);
-
-        return metrics[i].bytes ? (double) *(const guint64 *) at / GIB : *(const double *) at;
-      }
-  g_assert_not_reached ();
-}
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
@@ -138,9 +51,9 @@ continues (const Figures *self, const char *const *cells)
 }
 
 static const char *
-ratio_title (Figures *self, const char *metric)
+title_of (Figures *self, const char *metric, gboolean ratio)
 {
-  g_autofree char *title = g_strconcat (metric, ", ratio", NULL);
+  g_autofree char *title = g_strconcat (metric, ratio ? ", ratio" : "", NULL);
 
   return g_string_chunk_insert_const (self->strings, title);
 }
@@ -149,8 +62,9 @@ static void
 add_row (Figures *self, const char *const *cells, const char *over, const SourceMark *marks,
          DiagList *diags)
 {
-  FigureRow row = { .metric = figures_metric (cells[METRIC]) };
-  char     *end;
+  FigureRow        row = { .ratio = over != NULL };
+  g_autofree char *picture = NULL;
+  char            *end;
 
   row.published = g_ascii_strtod (cells[PUBLISHED], &end);
   if (*cells[PUBLISHED] == '\0')
@@ -159,12 +73,12 @@ add_row (Figures *self, const char *const *cells, const char *over, const Source
            || !isfinite (row.published))
     diag_error (diags, &marks[PUBLISHED], NULL,
                 "expected a number above 0 for 'published', got '%s'", cells[PUBLISHED]);
-  if (row.metric == NULL)
-    {
-      diag_error (diags, &marks[METRIC], NULL, "unknown value '%s' for 'metric'", cells[METRIC]);
-      row.metric = "";
-    }
-  row.title = over == NULL ? row.metric : ratio_title (self, row.metric);
+  if (!figure_metric_is_known (cells[METRIC]))
+    diag_error (diags, &marks[METRIC], NULL, "unknown value '%s' for 'metric'", cells[METRIC]);
+  row.metric = g_string_chunk_insert_const (self->strings, cells[METRIC]);
+  row.title = title_of (self, row.metric, row.ratio);
+  picture = figure_metric_picture (row.metric);
+  row.picture = title_of (self, picture, row.ratio);
   row.figure = g_string_chunk_insert_const (self->strings, cells[FIGURE]);
   row.row = g_string_chunk_insert_const (self->strings, cells[ROW]);
   row.assumptions = g_string_chunk_insert_const (self->strings, cells[ASSUMPTIONS]);
@@ -238,22 +152,36 @@ find_prediction (const FigureRuns *runs, const char *name, char **reason)
   return NULL;
 }
 
+/* FALSE with a reason: PREDICTION, of SCENARIO, has none of METRIC. */
+static gboolean
+take_metric (FigureCase *self, const Prediction *prediction, const char *scenario,
+             const char *metric, double *value)
+{
+  if (figure_metric_of (prediction, metric, value))
+    return TRUE;
+  self->reason = g_strdup_printf ("'%s' has no '%s'", scenario, metric);
+  return FALSE;
+}
+
 static void
 fill_case (FigureCase *self, const char *metric, const FigureRuns *runs)
 {
+  double            value, base = 1;
   const Prediction *of = find_prediction (runs, self->scenario, &self->reason), *over = NULL;
 
   if (of != NULL && self->over != NULL)
     over = find_prediction (runs, self->over, &self->reason);
   if (of == NULL || (self->over != NULL && over == NULL))
     return;
-  if (over != NULL && figures_metric_of (over, metric) == 0)
+  if (!take_metric (self, of, self->scenario, metric, &value)
+      || (over != NULL && !take_metric (self, over, self->over, metric, &base)))
+    return;
+  if (base == 0)
     {
       self->reason = g_strdup_printf ("'%s' of '%s' is 0", metric, self->over);
       return;
     }
-  self->predicted =
-      figures_metric_of (of, metric) / (over != NULL ? figures_metric_of (over, metric) : 1);
+  self->predicted = value / base;
   self->mfu_percent = of->mfu_percent;
   self->fits = of->fits && (over == NULL || over->fits);
   self->profiles = g_strdup (of->profiles);
@@ -261,13 +189,13 @@ fill_case (FigureCase *self, const char *metric, const FigureRuns *runs)
 
 /* Adds ONE, whose metric is of speed: its MFU, and what it makes of the published number. */
 static void
-take_mfu (FigureRow *self, const FigureCase *one, Speed speed)
+take_mfu (FigureRow *self, const FigureCase *one, FigureSpeed speed)
 {
   double ratio = self->published / one->predicted;
 
   if (self->n_used == 0)
     {
-      self->mfu_published = one->mfu_percent * (speed == SPEED_TIME ? 1 / ratio : ratio);
+      self->mfu_published = one->mfu_percent * (speed == FIGURE_TIME ? 1 / ratio : ratio);
       self->mfu_low = self->mfu_high = one->mfu_percent;
     }
   self->mfu_low = MIN (self->mfu_low, one->mfu_percent);
@@ -278,7 +206,7 @@ take_mfu (FigureRow *self, const FigureCase *one, Speed speed)
 static void
 take_cases (FigureRow *self, gboolean misfits)
 {
-  Speed speed = self->title == self->metric ? speed_of (self->metric) : NO_SPEED;
+  const FigureSpeed speed = self->ratio ? FIGURE_NO_SPEED : figure_metric_speed (self->metric);
 
   for (guint i = 0; i < self->cases->len; i++)
     {
@@ -286,7 +214,7 @@ take_cases (FigureRow *self, gboolean misfits)
 
       if (one->reason != NULL || (!one->fits && !misfits))
         continue;
-      if (speed != NO_SPEED)
+      if (speed != FIGURE_NO_SPEED)
         take_mfu (self, one, speed);
       self->low = self->n_used > 0 ? MIN (self->low, one->predicted) : one->predicted;
       self->high = self->n_used > 0 ? MAX (self->high, one->predicted) : one->predicted;
@@ -303,9 +231,9 @@ fill_row (FigureRow *self, const FigureRuns *runs)
   for (guint i = 0; i < self->cases->len; i++)
     fill_case (&g_array_index (self->cases, FigureCase, i), self->metric, runs);
   take_cases (self, FALSE);
-  if (self->n_used == 0 && !is_largest (self->metric))
+  if (self->n_used == 0 && !figure_metric_is_largest (self->metric))
     take_cases (self, TRUE);
-  if (is_largest (self->metric))
+  if (figure_metric_is_largest (self->metric))
     self->low = self->high;
   nearest = isnan (self->published) ? NAN : CLAMP (self->published, self->low, self->high);
   self->error = self->n_used > 0 ? nearest / self->published - 1 : 0;
@@ -315,8 +243,12 @@ static void
 predict_all (Figures *self, const GPtrArray *scenarios, const PredictOptions *options,
              guint n_threads)
 {
-  g_autoptr (FigureRuns) runs = figure_runs_new (scenarios, options, n_threads);
+  PredictOptions         asked = *options;
+  g_autoptr (FigureRuns) runs = NULL;
 
+  for (guint i = 0; i < self->rows->len; i++)
+    figure_metric_ask (g_array_index (self->rows, FigureRow, i).metric, &asked);
+  runs = figure_runs_new (scenarios, &asked, n_threads);
   for (guint i = 0; i < self->rows->len; i++)
     fill_row (&g_array_index (self->rows, FigureRow, i), runs);
 }

@@ -37,12 +37,10 @@ typedef struct
 typedef struct
 {
   const char *figure, *row, *assumptions;
-  /*
-   * A name of prediction_result_names, hfu_percent, tokens_per_s, step_flops_per_gpu,
-   * busy_..._percent or largest_parameters: docs/figures.md.
-   */
-  const char *metric;
+  const char *metric;    /* figure-metric.h */
+  gboolean    ratio;     /* of two scenarios' */
   const char *title;     /* of the metric, or of the ratio of two */
+  const char *picture;   /* what rows that are drawn together share: the same without ops' labels */
   double      published; /* NAN: none */
   GArray     *cases;     /* FigureCase */
   guint       n_used;    /* cases behind the numbers; 0: none, and they are unset */
@@ -59,10 +57,6 @@ typedef struct
   GArray       *rows; /* FigureRow */
   GStringChunk *strings;
 } Figures;
-
-/* The metric NAME, interned; NULL: there is none of that name that a prediction has by itself. */
-const char *figures_metric (const char *name);
-double      figures_metric_of (const Prediction *prediction, const char *metric);
 
 /* Names of the figures in FOLDER, sorted: strv, newly allocated. */
 char **figures_list (const char *folder);

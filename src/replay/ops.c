@@ -117,6 +117,12 @@ item_label (const ScheduleItem *item)
     }
 }
 
+const char *
+replay_op_name (const Replay *self, OpId op)
+{
+  return item_label (replay_op (self, op).item);
+}
+
 char *
 replay_op_label (const Replay *self, OpId op)
 {

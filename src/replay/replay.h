@@ -84,6 +84,9 @@ void    replay_op_members_into (const Replay *self, OpId op, GArray *members); /
 /* Whether an op is a collective or a message that leaves a node. */
 gboolean replay_op_crosses (const Replay *self, OpId op);
 
+/* The label of an op without its unit: "all_gather", "copy_out". */
+const char *replay_op_name (const Replay *self, OpId op);
+
 /* Human label of an op: "all_gather block 3", "mlp.up block 3". Newly allocated. */
 char *replay_op_label (const Replay *self, OpId op);
 

@@ -27,8 +27,8 @@ metrics_of (const Figures *self)
   GPtrArray *metrics = g_ptr_array_new ();
 
   for (guint i = 0; i < self->rows->len; i++)
-    if (!g_ptr_array_find_with_equal_func (metrics, row_at (self, i)->title, g_str_equal, NULL))
-      g_ptr_array_add (metrics, (gpointer) row_at (self, i)->title);
+    if (!g_ptr_array_find_with_equal_func (metrics, row_at (self, i)->picture, g_str_equal, NULL))
+      g_ptr_array_add (metrics, (gpointer) row_at (self, i)->picture);
   return metrics;
 }
 
@@ -68,7 +68,7 @@ note (Lines *self, double value)
 static gboolean
 is_drawn (const FigureRow *row, const char *metric)
 {
-  return metric == mfu_title ? row->mfu_published > 0 : g_str_equal (row->title, metric);
+  return metric == mfu_title ? row->mfu_published > 0 : g_str_equal (row->picture, metric);
 }
 
 static const Line *
@@ -193,8 +193,8 @@ n_speeds (const Figures *self)
       const FigureRow *row = row_at (self, i);
 
       if (row->mfu_published > 0
-          && !g_ptr_array_find_with_equal_func (speeds, row->title, g_str_equal, NULL))
-        g_ptr_array_add (speeds, (gpointer) row->title);
+          && !g_ptr_array_find_with_equal_func (speeds, row->picture, g_str_equal, NULL))
+        g_ptr_array_add (speeds, (gpointer) row->picture);
     }
   return speeds->len;
 }

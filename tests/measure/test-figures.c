@@ -29,7 +29,10 @@ static const char rows[] = "figure,row,scenario,metric,published,assumptions\n"
                            "f,none,huge,mfu_percent,40,\n"
                            "f,none,more,mfu_percent,40,\n"
                            "f,memory,small,peak_allocated_gib,1,\n"
-                           "f,alone,small,step_flops_per_gpu,,\n";
+                           "f,alone,small,step_flops_per_gpu,,\n"
+                           "f,copy,small,op_ms:copy_out,,\n"
+                           "f,gather,small,op_ms:all_gather,,\n"
+                           "f,nothing,small,op_ms:no_such_op,,\n";
 
 static Figures *
 figures_of (void)
@@ -111,6 +114,23 @@ START_TEST (test_alone)
 }
 END_TEST
 
+/* Ops' labels tell rows apart, not pictures; a label that no op has is why there is no number. */
+START_TEST (test_ops)
+{
+  g_autoptr (Figures) figures = figures_of ();
+  const FigureRow    *copy = row_at (figures, 6), *gather = row_at (figures, 7);
+  const FigureRow    *nothing = row_at (figures, 8);
+
+  ck_assert_str_eq (copy->title, "op_ms:copy_out");
+  ck_assert_str_eq (copy->picture, "op_ms");
+  ck_assert_str_eq (gather->picture, "op_ms");
+  ck_assert_double_gt (copy->low, 0);
+  ck_assert_double_ne (copy->low, gather->low);
+  ck_assert_uint_eq (nothing->n_used, 0);
+  ck_assert_str_eq (case_at (nothing, 0)->reason, "'small' has no 'op_ms:no_such_op'");
+}
+END_TEST
+
 int
 main (void)
 {
@@ -122,6 +142,7 @@ main (void)
   tcase_add_test (tcase, test_mfu);
   tcase_add_test (tcase, test_what_does_not_fit);
   tcase_add_test (tcase, test_alone);
+  tcase_add_test (tcase, test_ops);
   suite_add_tcase (suite, tcase);
   srunner_run_all (runner, CK_ENV);
   failed = srunner_ntests_failed (runner);
