@@ -25,6 +25,8 @@ figure_row_clear (gpointer data)
   g_array_unref (self->cases);
 }
 
+#define TO " to " /* between the ends of a published range */
+
 enum
 {
   FIGURE,
@@ -58,20 +60,35 @@ title_of (Figures *self, const char *metric, gboolean ratio)
   return g_string_chunk_insert_const (self->strings, title);
 }
 
+/* "1.5", or "1.11 to 1.66": all between are as good. FALSE: it is neither. */
+static gboolean
+read_published (const char *text, double *low, double *high)
+{
+  const char *rest = strstr (text, TO);
+  char       *end;
+
+  *low = *high = g_ascii_strtod (text, &end);
+  if (end == text || end != (rest != NULL ? rest : text + strlen (text)))
+    return FALSE;
+  if (rest != NULL)
+    {
+      *high = g_ascii_strtod (rest + strlen (TO), &end);
+      if (end == rest + strlen (TO) || *end != '\0')
+        return FALSE;
+    }
+  return *low > 0 && isfinite (*high) && *high >= *low;
+}
+
 static void
 add_row (Figures *self, const char *const *cells, const char *over, const SourceMark *marks,
          DiagList *diags)
 {
-  FigureRow        row = { .ratio = over != NULL };
+  FigureRow        row = { .ratio = over != NULL, .published = NAN, .published_high = NAN };
   g_autofree char *picture = NULL;
-  char            *end;
 
-  row.published = g_ascii_strtod (cells[PUBLISHED], &end);
-  if (*cells[PUBLISHED] == '\0')
-    row.published = NAN; /* a prediction for itself */
-  else if (end == cells[PUBLISHED] || *end != '\0' || !(row.published > 0)
-           || !isfinite (row.published))
-    diag_error (diags, &marks[PUBLISHED], NULL,
+  if (*cells[PUBLISHED] != '\0' /* else a prediction for itself */
+      && !read_published (cells[PUBLISHED], &row.published, &row.published_high))
+    diag_error (diags, &marks[PUBLISHED], "1.5, or a range: 1.11 to 1.66",
                 "expected a number above 0 for 'published', got '%s'", cells[PUBLISHED]);
   if (!figure_metric_is_known (cells[METRIC]))
     diag_error (diags, &marks[METRIC], NULL, "unknown value '%s' for 'metric'", cells[METRIC]);
@@ -191,11 +208,13 @@ fill_case (FigureCase *self, const char *metric, const FigureRuns *runs)
 static void
 take_mfu (FigureRow *self, const FigureCase *one, FigureSpeed speed)
 {
-  double ratio = self->published / one->predicted;
+  const double low = self->published / one->predicted;
+  const double high = self->published_high / one->predicted;
 
   if (self->n_used == 0)
     {
-      self->mfu_published = one->mfu_percent * (speed == FIGURE_TIME ? 1 / ratio : ratio);
+      self->mfu_published = one->mfu_percent * (speed == FIGURE_TIME ? 1 / high : low);
+      self->mfu_published_high = one->mfu_percent * (speed == FIGURE_TIME ? 1 / low : high);
       self->mfu_low = self->mfu_high = one->mfu_percent;
     }
   self->mfu_low = MIN (self->mfu_low, one->mfu_percent);
@@ -223,11 +242,22 @@ take_cases (FigureRow *self, gboolean misfits)
   self->misfits = misfits && self->n_used > 0;
 }
 
+/* From the nearer end of what was published to the nearer one of what is predicted. */
+static double
+error_of (const FigureRow *self)
+{
+  if (self->n_used == 0)
+    return 0;
+  if (isnan (self->published))
+    return NAN;
+  if (self->low > self->published_high)
+    return self->low / self->published_high - 1;
+  return self->high < self->published ? self->high / self->published - 1 : 0;
+}
+
 static void
 fill_row (FigureRow *self, const FigureRuns *runs)
 {
-  double nearest;
-
   for (guint i = 0; i < self->cases->len; i++)
     fill_case (&g_array_index (self->cases, FigureCase, i), self->metric, runs);
   take_cases (self, FALSE);
@@ -235,8 +265,7 @@ fill_row (FigureRow *self, const FigureRuns *runs)
     take_cases (self, TRUE);
   if (figure_metric_is_largest (self->metric))
     self->low = self->high;
-  nearest = isnan (self->published) ? NAN : CLAMP (self->published, self->low, self->high);
-  self->error = self->n_used > 0 ? nearest / self->published - 1 : 0;
+  self->error = error_of (self);
 }
 
 static void

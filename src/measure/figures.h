@@ -6,6 +6,8 @@
  *   arXiv:2205.05198 table 5,"22B, full recomputation","22B, full recomputation",
  *     step_time_s,1.42,unfused attention
  *
+ * What was published may be a range, "1.11 to 1.66": a text that says no more, or several runs.
+ *
  * Without a published number a row is a prediction for itself, which has no error.
  *
  * With a column `over`, where it names another scenario the figure is the ratio of both: a gain.
@@ -37,18 +39,19 @@ typedef struct
 typedef struct
 {
   const char *figure, *row, *assumptions;
-  const char *metric;    /* figure-metric.h */
-  gboolean    ratio;     /* of two scenarios' */
-  const char *title;     /* of the metric, or of the ratio of two */
-  const char *picture;   /* what rows that are drawn together share: the same without ops' labels */
-  double      published; /* NAN: none */
-  GArray     *cases;     /* FigureCase */
-  guint       n_used;    /* cases behind the numbers; 0: none, and they are unset */
-  double      low, high; /* of the predictions */
-  gboolean    misfits;   /* n_used > 0, and none of them fits */
-  double mfu_published, mfu_low, mfu_high; /* %, of a metric of speed, with n_used > 0; else 0 */
-  double error; /* of the end that is nearer to `published`, / published - 1; 0 within the band;
-                   NAN without a published number */
+  const char *metric;  /* figure-metric.h */
+  gboolean    ratio;   /* of two scenarios' */
+  const char *title;   /* of the metric, or of the ratio of two */
+  const char *picture; /* what rows that are drawn together share: the same without ops' labels */
+  double      published, published_high; /* equal, or a range; NAN: none */
+  GArray     *cases;                     /* FigureCase */
+  guint       n_used;                    /* cases behind the numbers; 0: none, and they are unset */
+  double      low, high;                 /* of the predictions */
+  gboolean    misfits;                   /* n_used > 0, and none of them fits */
+  double      mfu_published, mfu_published_high, mfu_low,
+      mfu_high; /* %, of a metric of speed, with n_used > 0; else 0 */
+  double error; /* of the end that is nearer to what was published, / that - 1; 0 where they
+                   overlap; NAN without a published number */
 } FigureRow;
 
 typedef struct

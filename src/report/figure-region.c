@@ -162,6 +162,7 @@ add_ratio (GArray *rows, const RegionRow *of, const char *name, double low, doub
                            .assumptions = of->assumptions,
                            .title = "allreduce_over_step",
                            .published = NAN,
+                           .published_high = NAN,
                            .cases = g_array_new (FALSE, FALSE, sizeof (FigureCase)),
                            .n_used = reason == NULL,
                            .low = low,

@@ -39,15 +39,16 @@ static const char mfu_title[] = "MFU, % of the GPUs' peak";
 typedef struct
 {
   const FigureRow *row;
-  double           published, low, high; /* low and high: with row->n_used > 0 */
+  double           published, published_high;
+  double           low, high; /* with row->n_used > 0 */
 } Line;
 
 static Line
 line_of (const FigureRow *row, gboolean mfu)
 {
   if (mfu)
-    return (Line){ row, row->mfu_published, row->mfu_low, row->mfu_high };
-  return (Line){ row, row->published, row->low, row->high };
+    return (Line){ row, row->mfu_published, row->mfu_published_high, row->mfu_low, row->mfu_high };
+  return (Line){ row, row->published, row->published_high, row->low, row->high };
 }
 
 /* The lines of a picture. */
@@ -92,7 +93,10 @@ lines_of (const Figures *figures, const char *metric)
       g_array_append_val (self.lines, line);
       self.widest = MAX (self.widest, MIN (g_utf8_strlen (row->row, -1), MAX_NAME));
       if (!isnan (line.published))
-        note (&self, line.published);
+        {
+          note (&self, line.published);
+          note (&self, line.published_high);
+        }
       if (row->n_used == 0)
         continue;
       note (&self, line.low);
@@ -101,21 +105,29 @@ lines_of (const Figures *figures, const char *metric)
   return self;
 }
 
+static void
+append_number (double value, GString *out)
+{
+  g_autofree char *text = number_format_exact (value);
+
+  g_string_append_printf (out, " %s", isnan (value) ? "NaN" : text);
+}
+
 static char *
 data_text (const Lines *self)
 {
-  GString *out = g_string_new ("# line published predicted_low predicted_high\n");
+  GString *out = g_string_new ("# line published predicted_low predicted_high published_high\n");
 
   for (guint i = 0; i < self->lines->len; i++)
     {
-      const Line      *line = line_at (self, i);
-      g_autofree char *published = number_format_exact (line->published);
-      g_autofree char *low = number_format_exact (line->low);
-      g_autofree char *high = number_format_exact (line->high);
+      const Line *line = line_at (self, i);
 
-      g_string_append_printf (
-          out, "%u %s %s %s\n", i + 1, isnan (line->published) ? "NaN" : published,
-          line->row->n_used > 0 ? low : "NaN", line->row->n_used > 0 ? high : "NaN");
+      g_string_append_printf (out, "%u", i + 1);
+      append_number (line->published, out);
+      append_number (line->row->n_used > 0 ? line->low : NAN, out);
+      append_number (line->row->n_used > 0 ? line->high : NAN, out);
+      append_number (line->published_high, out);
+      g_string_append_c (out, '\n');
     }
   return g_string_free (out, FALSE);
 }
@@ -155,14 +167,20 @@ append_axes (const Lines *self, const char *title, const char *metric, GString *
   append_names (self, out);
 }
 
-/* A thin line from the published number to the nearer end of what is predicted: the error. */
+/*
+ * A thin line from what was published, or its nearer end, to the nearer end of what is predicted:
+ * the error. One in the colour of crosses between the ends of a published range.
+ */
 static const char plot_text[] =
-    "nearer(x, low, high) = x < low ? low : x > high ? high : x\n"
-    "plot data using 2:1:(nearer($2, $3, $4) - $2):(0) with vectors nohead ls 10 lw 2 notitle, \\\n"
+    "far(p, q, low, high) = low > q ? low - q : high < p ? high - p : 0\n"
+    "plot data using ($3 > $5 ? $5 : $2):1:(far($2, $5, $3, $4)):(0) with vectors nohead \\\n"
+    "  ls 10 lw 2 notitle, \\\n"
+    "  data using 2:1:($5 - $2):(0) with vectors nohead ls 1 lw 2 notitle, \\\n"
     "  data using 3:1:($4 - $3):(0) with vectors nohead ls 4 lw 6 notitle, \\\n"
     "  data using 3:1 with points ls 4 pt 7 ps 1 title 'predicted', \\\n"
     "  data using 4:1 with points ls 4 pt 7 ps 1 notitle, \\\n"
-    "  data using 2:1 with points ls 1 pt 2 lw 2 ps 1 title 'published'\n";
+    "  data using 2:1 with points ls 1 pt 2 lw 2 ps 1 title 'published', \\\n"
+    "  data using 5:1 with points ls 1 pt 2 lw 2 ps 1 notitle\n";
 
 static GnuplotPicture
 picture_of (const Figures *figures, const char *metric, const char *style)

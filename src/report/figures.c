@@ -74,13 +74,23 @@ remark_of (const FigureRow *row)
 }
 
 static char *
+range_text (double low, double high)
+{
+  if (low == high)
+    return g_strdup_printf ("%.4g", low);
+  return g_strdup_printf ("%.4g to %.4g", low, high);
+}
+
+static char *
+published_text (const FigureRow *row)
+{
+  return isnan (row->published) ? g_strdup ("") : range_text (row->published, row->published_high);
+}
+
+static char *
 predicted_text (const FigureRow *row)
 {
-  if (row->n_used == 0)
-    return g_strdup ("");
-  if (row->low == row->high)
-    return g_strdup_printf ("%.4g", row->low);
-  return g_strdup_printf ("%.4g to %.4g", row->low, row->high);
+  return row->n_used > 0 ? range_text (row->low, row->high) : g_strdup ("");
 }
 
 static void
@@ -91,7 +101,7 @@ add_line (struct libscols_table *table, const FigureRow *row, guint note)
   cells[0] = g_strdup (row->figure);
   cells[1] = g_strdup (row->row);
   cells[2] = g_strdup (row->title);
-  cells[3] = isnan (row->published) ? g_strdup ("") : g_strdup_printf ("%.4g", row->published);
+  cells[3] = published_text (row);
   cells[4] = predicted_text (row);
   cells[5] = row->n_used > 0 && !isnan (row->published) ? terminal_percent (row->error, TRUE)
                                                         : g_strdup ("");
@@ -154,6 +164,7 @@ FIELD_TEXT_OF (FigureRow, row_figure, p->figure)
 FIELD_TEXT_OF (FigureRow, row_row, p->row)
 FIELD_TEXT_OF (FigureRow, row_metric, p->title)
 FIELD_NUMBER_OF (FigureRow, row_published, p->published)
+FIELD_NUMBER_OF (FigureRow, row_published_high, p->published_high)
 FIELD_NUMBER_OF (FigureRow, row_low, p->n_used > 0 ? p->low : NAN)
 FIELD_NUMBER_OF (FigureRow, row_high, p->n_used > 0 ? p->high : NAN)
 FIELD_NUMBER_OF (FigureRow, row_error, p->n_used > 0 ? p->error : NAN)
@@ -183,6 +194,7 @@ static const Field row_fields[] = {
   { .name = "published_mfu_percent", .type = FIELD_NUMBER, .number = row_mfu_published },
   { .name = "predicted_mfu_percent_low", .type = FIELD_NUMBER, .number = row_mfu_low },
   { .name = "predicted_mfu_percent_high", .type = FIELD_NUMBER, .number = row_mfu_high },
+  { .name = "published_high", .type = FIELD_NUMBER, .number = row_published_high },
   { 0 },
 };
 

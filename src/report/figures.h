@@ -14,7 +14,7 @@ void report_figures_text (const Figures *self, GString *out);
 /*
  * "figure,row,metric,published,predicted_low,predicted_high,error,assumptions,reason,profiles,
  * program_version,schema,band,fits,published_mfu_percent,predicted_mfu_percent_low,
- * predicted_mfu_percent_high": low and high are equal where there is no band.
+ * predicted_mfu_percent_high,published_high": low and high are equal where there is no band.
  */
 void report_figures_csv (const Figures *self, GString *out);
 

@@ -32,7 +32,10 @@ static const char rows[] = "figure,row,scenario,metric,published,assumptions\n"
                            "f,alone,small,step_flops_per_gpu,,\n"
                            "f,copy,small,op_ms:copy_out,,\n"
                            "f,gather,small,op_ms:all_gather,,\n"
-                           "f,nothing,small,op_ms:no_such_op,,\n";
+                           "f,nothing,small,op_ms:no_such_op,,\n"
+                           "f,below,small,step_time_s,1000 to 2000,\n"
+                           "f,above,small,step_time_s,1e-9 to 2e-9,\n"
+                           "f,about,small,step_time_s,1e-9 to 2000,\n";
 
 static Figures *
 figures_of (void)
@@ -131,6 +134,22 @@ START_TEST (test_ops)
 }
 END_TEST
 
+/* From the nearer end; none where the prediction lies between both. Faster is the shorter time. */
+START_TEST (test_range)
+{
+  g_autoptr (Figures) figures = figures_of ();
+  const FigureRow    *below = row_at (figures, 9), *above = row_at (figures, 10);
+  const double        step = below->low;
+
+  ck_assert_double_eq (below->published_high, 2000);
+  ck_assert_double_eq_tol (below->error, step / 1000 - 1, 1e-12);
+  ck_assert_double_eq_tol (above->error, step / 2e-9 - 1, 1e-3);
+  ck_assert_double_eq (row_at (figures, 11)->error, 0);
+  ck_assert_double_eq_tol (below->mfu_published_high, below->mfu_low * step / 1000, 1e-9);
+  ck_assert_double_eq_tol (below->mfu_published, below->mfu_low * step / 2000, 1e-9);
+}
+END_TEST
+
 int
 main (void)
 {
@@ -143,6 +162,7 @@ main (void)
   tcase_add_test (tcase, test_what_does_not_fit);
   tcase_add_test (tcase, test_alone);
   tcase_add_test (tcase, test_ops);
+  tcase_add_test (tcase, test_range);
   suite_add_tcase (suite, tcase);
   srunner_run_all (runner, CK_ENV);
   failed = srunner_ntests_failed (runner);
