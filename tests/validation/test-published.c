@@ -78,9 +78,21 @@ static const Bound bounds[] = {
   { "vescale", "MoE, 128 GPUs, veScale over Megatron", "peak_reserved_gib", 0.13 },
   { "vescale", "", "peak_reserved_gib", 0.09 },
   { "vescale", "800B MoE, ", "tokens_per_s", 0.03 },
+  { "fsdp", "", "hardware_tflops_per_gpu", 0.05 },
+  { "fsdp", "T5-11B, a GPU of 512", "tokens_per_s_per_gpu", 0.06 },
+  { "fsdp", "T5-11B, batch 2, ", "tokens_per_s_per_gpu", 0.81 }, /* retries are not timed */
+  { "fsdp", "7B, FSDP2 compiled", "tokens_per_s_per_gpu", 0.13 },
+  { "fsdp", "7B, ", "tokens_per_s_per_gpu", 0.05 },
+  { "fsdp", "7B, ", "peak_allocated_gib", 0.11 },
+  { "fsdp", "7B, ", "peak_reserved_gib", 0.15 },
+  { "simplefsdp", "64 H100, SimpleFSDP over FSDP2", "tokens_per_s_per_gpu", 0.01 },
+  { "simplefsdp", "64 H100, ", "tokens_per_s_per_gpu", 0.17 }, /* the network is not known */
+  { "simplefsdp", "", "tokens_per_s_per_gpu", 0.12 },
+  { "simplefsdp", "FSDP4 TP2, SimpleFSDP over FSDP2", "peak_reserved_gib", 0.12 },
+  { "simplefsdp", "", "peak_reserved_gib", 0.09 },
 };
 
-static const char *const names[] = { "zeropp", "mics", "zo2", "vescale" };
+static const char *const names[] = { "zeropp", "mics", "zo2", "vescale", "fsdp", "simplefsdp" };
 
 /* What takes minutes, for the suite 'full'. */
 static const char *const long_names[] = { "famous", "ppu" };
