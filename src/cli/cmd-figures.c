@@ -7,6 +7,7 @@
 #include "report/figure-curves.h"
 #include "report/figure-map.h"
 #include "report/figure-memband.h"
+#include "report/figure-padding.h"
 #include "report/figure-region.h"
 #include "report/figure-scaling.h"
 #include "report/figure-utilisation.h"
@@ -81,12 +82,22 @@ utilisation_of_rules (const char *folder, const char *name, const PredictOptions
   return figure_utilisation_predict (folder, name, diags);
 }
 
+static FigurePadding *
+padding_of_tensors (const char *folder, const char *name, const PredictOptions *options, guint n,
+                    DiagList *diags)
+{
+  (void) options, (void) n;
+  return figure_padding_compute (folder, name, diags);
+}
+
 KIND (curves, figure_curves_predict, report_curves_text, report_curves_csv, report_curves_json,
       report_curves_plot, figure_curves_free)
 KIND (map, figure_map_predict, report_figure_map_text, report_figure_map_csv,
       report_figure_map_json, report_figure_map_plot, figure_map_free)
 KIND (memband, figure_memband_predict, report_memband_text, report_memband_csv, report_memband_json,
       report_memband_plot, figure_memband_free)
+KIND (padding, padding_of_tensors, report_padding_text, report_padding_csv, report_padding_json,
+      report_padding_plot, figure_padding_free)
 KIND (region, figure_region_predict, report_region_text, report_region_csv, report_region_json,
       report_region_plot, figure_region_free)
 KIND (scaling, figure_scaling_predict, report_figure_scaling_text, report_figure_scaling_csv,
@@ -110,6 +121,12 @@ static const FigureKind kinds[] = {
     { memband_text, memband_csv, memband_json },
     memband_plot,
     memband_free },
+  { "padding",
+    figure_padding_is,
+    padding_predict,
+    { padding_text, padding_csv, padding_json },
+    padding_plot,
+    padding_free },
   { "region",
     figure_region_is,
     region_predict,

@@ -297,7 +297,8 @@ figures_list (const char *folder)
   g_autoptr (GPtrArray) names = g_ptr_array_new ();
   const char           *entry;
   /* of scenarios; of figures without them (figure-scaling.h) */
-  static const char *const endings[] = { ".yaml", ".collectives.csv", ".utilisation.csv" };
+  static const char *const endings[] = { ".yaml", ".collectives.csv", ".utilisation.csv",
+                                         ".padding.csv" };
 
   while (dir != NULL && (entry = g_dir_read_name (dir)) != NULL)
     for (guint i = 0; i < G_N_ELEMENTS (endings); i++)

@@ -37,6 +37,9 @@ for name in map lost; do
   mv figures-$name.yaml workloads/figures/$name.yaml
   mv figures-$name.map.csv workloads/figures/$name.map.csv
 done
+for name in pads unpadded; do
+  mv figures-$name.padding.csv workloads/figures/$name.padding.csv
+done
 for name in curves crooked; do
   mv figures-$name.yaml workloads/figures/$name.yaml
   mv figures-$name.curves.csv workloads/figures/$name.curves.csv
@@ -425,8 +428,12 @@ hand figures-region-both 2 figures both
 hand figures-lines-text 0 figures lines
 hand figures-lines-csv 0 figures lines --format csv -j 1
 hand figures-lines-json 0 figures lines --format json -j 4
+hand figures-padding-text 0 figures pads
+hand figures-padding-csv 0 figures pads --format csv -j 1
+hand figures-padding-json 0 figures pads --format json -j 4
+hand figures-padding-bad 2 figures unpadded
 if command -v gnuplot >/dev/null; then # of each kind
-  for name in hand map form lines curves region still; do
+  for name in hand map form lines curves region still pads; do
     "$program" figures --hwprofiles hwprofiles "$name" --plot ../pictures >../out 2>../err
   done
   [ "$(find ../pictures -name '*.png' -size +1k | wc -l)" -eq "$(ls ../pictures/*.gp | wc -l)" ] &&
@@ -436,6 +443,7 @@ if command -v gnuplot >/dev/null; then # of each kind
     grep -q "'16 GPUs on 2 nodes'" ../pictures/region-region.gp &&
     grep -q "'32 GPUs on 4 nodes (no r explains all)'" ../pictures/region-region.gp &&
     [ -s ../pictures/form-mfu-over-ranks.png ] && [ -s ../pictures/form-beside.png ] &&
+    [ -s ../pictures/pads.png ] &&
     [ -s ../pictures/lines-bus-bandwidth.png ] && [ -s ../pictures/lines-throughput.png ]
   verdict $? 'every kind of figures draws'
 fi
