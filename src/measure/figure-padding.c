@@ -205,8 +205,10 @@ value_of (const PaddingRow *row, const ShardUnit *unit, guint m)
       shard_format_find (row->format), (const TensorDesc *) (gconstpointer) unit->tensors->data,
       unit->tensors->len, m, RAGGED_ORDER_MODEL);
 
+  const guint64 shard = padded / m;
+
   return padding_is_percent (row) ? 100 * ((double) padded / (double) unit->elements - 1)
-                                  : (double) (padded / m);
+                                  : (double) shard;
 }
 
 /* Of one value of ROW: 0 where it is as published. */
