@@ -32,6 +32,7 @@ static const OptionSpec scalars[] = {
 static const FactSpec facts[] = {
   TRAIT (newest_flash, .type = OPTION_INT, .max = 3),
   SWITCH (fused_loss),
+  SWITCH (compiled_loss),
   SWITCH (fused_adam),
   SWITCH (adam_lists),
   SWITCH (keeps_table),

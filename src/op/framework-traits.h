@@ -25,20 +25,21 @@ typedef enum
 
 typedef struct
 {
-  gint64 newest_flash;  /* version of FlashAttention that it comes with; 0: whatever is asked for */
-  gboolean fused_loss;  /* one kernel from the logits to the loss, and one back */
-  gboolean fused_adam;  /* its AdamW is one kernel over all tensors */
-  gboolean adam_lists;  /* else torch.optim's over lists, which makes all denominators before it
+  gint64 newest_flash; /* version of FlashAttention that it comes with; 0: whatever is asked for */
+  gboolean fused_loss; /* one kernel from the logits to the loss, and one back */
+  gboolean compiled_loss; /* compiled kernels: those of the loss too, which so is a fused one */
+  gboolean fused_adam;    /* its AdamW is one kernel over all tensors */
+  gboolean adam_lists;    /* else torch.optim's over lists, which makes all denominators before it
                           uses any */
-  gboolean keeps_table; /* ZeRO-3: the table that a tied head reads again is the whole model's as
+  gboolean keeps_table;   /* ZeRO-3: the table that a tied head reads again is the whole model's as
                             well, and stays gathered while that runs */
-  gboolean loss_scaling; /* fp16: before the update gradients go to fp32, unscaled and checked */
-  gint64   softmax_keys; /* most keys that its fused softmax takes, four of them and four score
+  gboolean loss_scaling;  /* fp16: before the update gradients go to fp32, unscaled and checked */
+  gint64   softmax_keys;  /* most keys that its fused softmax takes, four of them and four score
                             matrices at a time; 0: any number */
-  gboolean casts_scores; /* an unfused softmax casts the scores to fp32 first, so that the gradient
+  gboolean casts_scores;  /* an unfused softmax casts the scores to fp32 first, so that the gradient
                             of the fp32 scores is fp32 too; else one kernel makes fp32
                             probabilities of 16-bit scores */
-  gint     loss;         /* FrameworkLoss */
+  gint     loss;          /* FrameworkLoss */
   gboolean loss_copies; /* that on divided logits takes the maximum off a copy of the fp32 logits */
   gint64
       held_outputs; /* micro-steps whose last output, the 16-bit logits, its pipeline holds on to:

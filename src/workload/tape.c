@@ -7,6 +7,7 @@ tape_new (const TrainingOptions *training, gboolean compiled)
 
   self->options = *training;
   self->options.compile &= compiled;
+  self->options.traits.fused_loss |= training->compile && training->traits.compiled_loss;
   self->training = &self->options;
   self->dtype = training_compute_dtype (training);
   self->e = training_compute_bytes (training);

@@ -163,7 +163,7 @@ const OptionSpec training_options[] = {
     .offset = FIELD (compile),
     .fallback = "false",
     .help =
-        "compiled blocks: element-wise chains are fused; embedding, head and loss run eagerly" },
+        "compiled blocks: element-wise chains are fused; embedding, head, most losses are eager" },
   { .key = "precision",
     .type = OPTION_ENUM,
     .choices = precision_choices,
@@ -397,7 +397,7 @@ gboolean
 training_fuses_loss (const TrainingOptions *training)
 {
   return training->loss == LOSS_FUSED
-         || (training->loss == LOSS_AUTO && (training->compile || training->traits.fused_loss));
+         || (training->loss == LOSS_AUTO && training->traits.fused_loss);
 }
 
 double

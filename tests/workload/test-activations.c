@@ -185,6 +185,33 @@ START_TEST (test_kinds_of_loss)
 }
 END_TEST
 
+/* A framework that compiles its loss, where it compiles: as a fused one; else, or told, as ever. */
+START_TEST (test_compiled_loss)
+{
+  static const struct
+  {
+    gboolean compile;
+    gint     loss;
+    gint64   bytes; /* of the logits, a vocabulary entry */
+  } cases[] = { { TRUE, LOSS_AUTO, 4 }, { FALSE, LOSS_AUTO, 12 }, { TRUE, LOSS_FP32, 12 } };
+  const gint64    s = 16, v = 5000;
+  ModelShape      shape = arch ("llama", 1, 64, 4, 100, v);
+  TrainingOptions options = training (s, 1);
+
+  options.traits.compiled_loss = TRUE;
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autoptr (Workload) workload = NULL;
+
+      options.compile = cases[i].compile;
+      options.loss = cases[i].loss;
+      workload = workload_new (&shape, &options);
+      ck_assert_uint_eq (workload_layer (workload, 2)->logits_bytes, s * cases[i].bytes * v);
+    }
+  model_shape_clear (&shape);
+}
+END_TEST
+
 /*
  * Chunks of 6, 6 and 4 of 16 tokens: kept are the norm's input and output, 2 x 2H, its statistics,
  * 4, and two fp32 statistics a row; the logits of 6 tokens come and go, 2V each, forwards and
@@ -632,6 +659,7 @@ main (void)
   tcase_add_test (tcase, test_modern_block);
   tcase_add_test (tcase, test_head);
   tcase_add_test (tcase, test_kinds_of_loss);
+  tcase_add_test (tcase, test_compiled_loss);
   tcase_add_test (tcase, test_chunked_loss);
   tcase_add_test (tcase, test_loss_chunks_are_bounded);
   tcase_add_test (tcase, test_transient);
