@@ -221,7 +221,7 @@ fsdp2_form (const PlanInput *in, const Policy *policy, IssueForm *form)
   const PolicyState *home = &policy->kinds[0].states[STATE_PARAMETERS];
   double             unit = expect_largest (in, policy, UNIT_LAYER), kept = 0;
   double             depth = depth_of (in, policy), slices;
-  double             in_place = policy->kinds[0].format->in_place ? 1 : 0;
+  double             in_place = shard_format_is_in_place (policy->kinds[0].format) ? 1 : 0;
 
   for (guint k = 0; k < policy->n_kinds; k++)
     {

@@ -39,7 +39,7 @@ fsdp2_stays_gathered (const StrategyRun *run, guint unit)
 static gboolean
 in_place (const StrategyRun *run)
 {
-  return run->policy->kinds[0].format->in_place;
+  return shard_format_is_in_place (run->policy->kinds[0].format);
 }
 
 /* The hops of a gathering that bring the shard to the GPU come first. */

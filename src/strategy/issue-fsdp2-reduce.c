@@ -148,7 +148,7 @@ reduction_input (StrategyRun *run, guint unit, BufferRef *grads, Dtype dtype)
   double           again = (double) share->trainable_strided * bytes;
   BufferRef        input = *grads;
 
-  if (!run->policy->kinds[0].format->in_place || dtype != reduced_dtype (run))
+  if (!shard_format_is_in_place (run->policy->kinds[0].format) || dtype != reduced_dtype (run))
     {
       input = schedule_alloc (run->b, PLACE_HBM, POOL_COMMUNICATION,
                               share->trainable_padded * reduce, "reduce-scatter input");
