@@ -156,8 +156,8 @@ copy_into_reduction (StrategyRun *run, guint unit, BufferRef grads, guint bytes,
 
   if (strided > 0)
     {
-      emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "reduce_shard_cat", DTYPE_BF16,
-                          strided, strided);
+      emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "reduce_cat", DTYPE_BF16, strided,
+                          strided);
       schedule_uses (run->b, grads, SCHEDULE_WHOLE, ACCESS_READ_WRITE);
     }
   copy = kernel_desc_stream (KERNEL_COPY, "reduce_copy_in", DTYPE_BF16, elements * bytes,

@@ -34,13 +34,20 @@ static const Copy copies[] = {
     2 },
   { "fsdp2", "shard_format=rows", "fp32", "reduce_copy_in", 2.0 * BLOCK, 4.0 * BLOCK_ROWS, TRUE,
     2 },
-  { "fsdp2", "shard_format=rows", "fp32", "reduce_shard_cat", 0, 0, FALSE, 0 },
+  { "fsdp2", "shard_format=rows", "fp32", "reduce_cat", 0, 0, FALSE, 0 },
   /* cut inside, experts pass once more, in their own type */
-  { "fsdp2", "", "fp32", "reduce_shard_cat", 2.0 * EXPERTS, 2.0 * EXPERTS, FALSE, 2 },
+  { "fsdp2", "", "fp32", "reduce_cat", 2.0 * EXPERTS, 2.0 * EXPERTS, FALSE, 2 },
   { "fsdp2", "", "fp32", "reduce_copy_in", 2.0 * BLOCK, 4.0 * BLOCK_INSIDE, TRUE, 2 },
   /* what is whole until the last micro-step has the reduction's type by then */
   { "fsdp2", "requires_gradient_sync=false", "fp32", "reduce_copy_in", 4.0 * BLOCK,
     4.0 * BLOCK_INSIDE, FALSE, 1 },
+  /* parameters are views of storage that has the padding; twice a micro-step */
+  { "fsdp2", "shard_format=rows", "bf16", "copy_out", 2.0 * BLOCK_ROWS, 2.0 * BLOCK_ROWS, FALSE,
+    4 },
+  { "fsdp2", "shard_format=rows", "bf16", "copy_out_cat", 0, 0, FALSE, 0 },
+  { "fsdp2", "", "bf16", "copy_out", 2.0 * BLOCK_INSIDE, 2.0 * BLOCK_INSIDE, FALSE, 4 },
+  { "fsdp2", "", "bf16", "copy_out_cat", 2.0 * EXPERTS, 2.0 * EXPERTS, FALSE, 4 },
+  { "fsdp2", "shard_format=flat", "bf16", "copy_out", 0, 0, FALSE, 0 },
   /* in place: nothing, or a cast as any other */
   { "fsdp2", "shard_format=flat", "bf16", "reduce_copy_in", 0, 0, FALSE, 0 },
   { "fsdp2", "shard_format=flat", "fp32", "reduce_copy_in", 2.0 * BLOCK, 4.0 * BLOCK, FALSE, 2 },
@@ -122,6 +129,36 @@ START_TEST (test_copies)
 }
 END_TEST
 
+/* Buffers of the block that are called LABEL, of BYTES each: so many in the whole program. */
+static guint
+n_buffers (const Schedule *schedule, const char *label, double bytes)
+{
+  guint n = 0;
+
+  for (BufferRef i = 0; i < schedule_n_buffers (schedule, 0); i++)
+    {
+      const ScheduleBuffer *buffer = schedule_buffer_info (schedule, 0, i);
+
+      n += g_str_equal (buffer->label, label) && (double) buffer->bytes == bytes;
+    }
+  return n;
+}
+
+START_TEST (test_buffers)
+{
+  g_autoptr (Workload) workload = model ("bf16");
+  g_autoptr (Schedule) rows = build (workload, "fsdp2", "shard_format=rows");
+  g_autoptr (Schedule) inside = build (workload, "fsdp2", "");
+
+  ck_assert_uint_gt (n_buffers (rows, "parameters", 2.0 * BLOCK_ROWS), 0);
+  ck_assert_uint_eq (n_buffers (rows, "parameters", 2.0 * BLOCK), 0);
+  ck_assert_uint_eq (n_buffers (rows, "interleaved shards", 2.0 * EXPERTS), 0);
+  ck_assert_uint_gt (n_buffers (inside, "parameters", 2.0 * BLOCK_INSIDE), 0);
+  ck_assert_uint_eq (n_buffers (inside, "interleaved shards", 2.0 * EXPERTS),
+                     n_buffers (inside, "parameters", 2.0 * BLOCK_INSIDE));
+}
+END_TEST
+
 int
 main (void)
 {
@@ -131,6 +168,7 @@ main (void)
   int      failed;
 
   tcase_add_loop_test (tcase, test_copies, 0, G_N_ELEMENTS (copies));
+  tcase_add_test (tcase, test_buffers);
   suite_add_tcase (suite, tcase);
   srunner_run_all (runner, CK_ENV);
   failed = srunner_ntests_failed (runner);
