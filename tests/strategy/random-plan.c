@@ -318,7 +318,8 @@ draw_choice (RandomPlan *self, const Strategy *strategy, GRand *rand, guint case
   if (strategy->options != NULL)
     {
       option_table_defaults (strategy->options, options);
-      for (const OptionSpec *spec = strategy->options; spec->key != NULL; spec++, shift *= 2)
+      for (const OptionSpec *spec = strategy->options; spec->key != NULL;
+           spec++, shift = MIN (2 * shift, 128))
         {
           /* what is refused often changes nothing else */
           GRand *from = spec->what_if ? what_if : rand;

@@ -159,6 +159,37 @@ START_TEST (test_buffers)
 }
 END_TEST
 
+/*
+ * DeepSpeed's runtime cuts tensor by tensor, by elements or, where it is told to, by whole rows: of
+ * both micro-steps each tensor is gathered for forward and for backward.
+ */
+START_TEST (test_tensor_by_tensor)
+{
+  static const struct
+  {
+    const char *options;
+    double      elements;
+  } cases[] = {
+    { "variant=paper", BLOCK + 2 * 6400 + 64 },
+    { "variant=paper,shard_format=rows", BLOCK_ROWS + 2 * 6656 + 64 },
+  };
+  const MeshGroup all = { .size = 8, .stride = 1 };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autoptr (Workload) workload = model ("bf16");
+      g_autoptr (Schedule) schedule = build (workload, "zero3", cases[i].options);
+      PlanTotals           totals = { 0 };
+
+      schedule_totals (schedule, 0, &totals);
+      ck_assert_double_eq (plan_totals_traffic (&totals, COLLECTIVE_ALL_GATHER, all),
+                           2 * 2 * 2.0 * cases[i].elements);
+      ck_assert_double_eq (plan_totals_traffic (&totals, COLLECTIVE_REDUCE_SCATTER, all),
+                           2 * 2.0 * cases[i].elements);
+    }
+}
+END_TEST
+
 int
 main (void)
 {
@@ -169,6 +200,7 @@ main (void)
 
   tcase_add_loop_test (tcase, test_copies, 0, G_N_ELEMENTS (copies));
   tcase_add_test (tcase, test_buffers);
+  tcase_add_test (tcase, test_tensor_by_tensor);
   suite_add_tcase (suite, tcase);
   srunner_run_all (runner, CK_ENV);
   failed = srunner_ntests_failed (runner);
