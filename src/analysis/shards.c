@@ -141,6 +141,18 @@ sharers (const ShardsOptions *options, const ShardUnit *unit, guint ranks)
   return unit->experts ? ranks / (guint) workload_mesh (options->workload)->ep : ranks;
 }
 
+/* Elements of UNIT with their padding; where its tensors begin in its buffer, if it has one. */
+static guint64
+padded_of (const ShardsOptions *options, const ShardFormat *format, const ShardUnit *unit, guint m,
+           guint64 *starts)
+{
+  const guint n = unit->tensors->len;
+
+  return format->layout != NULL
+             ? format->layout (tensors_of (unit), n, m, (guint) options->order, starts)
+             : format->padded (tensors_of (unit), n, m);
+}
+
 /*
  * What a step's copies read and write of a UNIT of PADDED elements: twice what was gathered, in and
  * out, before forward and before backward; once its gradients, in the type of their reduction on
@@ -155,7 +167,7 @@ copied_bytes (const ShardsOptions *options, const ShardFormat *format, const Sha
   const guint64          reduced = dtype_bytes (reduce_dtype (training));
   guint64                strided = 0;
 
-  if (format->in_place)
+  if (shard_format_is_in_place (format))
     return 0;
   if (format->strided != NULL)
     strided = format->strided (tensors_of (unit), unit->tensors->len, ranks);
@@ -169,9 +181,8 @@ add_to_size (ShardSize *size, const ShardsOptions *options, const ShardUnit *uni
   const TrainingOptions *training = workload_training (options->workload);
   const guint64          compute = dtype_bytes (training_compute_dtype (training));
   const guint            m = sharers (options, unit, size->ranks);
-  const guint64          padded =
-      shard_format_padded (size->format, tensors_of (unit), unit->tensors->len, m, options->order);
-  const guint64 shard = padded / m * compute;
+  const guint64          padded = padded_of (options, size->format, unit, m, NULL);
+  const guint64          shard = padded / m * compute;
 
   size->elements += unit->n * unit->elements;
   size->padded += unit->n * padded;
@@ -391,13 +402,15 @@ add_places (Shards *self, const ShardFormat *format, guint ranks)
   for (guint i = 0; i < self->units->len; i++)
     {
       const ShardUnit *unit = g_ptr_array_index (self->units, i);
-      const guint      n = unit->tensors->len, m = sharers (&self->options, unit, ranks);
-      const guint64    padded =
-          shard_format_padded (format, tensors_of (unit), n, m, self->options.order);
-      g_autofree guint64 *starts = g_new (guint64, n + 1);
+      const guint      m = sharers (&self->options, unit, ranks);
 
-      if (shard_format_layout (format, tensors_of (unit), n, m, self->options.order, starts))
-        add_stretches (self->places, unit, starts, padded, padded / m);
+      if (shard_format_is_in_place (format))
+        {
+          g_autofree guint64 *starts = g_new (guint64, unit->tensors->len + 1);
+          const guint64       padded = padded_of (&self->options, format, unit, m, starts);
+
+          add_stretches (self->places, unit, starts, padded, padded / m);
+        }
       else
         add_cuts (self->places, unit, format, m);
     }
@@ -406,7 +419,7 @@ add_places (Shards *self, const ShardFormat *format, guint ranks)
 gboolean
 shards_have_buffers (const Shards *self)
 {
-  return self->options.formats[0]->in_place;
+  return shard_format_is_in_place (self->options.formats[0]);
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */

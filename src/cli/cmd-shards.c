@@ -13,7 +13,7 @@
 
 typedef struct
 {
-  char    *model, *ranks, *formats, *block, *order, *reduce_dtype;
+  char    *model, *ranks, *formats, *block, *order, *reduce_dtype, *expert_tensors;
   gboolean experts_apart;
   gint     tp, ep;
 } Arguments;
@@ -203,6 +203,7 @@ read_model (Model *self, const Arguments *arguments, const GArray *ranks, DiagLi
   if (!model_argument_read (arguments->model, 0, &self->shape, &self->training, diags))
     return NULL;
   set_training (self, "shard_block", "--block", arguments->block, diags);
+  set_training (self, "expert_tensors", "--expert-tensors", arguments->expert_tensors, diags);
   set_training (self, "reduce_dtype", "--reduce-dtype", arguments->reduce_dtype, diags);
   set_degree (self, "tp", &self->mesh.tp, arguments->tp);
   set_degree (self, "ep", &self->mesh.ep, arguments->ep);
@@ -305,6 +306,9 @@ cmd_shards (int argc, char **argv)
       "SPEC" },
     { "order", 0, 0, G_OPTION_ARG_STRING, &arguments.order,
       "of tensors in ragged buffers (default model)", "model|block|shape|fit|best" },
+    { "expert-tensors", 0, 0, G_OPTION_ARG_STRING, &arguments.expert_tensors,
+      "tensors of a block's routed experts: stacked in one a weight (default), or one of each",
+      "stacked|each" },
     { "experts-apart", 0, 0, G_OPTION_ARG_NONE, &arguments.experts_apart,
       "routed experts are units of their own, as Megatron-FSDP groups them; else in their layer",
       NULL },

@@ -81,9 +81,11 @@ struct _GpuProfile
   Figure matmul_fp8_efficiency; /* the same of fp8 against matmul_fp8; 0: as matmul_efficiency */
   Figure matmul_k_overhead;     /* start and end of a tile, in inner-dimension elements that take as
                                long */
-  Figure sustained_clock;   /* of matrix products and attention: speed under hours of load against
+  Figure sustained_clock;    /* of matrix products and attention: speed under hours of load against
                                short measurements */
-  Figure stream_efficiency; /* of a long streaming kernel against hbm_bandwidth */
+  Figure stream_efficiency;  /* of a long streaming kernel against hbm_bandwidth */
+  Figure widening_bandwidth; /* B/s read and written by copies that cast an element at a time to a
+                                wider type (KernelDesc.widens); 0: as other streaming kernels */
   Figure reduction_efficiency; /* of norms, softmax and losses against streaming kernels */
   Figure attention_efficiency,
       attention_backward_efficiency; /* FlashAttention-2, head size 128, masked; of matmul_16bit */

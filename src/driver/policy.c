@@ -197,6 +197,34 @@ share_of (DriverStage *stage, const PlanUnit *unit)
   };
 }
 
+/* Units of layers of one class have the same tensors: what a format made of one holds for all. */
+static gboolean
+same_tensors (const PlanUnit *one, const PlanUnit *other)
+{
+  return one->tensors == other->tensors && one->n_tensors == other->n_tensors
+         && one->trainable == other->trainable && one->n_trainable == other->n_trainable
+         && one->expert == other->expert;
+}
+
+static void
+plan_shares (DriverStage *stage, const PlanUnit *units)
+{
+  g_autoptr (GArray) unlike = g_array_new (FALSE, FALSE, sizeof (guint));
+
+  for (guint u = 0; u < stage->n_units; u++)
+    {
+      guint k = 0;
+
+      while (k < unlike->len && !same_tensors (&units[g_array_index (unlike, guint, k)], &units[u]))
+        k++;
+      if (k == unlike->len)
+        g_array_append_val (unlike, u);
+      stage->shares[u] = g_array_index (unlike, guint, k) == u
+                             ? share_of (stage, &units[u])
+                             : stage->shares[g_array_index (unlike, guint, k)];
+    }
+}
+
 /* Units in forward order keep their copies in GPU memory until one has no room there. */
 static void
 keep_copies (DriverStage *stage, const PlanUnit *units)
@@ -228,8 +256,7 @@ policy_plan_units (Driver *self, DriverStage *stage)
   level->strategy->policy (&level->in, level->run.options, stage->policy);
   stage->shares = g_new (UnitShare, stage->n_units);
   units = &g_array_index (self->units, PlanUnit, stage->unit_offset);
-  for (guint u = 0; u < stage->n_units; u++)
-    stage->shares[u] = share_of (stage, &units[u]);
+  plan_shares (stage, units);
   keep_copies (stage, units);
 }
 
@@ -313,7 +340,8 @@ static guint64
 share_of_kind (const StrategyRun *run, guint kind, guint m, gboolean trainable)
 {
   const UnitPolicy *policy = &run->policy->kinds[kind];
-  guint64           sum = 0;
+  const PlanUnit   *last = NULL;
+  guint64           sum = 0, padded = 0;
 
   if (policy->joined)
     {
@@ -327,8 +355,11 @@ share_of_kind (const StrategyRun *run, guint kind, guint m, gboolean trainable)
 
       if (unit->own_elements == 0 || unit->expert != (kind == 1))
         continue;
-      sum += policy->format->padded (trainable ? unit->trainable : unit->tensors,
-                                     trainable ? unit->n_trainable : unit->n_tensors, m);
+      if (last == NULL || !same_tensors (last, unit))
+        padded = policy->format->padded (trainable ? unit->trainable : unit->tensors,
+                                         trainable ? unit->n_trainable : unit->n_tensors, m);
+      last = unit;
+      sum += padded;
     }
   return sum / m;
 }

@@ -30,11 +30,22 @@ typedef struct
    */
   guint64 (*strided) (const TensorDesc *tensors, guint n, guint m);
   /*
-   * Shards side by side are the tensors, with padding between them: kernels read what was gathered
-   * where it is, and write gradients where they are reduced. Else copies put them into order.
+   * The one buffer of all TENSORS, with padding between them, of which shards are stretches: fills
+   * STARTS, unless NULL, with where each begins, in an ORDER of the format's own (0: the system's).
+   * Returns what `padded` does. NULL: there is no such buffer, every tensor is cut by itself.
    */
-  gboolean in_place;
+  guint64 (*layout) (const TensorDesc *tensors, guint n, guint m, guint order, guint64 *starts);
 } ShardFormat;
+
+/*
+ * Kernels read what was gathered where it is, and write gradients where they are reduced. Else
+ * copies put them into order.
+ */
+static inline gboolean
+shard_format_is_in_place (const ShardFormat *format)
+{
+  return format->layout != NULL;
+}
 
 typedef enum
 {

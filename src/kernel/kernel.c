@@ -253,12 +253,22 @@ attention_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cos
 
 /* ---- streaming kernels ----------------------------------------------------------------------- */
 
+/* Of the HBM bandwidth. */
+static double
+stream_efficiency (const GpuProfile *gpu, const KernelDesc *kernel)
+{
+  double rows = kernel->kind == KERNEL_REDUCTION ? gpu->reduction_efficiency.value : 1;
+  double all = gpu->stream_efficiency.value * rows;
+
+  if (!kernel->widens || gpu->widening_bandwidth.value == 0)
+    return all;
+  return MIN (all, gpu->widening_bandwidth.value / gpu->hbm_bandwidth.value);
+}
+
 static void
 stream_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)
 {
-  double rows = kernel->kind == KERNEL_REDUCTION ? gpu->reduction_efficiency.value : 1;
-
-  cost->hbm_bytes = cost->bytes / (gpu->stream_efficiency.value * rows);
+  cost->hbm_bytes = cost->bytes / stream_efficiency (gpu, kernel);
   cost->alone = hbm_seconds (gpu, cost);
   cost->sm_seconds = STREAM_SM_SHARE * gpu->sms.value * cost->alone;
 }

@@ -201,10 +201,9 @@ unit_of (const PaddingRow *row, const Shards *shards)
 static double
 value_of (const PaddingRow *row, const ShardUnit *unit, guint m)
 {
-  const guint64 padded = shard_format_padded (
-      shard_format_find (row->format), (const TensorDesc *) (gconstpointer) unit->tensors->data,
-      unit->tensors->len, m, RAGGED_ORDER_MODEL);
-
+  const guint64 padded = shard_format_find (row->format)
+                             ->padded ((const TensorDesc *) (gconstpointer) unit->tensors->data,
+                                       unit->tensors->len, m);
   const guint64 shard = padded / m;
 
   return padding_is_percent (row) ? 100 * ((double) padded / (double) unit->elements - 1)

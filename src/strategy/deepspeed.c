@@ -31,7 +31,7 @@ deepspeed_policy (const PlanInput *in, const DeepspeedOptions *options, const ch
   policy->compute = training_compute_dtype (training);
   policy->whole_below = (guint64) options->param_persistence_threshold;
   policy->issue = &options->issue;
-  kind->format = &format_each;
+  kind->format = shard_format_find (shard_format_copied[options->format]);
   kind->states[STATE_PARAMETERS] = (PolicyState){ group, policy->compute, 1, PLACE_HBM };
   kind->states[STATE_GRADIENTS] = (PolicyState){ group, policy->compute, 1, PLACE_HBM };
   kind->states[STATE_OPTIMIZER] = optimizer_state (training, group, TRUE);

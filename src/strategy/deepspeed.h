@@ -1,12 +1,14 @@
 /* What the systems over DeepSpeed's coordinator share: options, checks and the policy. */
 #pragma once
 
+#include "strategy/format.h"
 #include "strategy/group.h"
 #include "strategy/issue-deepspeed.h"
 
 typedef struct
 {
   gint64         param_persistence_threshold;
+  gint           format; /* of shard_format_copied: tensors are cut each by itself */
   DeepspeedIssue issue;
 } DeepspeedOptions;
 
@@ -32,6 +34,7 @@ typedef struct
                         "elements of gradients that are reduced as one collective"),          \
       DEEPSPEED_OPTION (sub_group_size, issue.sub_group_size, "1e9", 1,                       \
                         "elements that the optimizer handles at a time"),                     \
+      SHARD_FORMAT_OPTION (DeepspeedOptions, format, shard_format_copied, "each"),            \
   {                                                                                           \
     .key = "overlap_comm", .type = OPTION_BOOL,                                               \
     .offset = G_STRUCT_OFFSET (DeepspeedOptions, issue.overlap_comm), .fallback = "true",     \

@@ -36,27 +36,3 @@ extern const char *const shard_format_all[], *const shard_format_in_place[],
     .help = "how the tensors of a unit are cut into shards; the default is the system's own", \
     .what_if = TRUE                                                                           \
   }
-
-/*
- * Where each of the N TENSORS starts in the buffer of format_lcm_rows: fills STARTS. Returns where
- * the last one ends.
- */
-guint64 lcm_rows_layout (const TensorDesc *tensors, guint n, guint64 *starts);
-
-/*
- * The same of format_ragged for M ranks, tensors in ORDER. Returns the elements of a shard. STARTS
- * may be NULL.
- */
-guint64 ragged_layout (const TensorDesc *tensors, guint n, guint m, RaggedOrder order,
-                       guint64 *starts);
-
-/* What FORMAT's `padded` says, where ORDER is that of format_ragged's tensors. */
-guint64 shard_format_padded (const ShardFormat *format, const TensorDesc *tensors, guint n, guint m,
-                             RaggedOrder order);
-
-/*
- * Where each of the N TENSORS starts in the one buffer that FORMAT makes of them for M ranks: fills
- * STARTS. FALSE: there is no such buffer, each tensor is cut by itself.
- */
-gboolean shard_format_layout (const ShardFormat *format, const TensorDesc *tensors, guint n,
-                              guint m, RaggedOrder order, guint64 *starts);

@@ -187,7 +187,7 @@ reduce_bucket (StrategyRun *run, guint kind)
 static gboolean
 product_makes (const PlanUnit *unit, const TensorDesc *tensor)
 {
-  return unit->desc->kind != LAYER_EMBEDDING && tensor->n_dims >= (tensor->expert ? 3 : 2);
+  return unit->desc->kind != LAYER_EMBEDDING && tensor->n_dims >= (tensor->stacked ? 3 : 2);
 }
 
 /* Elements of UNIT's gradients that a kernel of its own adds to what is kept. */

@@ -487,7 +487,7 @@ add_tensor_reductions (const PlanInput *in, const UnitPolicy *kind, IssueForm *f
 
           if (tensor->frozen)
             continue;
-          form->passed[route][0] += ceil ((double) tensor->elements / m) * m;
+          form->passed[route][0] += kind->format->formula (tensor, 1, m);
           form->walks[route][0]++;
         }
     }

@@ -209,10 +209,11 @@ add_offload (const PlanInput *in, const Policy *policy, double unit, IssueForm *
 }
 
 /*
- * Bytes: Zhao et al., arXiv:2304.11277, 3.2.2. Peak: what stays, padded at most, and slices of what
- * does not; beyond it, in host order, units in compute precision (the one that is used, those
- * gathered ahead and, forward, the one before held until it is copied out; the gradient of the one
- * that is used) and of two others the reduction's input and output.
+ * Bytes: Zhao et al., arXiv:2304.11277, 3.2.2. Peak: what stays, with its padding, and slices of
+ * what does not, all of it when the last unit's backward pass begins; beyond it, in host order,
+ * units in compute precision (the one that is used, those gathered ahead and, forward, the one
+ * before held until it is copied out; shards that the copy puts together aside; the gradient of the
+ * one that is used) and of two others the reduction's input and output.
  */
 void
 fsdp2_form (const PlanInput *in, const Policy *policy, IssueForm *form)
@@ -221,7 +222,9 @@ fsdp2_form (const PlanInput *in, const Policy *policy, IssueForm *form)
   const PolicyState *home = &policy->kinds[0].states[STATE_PARAMETERS];
   double             unit = expect_largest (in, policy, UNIT_LAYER), kept = 0;
   double             depth = depth_of (in, policy), slices;
-  double             in_place = policy->kinds[0].format->in_place ? 1 : 0;
+  const ShardFormat *format = policy->kinds[0].format;
+  double             in_place = shard_format_is_in_place (format) ? 1 : 0;
+  double             aside = format->strided != NULL ? 1 : 0;
 
   for (guint k = 0; k < policy->n_kinds; k++)
     {
@@ -232,9 +235,9 @@ fsdp2_form (const PlanInput *in, const Policy *policy, IssueForm *form)
       add_passing (in, policy, k, unit, form);
     }
   slices = slice_bytes (in, policy, form);
-  form->high = (kept + (3 + depth - in_place) * unit) * dtype_bytes (policy->compute)
+  form->high = (kept + (3 + depth + aside - in_place) * unit) * dtype_bytes (policy->compute)
                + (4 - in_place) * unit * dtype_bytes (reduce->hops[0].dtype) + slices;
-  form->low = in->mesh.stages > 1 ? 0 : slices;
+  form->low = in->mesh.stages > 1 ? 0 : kept * dtype_bytes (policy->compute) + slices;
   if (is_whole (policy) && (in->mesh.stages > 1 || expect_micro_steps (in) > 1))
     {
       form->low = MAX (form->low, whole_bytes (in, policy, TRUE));

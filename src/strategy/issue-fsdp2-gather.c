@@ -39,7 +39,7 @@ fsdp2_stays_gathered (const StrategyRun *run, guint unit)
 static gboolean
 in_place (const StrategyRun *run)
 {
-  return run->policy->kinds[0].format->in_place;
+  return shard_format_is_in_place (run->policy->kinds[0].format);
 }
 
 /* The hops of a gathering that bring the shard to the GPU come first. */
@@ -202,27 +202,49 @@ fsdp2_drop_held (StrategyRun *run)
   s->held = SCHEDULE_NONE;
 }
 
+/* Out of UNIT's gathered buffer, each parameter with its padding; what is INTERLEAVED aside. */
+static void
+copy_parameters (StrategyRun *run, guint unit, guint64 elements, BufferRef interleaved)
+{
+  const Fsdp2Unit *u = &((Fsdp2State *) run->state)->units[unit];
+  double           bytes = (double) elements * compute_bytes (run->policy);
+
+  emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "copy_out", DTYPE_BF16, bytes, bytes);
+  schedule_uses (run->b, u->gather, SCHEDULE_WHOLE, ACCESS_READ);
+  schedule_uses (run->b, u->full, SCHEDULE_WHOLE, ACCESS_WRITE);
+  if (interleaved != SCHEDULE_NONE)
+    schedule_uses (run->b, interleaved, SCHEDULE_WHOLE, ACCESS_WRITE);
+}
+
 /*
  * The compute stream waits for the gathered parameters and copies them out; returns the event of
- * the copy.
+ * the copy. Parameters are views of storage that has their padding (init_all_gather_outputs). Those
+ * that are not cut along their first dimension are copied to a buffer aside, from which torch.cat
+ * puts their shards side by side (foreach_all_gather_copy_out).
  */
 static EventRef
 copy_out (StrategyRun *run, const UnitSlot *slot)
 {
-  Fsdp2State *s = run->state;
-  Fsdp2Unit  *u = &s->units[slot->unit];
-  guint       compute = compute_bytes (run->policy);
-  double      elements = (double) slot->plan->own_elements;
-  double      again = (double) run->shares[slot->unit].strided * compute;
+  Fsdp2Unit       *u = &((Fsdp2State *) run->state)->units[slot->unit];
+  const UnitShare *share = &run->shares[slot->unit];
+  guint            compute = compute_bytes (run->policy);
+  guint64          strided = share->strided * compute;
+  BufferRef        interleaved = SCHEDULE_NONE;
 
   schedule_wait (run->b, SCHEDULE_COMPUTE, u->gathered);
-  u->full = schedule_alloc (run->b, PLACE_HBM, POOL_GATHERED, slot->plan->own_elements * compute,
-                            "parameters");
-  emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "copy_out", DTYPE_BF16,
-                      (double) run->shares[slot->unit].padded * compute + again,
-                      elements * compute + again);
-  schedule_uses (run->b, u->gather, SCHEDULE_WHOLE, ACCESS_READ);
-  schedule_uses (run->b, u->full, SCHEDULE_WHOLE, ACCESS_WRITE);
+  u->full =
+      schedule_alloc (run->b, PLACE_HBM, POOL_GATHERED, share->padded * compute, "parameters");
+  if (strided > 0)
+    interleaved = schedule_alloc (run->b, PLACE_HBM, POOL_GATHERED, strided, "interleaved shards");
+  copy_parameters (run, slot->unit, share->padded, interleaved);
+  if (strided > 0)
+    {
+      emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "copy_out_cat", DTYPE_BF16,
+                          (double) strided, (double) strided);
+      schedule_uses (run->b, interleaved, SCHEDULE_WHOLE, ACCESS_READ);
+      schedule_uses (run->b, u->full, SCHEDULE_WHOLE, ACCESS_WRITE);
+      schedule_free (run->b, interleaved);
+    }
   strategy_data (run, slot->unit, UNIT_PARAMETERS, u->full, SCHEDULE_NONE);
   return schedule_record (run->b, SCHEDULE_COMPUTE);
 }

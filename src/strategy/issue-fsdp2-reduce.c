@@ -139,24 +139,47 @@ finish_reduce (StrategyRun *run, guint unit, gboolean first, BufferRef output,
   schedule_free_after (run->b, output, schedule_record (run->b, stream));
 }
 
+/*
+ * UNIT's gradients, of BYTES each, are copied into INPUT. Those that are not cut along their first
+ * dimension are first put together by shards (torch.cat), in their own type. The kernel that then
+ * casts and pads all of them (torch._chunk_cat) takes an element a thread where types differ; what
+ * is in place is cast as any tensor is.
+ */
+static void
+copy_into_reduction (StrategyRun *run, guint unit, BufferRef grads, guint bytes, BufferRef input)
+{
+  const UnitShare *share = &run->shares[unit];
+  guint            reduce = reduced_bytes (run);
+  double           elements = (double) run->units[unit].trainable_elements;
+  double           strided = (double) share->trainable_strided * bytes;
+  KernelDesc       copy;
+
+  if (strided > 0)
+    {
+      emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "reduce_cat", DTYPE_BF16, strided,
+                          strided);
+      schedule_uses (run->b, grads, SCHEDULE_WHOLE, ACCESS_READ_WRITE);
+    }
+  copy = kernel_desc_stream (KERNEL_COPY, "reduce_copy_in", DTYPE_BF16, elements * bytes,
+                             (double) share->trainable_padded * reduce, 1);
+  copy.widens = bytes < reduce && !shard_format_is_in_place (run->policy->kinds[0].format);
+  schedule_kernel (run->b, SCHEDULE_COMPUTE, &copy);
+  schedule_uses (run->b, grads, SCHEDULE_WHOLE, ACCESS_READ);
+  schedule_uses (run->b, input, SCHEDULE_WHOLE, ACCESS_WRITE);
+}
+
 /* *GRADS, of DTYPE, goes, and is the input of UNIT's reduction: a copy, or itself. */
 static BufferRef
 reduction_input (StrategyRun *run, guint unit, BufferRef *grads, Dtype dtype)
 {
-  const UnitShare *share = &run->shares[unit];
-  guint            reduce = reduced_bytes (run), bytes = dtype_bytes (dtype);
-  double           again = (double) share->trainable_strided * bytes;
-  BufferRef        input = *grads;
+  BufferRef input = *grads;
 
-  if (!run->policy->kinds[0].format->in_place || dtype != reduced_dtype (run))
+  if (!shard_format_is_in_place (run->policy->kinds[0].format) || dtype != reduced_dtype (run))
     {
       input = schedule_alloc (run->b, PLACE_HBM, POOL_COMMUNICATION,
-                              share->trainable_padded * reduce, "reduce-scatter input");
-      emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "reduce_copy_in", DTYPE_BF16,
-                          (double) run->units[unit].trainable_elements * bytes + again,
-                          (double) share->trainable_padded * reduce + again);
-      schedule_uses (run->b, *grads, SCHEDULE_WHOLE, ACCESS_READ);
-      schedule_uses (run->b, input, SCHEDULE_WHOLE, ACCESS_WRITE);
+                              run->shares[unit].trainable_padded * reduced_bytes (run),
+                              "reduce-scatter input");
+      copy_into_reduction (run, unit, *grads, dtype_bytes (dtype), input);
       schedule_free (run->b, *grads);
     }
   *grads = SCHEDULE_NONE;

@@ -178,8 +178,9 @@ fsdp2_use_end (StrategyRun *run, const UnitSlot *slot)
 static guint64
 gradient_elements (const StrategyRun *run, guint unit)
 {
-  return run->policy->kinds[0].format->in_place ? run->shares[unit].trainable_padded
-                                                : run->units[unit].trainable_elements;
+  return shard_format_is_in_place (run->policy->kinds[0].format)
+             ? run->shares[unit].trainable_padded
+             : run->units[unit].trainable_elements;
 }
 
 static void

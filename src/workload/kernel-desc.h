@@ -57,6 +57,7 @@ typedef struct
   CollectiveKind comm;
   gboolean       async; /* of KERNEL_COMMUNICATION: kernels run with it until one that `joins` */
   guint    own_sms;     /* of KERNEL_COMMUNICATION: 1 + the SMs that it holds; 0: a channel each */
+  gboolean widens;      /* of KERNEL_COPY: a thread casts an element at a time to a wider type */
   gboolean joins;       /* waits for asynchronous communication issued before it */
   double   recomputed_flops; /* of recomputation: FLOPs as MFU counts them (flops.h), else 0 */
 } KernelDesc;

@@ -135,19 +135,56 @@ local_experts (const LayerBuilder *b)
   return b->shape->n_experts / b->mesh->ep;
 }
 
-/*
- * One weight of the experts here: experts x N x K (experts x K x N where the family stores it so),
- * and its bias. K and N are those of this rank's part of an expert.
- */
-static void
-add_expert_tensor (LayerBuilder *b, const char *name, gint64 k, gint64 n, Division division)
+/* A weight of the experts. K and N are those of this rank's part of an expert. */
+typedef struct
 {
-  gboolean transposed = b->style->transposed_experts;
+  const char *name;
+  gint64      k, n;
+  Division    division;
+} ExpertWeight;
 
-  layer_add_tensor (b, name, local_experts (b), transposed ? k : n, transposed ? n : k, TRUE);
+/* Those of all experts here in one tensor: experts x N x K, or x K x N where they are stored so. */
+static void
+add_stacked (LayerBuilder *b, const ExpertWeight *weight)
+{
+  const gboolean transposed = b->style->transposed_experts;
+  const gint64   k = weight->k, n = weight->n;
+  TensorDesc    *bias;
+
+  layer_add_tensor (b, weight->name, local_experts (b), transposed ? k : n, transposed ? n : k,
+                    TRUE)
+      ->stacked = TRUE;
+  if (!b->shape->expert_bias)
+    return;
+  bias = layer_add_tensor (b, tape_join (weight->name, "_bias"), local_experts (b), n, 0, TRUE);
+  bias->stacked = TRUE;
+  bias->replicated = weight->division == ROWS && b->mesh->etp > 1;
+}
+
+/* That of EXPERT alone, a linear layer of its own: N x K. */
+static void
+add_expert (LayerBuilder *b, gint64 expert, const ExpertWeight *weight)
+{
+  g_autofree char *prefix = g_strdup_printf ("%" G_GINT64_FORMAT ".", expert);
+  const char      *name = tape_join (prefix, weight->name);
+
+  layer_add_tensor (b, tape_join (name, ".weight"), weight->n, weight->k, 0, TRUE);
   if (b->shape->expert_bias)
-    layer_add_tensor (b, tape_join (name, "_bias"), local_experts (b), n, 0, TRUE)->replicated =
-        division == ROWS && b->mesh->etp > 1;
+    layer_add_tensor (b, tape_join (name, ".bias"), weight->n, 0, 0, TRUE)->replicated =
+        weight->division == ROWS && b->mesh->etp > 1;
+}
+
+/* The N weights of the experts here: each of all of them, or one expert after the other. */
+static void
+add_expert_tensors (LayerBuilder *b, const ExpertWeight *weights, guint n)
+{
+  const gboolean each = b->training->expert_tensors == EXPERT_TENSORS_EACH;
+
+  for (guint w = 0; w < n && !each; w++)
+    add_stacked (b, &weights[w]);
+  for (gint64 expert = 0; expert < local_experts (b) && each; expert++)
+    for (guint w = 0; w < n; w++)
+      add_expert (b, expert, &weights[w]);
 }
 
 /* Rows of the experts through one of their weights, each expert its share. */
@@ -210,6 +247,26 @@ join_experts (LayerBuilder *b, TapeValue rows)
   return rows;
 }
 
+/* Their weights in forward order; a gate comes first, or with what it gates in one. */
+static guint
+expert_weights (const LayerBuilder *b, gint64 inner, ExpertWeight weights[3])
+{
+  const FamilyStyle *style = b->style;
+  const gint64       width = b->shape->d_model;
+  guint              n = 0;
+
+  if (b->shape->gated_mlp && style->expert_up == NULL)
+    weights[n++] = (ExpertWeight){ style->expert_gate, width, 2 * inner, COLUMNS };
+  else
+    {
+      if (b->shape->gated_mlp)
+        weights[n++] = (ExpertWeight){ style->expert_gate, width, inner, COLUMNS };
+      weights[n++] = (ExpertWeight){ style->expert_up, width, inner, COLUMNS };
+    }
+  weights[n++] = (ExpertWeight){ style->expert_down, inner, width, ROWS };
+  return n;
+}
+
 static TapeValue
 add_expert_mlp (LayerBuilder *b, TapeValue rows)
 {
@@ -217,29 +274,26 @@ add_expert_mlp (LayerBuilder *b, TapeValue rows)
   const FamilyStyle *style = b->style;
   gint               module = layer_add_module (b, style->experts);
   gint64             inner = s->d_expert / b->mesh->etp;
+  ExpertWeight       weights[3];
   TapeValue          hidden, gate;
 
+  add_expert_tensors (b, weights, expert_weights (b, inner, weights));
   if (!s->gated_mlp)
     {
-      add_expert_tensor (b, style->expert_up, s->d_model, inner, COLUMNS);
       hidden = expert_linear (b, "experts.up", rows, module, s->d_model, inner);
       hidden = activate_experts (b, hidden, hidden);
     }
   else if (style->expert_up == NULL)
     {
-      add_expert_tensor (b, style->expert_gate, s->d_model, 2 * inner, COLUMNS);
       hidden = expert_linear (b, "experts.gate_up", rows, module, s->d_model, 2 * inner);
       hidden = activate_experts (b, hidden, hidden);
     }
   else
     {
-      add_expert_tensor (b, style->expert_gate, s->d_model, inner, COLUMNS);
-      add_expert_tensor (b, style->expert_up, s->d_model, inner, COLUMNS);
       gate = expert_linear (b, "experts.gate", rows, module, s->d_model, inner);
       hidden = expert_linear (b, "experts.up", rows, module, s->d_model, inner);
       hidden = activate_experts (b, gate, hidden);
     }
-  add_expert_tensor (b, style->expert_down, inner, s->d_model, ROWS);
   hidden = expert_linear (b, "experts.down", hidden, module, inner, s->d_model);
   return join_experts (b, hidden);
 }

@@ -13,6 +13,7 @@ static const char *const attention_choices[] = { "flash2", "flash1", "fused-soft
                                                  NULL };
 static const char *const loss_choices[] = { "auto", "fp32", "16-bit", "fused", "chunked", NULL };
 static const char *const expert_choices[] = { "grouped", "streams", "sequential", NULL };
+static const char *const expert_tensor_choices[] = { "stacked", "each", NULL };
 static const char *const precision_choices[] = { "bf16-mixed", "fp16-mixed", "fp32",
                                                  "bf16",       "fp16",       NULL };
 static const char *const reduce_choices[] = { "fp32", "bf16", "fp16", "auto", NULL }; /* as Dtype */
@@ -153,6 +154,14 @@ const OptionSpec training_options[] = {
     .help = "products of a rank's experts: one kernel for all; a kernel each on four streams; or "
             "one expert after the other",
     .source = "Megatron-LM, --moe-grouped-gemm; Transformer Engine, GroupedLinear" },
+  { .key = "expert_tensors",
+    .type = OPTION_ENUM,
+    .choices = expert_tensor_choices,
+    .offset = FIELD (expert_tensors),
+    .fallback = "stacked",
+    .help = "tensors of routed experts: a weight of all of a rank's, or of each by itself; what "
+            "sharding formats cut and pad",
+    .source = "torchtitan, GroupedExperts; transformers 4, DeepseekV3MoE" },
   { .key = "fused_norm",
     .type = OPTION_BOOL,
     .offset = FIELD (fused_norm),

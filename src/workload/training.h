@@ -97,6 +97,13 @@ typedef enum
   EXPERT_PRODUCTS_SEQUENTIAL, /* expert after expert: a kernel each, activations too */
 } ExpertProducts;
 
+/* What a tensor of routed experts holds. */
+typedef enum
+{
+  EXPERT_TENSORS_STACKED, /* a weight of all of a rank's experts */
+  EXPERT_TENSORS_EACH,    /* of one expert */
+} ExpertTensors;
+
 /* Which parameters are trained: workload/peft.h. */
 typedef enum
 {
@@ -149,6 +156,7 @@ typedef struct
   gint     loss;       /* LossKind */
   gint64   loss_chunk; /* tokens a chunk, of LOSS_CHUNKED */
   gint     expert_products; /* ExpertProducts */
+  gint     expert_tensors;  /* ExpertTensors */
   gboolean fused_norm;      /* one kernel a norm instead of the eager chain */
   gboolean compile;         /* compiled: element-wise chains fused, cheaper issue */
   gint     precision;       /* PrecisionKind */

@@ -34,17 +34,18 @@ struct _Workload
 static guint64
 count_active (const ModelShape *shape, guint64 ep, const GArray *tensors)
 {
-  guint64 total = 0, experts = (guint64) shape->n_experts / ep;
+  guint64 total = 0, routed = 0;
 
   for (guint i = 0; i < tensors->len; i++)
     {
       const TensorDesc *tensor = &g_array_index (tensors, TensorDesc, i);
 
-      total += tensor->expert
-                   ? tensor->elements / experts * (guint64) shape->n_experts_per_token / ep
-                   : tensor->elements;
+      *(tensor->expert ? &routed : &total) += tensor->elements;
     }
-  return total;
+  return routed == 0 ? total
+                     : total
+                           + routed / ((guint64) shape->n_experts / ep)
+                                 * (guint64) shape->n_experts_per_token / ep;
 }
 
 static guint64

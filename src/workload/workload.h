@@ -28,7 +28,7 @@ typedef enum
 typedef struct
 {
   const char *name;                   /* interned: "attn.q_proj.weight" */
-  guint64     shape[TENSOR_MAX_DIMS]; /* leading dimension first; fused experts have three */
+  guint64     shape[TENSOR_MAX_DIMS]; /* leading dimension first; stacked experts have three */
   guint       n_dims;
   guint64     block;       /* elements that no boundary of shards cuts, where that is heeded */
   guint64     elements;    /* as it is kept, */
@@ -36,6 +36,7 @@ typedef struct
   guint64     scale_bytes; /* of its blocks of values, which every rank keeps */
   guint       module;      /* index into the layer's modules */
   gboolean    expert;      /* belongs to routed experts */
+  gboolean    stacked;     /* to all of a rank's: its leading dimension counts them */
   gboolean    frozen;      /* not trained: no gradient, no optimizer */
   gboolean    sliced;      /* the slice of a tensor that is trained, or (frozen) all others */
   gboolean    replicated;  /* of a tensor group: whole on each of its ranks; with sp its gradient

@@ -157,6 +157,52 @@ START_TEST (test_lcm_rows)
 }
 END_TEST
 
+/* A tensor of each expert instead: the model, whose experts are apart or not. */
+static void
+model_unstack (Model *self)
+{
+  workload_free (self->workload);
+  self->training.expert_tensors = EXPERT_TENSORS_EACH;
+  self->workload = workload_new_stage (&self->shape, &self->training, &self->mesh, 0);
+}
+
+/*
+ * gpt-oss with linear layers: 5760 rows of gate and up are 23 on 256 ranks, 5888 in all, 2880 of
+ * down 12, 3072 in all; each row is 2880 long, and has a bias. What others computed of rows in
+ * whole blocks (gpt-oss), of whole models (DeepSeek-V3), and of Megatron's multiples in experts
+ * apart.
+ */
+START_TEST (test_each_expert)
+{
+  static const guint  ranks[] = { 64, 128, 256, 512 }, uneven[] = { 96, 384, 1024 };
+  static const double of_rows[] = { 0, 0.007, 0.037, 0.067 };
+  static const double of_multiples[] = { 0.003, 0.006, 0.006, 0.021 };
+  static const double deepseek[] = { 0.022, 0.088, 0.001 };
+  Model               model;
+  g_autoptr (Shards)  rows = NULL, apart = NULL, multiples = NULL, others = NULL;
+
+  model_load (&model, "gpt-oss-120b", NULL, 1, 1);
+  model_unstack (&model);
+  rows = shards_of (&model, &format_rows, GIVEN (ranks), FALSE);
+  apart = shards_of (&model, &format_rows, GIVEN (ranks), TRUE);
+  multiples = shards_of (&model, &format_lcm_rows, GIVEN (ranks), TRUE);
+  ck_assert_uint_eq (size_at (apart, 2)->largest_bytes, 2UL * 128 * (5888 + 3072) * 2881);
+  ck_assert_uint_eq (size_at (apart, 2)->largest->elements, 3186155520);
+  for (guint i = 0; i < G_N_ELEMENTS (ranks); i++)
+    {
+      ck_assert_double_eq_tol (shard_size_largest_padding (size_at (rows, i)), of_rows[i], 5e-4);
+      ck_assert_double_eq_tol (shard_size_padding (size_at (multiples, i)), of_multiples[i], 5e-4);
+    }
+  model_clear (&model);
+  model_load (&model, "deepseek-v3", NULL, 1, 1);
+  model_unstack (&model);
+  others = shards_of (&model, &format_rows, GIVEN (uneven), FALSE);
+  for (guint i = 0; i < G_N_ELEMENTS (uneven); i++)
+    ck_assert_double_eq_tol (shard_size_padding (size_at (others, i)), deepseek[i], 5e-4);
+  model_clear (&model);
+}
+END_TEST
+
 /* Elements of a shard of the same experts, which the planner's published curve rests on. */
 START_TEST (test_ragged)
 {
@@ -443,6 +489,7 @@ main (void)
   tcase_add_test (tcase, test_rows_of_experts);
   tcase_add_test (tcase, test_rows_of_llama);
   tcase_add_test (tcase, test_lcm_rows);
+  tcase_add_test (tcase, test_each_expert);
   tcase_add_test (tcase, test_ragged);
   tcase_add_test (tcase, test_expert_ranks);
   tcase_add_test (tcase, test_copies);

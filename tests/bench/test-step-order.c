@@ -442,10 +442,10 @@ letter_of_name (const char *name)
 static gboolean
 is_of_strategy (const KernelDesc *kernel)
 {
-  static const char *const names[] = { "copy_in",        "copy_out",
-                                       "reduce_copy_in", "gradient_cast",
-                                       "gradient_add",   "bucket_copy",
-                                       "interleave",     NULL };
+  static const char *const names[] = {
+    "copy_in",       "copy_out",     "reduce_copy_in", "reduce_cat", "copy_out_cat",
+    "gradient_cast", "gradient_add", "bucket_copy",    "interleave", NULL
+  };
 
   return g_strv_contains (names, kernel->name);
 }

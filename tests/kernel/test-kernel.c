@@ -479,6 +479,28 @@ START_TEST (test_stream)
 }
 END_TEST
 
+/* 6e6 bytes: 3.75 us at 80 % of 2e12 B/s; 6 us where an element a thread moves 1e12 B/s. */
+START_TEST (test_widening_copy)
+{
+  GpuProfile gpu = test_gpu ();
+  KernelDesc kernel = kernel_desc_stream (KERNEL_COPY, "copy", DTYPE_BF16, 2e6, 4e6, 1);
+  KernelCost cost;
+
+  gpu.widening_bandwidth.value = 1e12;
+  kernel_cost (&gpu, &kernel, &cost);
+  assert_near (cost.alone, 3.75e-6 + 4e-6);
+  kernel.widens = TRUE;
+  kernel_cost (&gpu, &kernel, &cost);
+  assert_near (cost.alone, 6e-6 + 4e-6);
+  gpu.widening_bandwidth.value = 1.9e12; /* memory is slower than its threads */
+  kernel_cost (&gpu, &kernel, &cost);
+  assert_near (cost.alone, 3.75e-6 + 4e-6);
+  gpu.widening_bandwidth.value = 0; /* nobody measured it */
+  kernel_cost (&gpu, &kernel, &cost);
+  assert_near (cost.alone, 3.75e-6 + 4e-6);
+}
+END_TEST
+
 START_TEST (test_small_is_latency)
 {
   GpuProfile gpu = test_gpu ();
@@ -674,6 +696,7 @@ kernel_suite (void)
   tcase_add_test (hand, test_attention_heads);
   tcase_add_test (hand, test_attention_falls_back);
   tcase_add_test (hand, test_stream);
+  tcase_add_test (hand, test_widening_copy);
   tcase_add_test (hand, test_small_is_latency);
   tcase_add_loop_test (property, test_property_roofline, 0, 500);
   suite_add_tcase (suite, hand);

@@ -56,6 +56,7 @@ draw_training (RandomPlan *self, GRand *rand, guint case_)
   t->partition_activations = t->checkpointing == CHECKPOINT_FULL && case_ / 6 % 2 == 1;
   t->precision = (gint) (case_ / 3 % 3);
   t->optimizer = (gint) (case_ / 9 % 4);
+  t->expert_tensors = (gint) (case_ / 5 % 2);
   if (case_ / 9 % 3 == 1 && t->precision != PRECISION_FP32) /* 16 bits alone */
     t->precision += PRECISION_BF16 - PRECISION_BF16_MIXED;
   t->moment_dtype = case_ / 9 % 3 == 2 ? DTYPE_BF16 : ROLE_AUTO;
@@ -317,7 +318,8 @@ draw_choice (RandomPlan *self, const Strategy *strategy, GRand *rand, guint case
   if (strategy->options != NULL)
     {
       option_table_defaults (strategy->options, options);
-      for (const OptionSpec *spec = strategy->options; spec->key != NULL; spec++, shift *= 2)
+      for (const OptionSpec *spec = strategy->options; spec->key != NULL;
+           spec++, shift = MIN (2 * shift, 128))
         {
           /* what is refused often changes nothing else */
           GRand *from = spec->what_if ? what_if : rand;

@@ -252,7 +252,8 @@ mutate (Schedule *schedule, guint n, Mutation mutation, double slack)
         continue;
       if (item.kind == ITEM_KERNEL || item.kind == ITEM_HOST_OP)
         {
-          if (amount_of (&item) <= slack)
+          /* what comes once in 1e9 steps is less than a byte of one, which rounding hides */
+          if (amount_of (&item) <= MAX (slack, 1))
             return FALSE;
           mutation = mutation == MUTATION_RESIZE ? MUTATION_DROP : mutation;
         }

@@ -217,6 +217,8 @@ is_block_backward (const Replay *replay, const ScheduleItem *item)
          && !g_str_equal (item->kernel->name, "copy_in")
          && !g_str_equal (item->kernel->name, "copy_out")
          && !g_str_equal (item->kernel->name, "reduce_copy_in")
+         && !g_str_equal (item->kernel->name, "copy_out_cat")
+         && !g_str_equal (item->kernel->name, "reduce_cat")
          && !g_str_equal (item->kernel->name, "gradient_cast");
 }
 

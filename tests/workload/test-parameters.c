@@ -251,6 +251,46 @@ START_TEST (test_tensor_shapes)
 }
 END_TEST
 
+/*
+ * With a tensor of each expert the same parameters, as linear layers: expert by expert, outputs
+ * first, a bias behind its weight. Kernels and memory of activations are the same.
+ */
+START_TEST (test_expert_tensors)
+{
+  static const char *const first[] = { "mlp.experts.0.gate_up_proj.weight",
+                                       "mlp.experts.0.gate_up_proj.bias",
+                                       "mlp.experts.0.down_proj.weight",
+                                       "mlp.experts.0.down_proj.bias",
+                                       "mlp.experts.1.gate_up_proj.weight" };
+  ModelShape               shape = shipped ("gpt-oss-120b");
+  TrainingOptions          options = training (1024, 1);
+  g_autoptr (Workload)     stacked = workload_new (&shape, &options), each = NULL;
+  const LayerDesc         *one, *other;
+  const TensorDesc        *tensor;
+
+  options.expert_tensors = EXPERT_TENSORS_EACH;
+  each = workload_new (&shape, &options);
+  one = workload_layer (stacked, 1);
+  other = workload_layer (each, 1);
+  ck_assert_uint_eq (other->elements, one->elements);
+  ck_assert_uint_eq (other->active_elements, one->active_elements);
+  ck_assert_uint_eq (other->saved_bytes, one->saved_bytes);
+  ck_assert_uint_eq (other->n_forward, one->n_forward);
+  ck_assert_uint_eq (other->n_tensors, one->n_tensors + 128 * 4 - 4);
+  tensor = find_tensor (other, first[0]);
+  for (guint i = 0; i < G_N_ELEMENTS (first); i++)
+    ck_assert_str_eq (tensor[i].name, first[i]);
+  ck_assert_uint_eq (tensor->n_dims, 2);
+  ck_assert_uint_eq (tensor->shape[0], 2 * 2880);
+  ck_assert_uint_eq (tensor->shape[1], 2880);
+  ck_assert_uint_eq (tensor[1].n_dims, 1);
+  ck_assert (tensor->expert && !tensor->stacked);
+  tensor = find_tensor (one, "mlp.experts.gate_up_proj");
+  ck_assert (tensor->expert && tensor->stacked);
+  model_shape_clear (&shape);
+}
+END_TEST
+
 START_TEST (test_modules_in_forward_order)
 {
   static const char *const expected[] = { "input_layernorm",  "self_attn.q_proj",
@@ -340,6 +380,7 @@ main (void)
   tcase_add_test (tcase, test_active_parameters);
   tcase_add_test (tcase, test_architectures);
   tcase_add_loop_test (tcase, test_tensor_shapes, 0, G_N_ELEMENTS (tensors));
+  tcase_add_test (tcase, test_expert_tensors);
   tcase_add_test (tcase, test_modules_in_forward_order);
   tcase_add_loop_test (tcase, test_modules_are_consistent, 0, G_N_ELEMENTS (totals));
   tcase_add_test (tcase, test_tied_head);
