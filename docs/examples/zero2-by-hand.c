@@ -6,6 +6,7 @@
 #include "driver/expect.h"
 #include "strategy/common.h"
 #include "strategy/format.h"
+#include "workload/optimizer.h"
 
 /* 2 bytes a parameter and a gradient; master copy and both moments of Adam in fp32. */
 #define HALF  2
@@ -20,11 +21,18 @@ typedef struct
 static gboolean
 by_hand_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
+  const TrainingOptions *training = workload_training (in->workload);
+
   (void) opt;
-  if (training_compute_bytes (workload_training (in->workload)) == HALF)
+  if (training_compute_bytes (training) != HALF)
+    diag_error (diags, NULL, "take 'precision: bf16-mixed'",
+                "zero2-by-hand counts two bytes a parameter: it does not train in full precision");
+  else if (optimizer_scope (training) != SCOPE_ELEMENT)
+    diag_error (diags, NULL, "take 'optimizer: adamw'",
+                "zero2-by-hand counts Adam's states, and nothing that '%s' sends",
+                optimizer_name (training));
+  else
     return TRUE;
-  diag_error (diags, NULL, "take 'precision: bf16-mixed'",
-              "zero2-by-hand counts two bytes a parameter: it does not train in full precision");
   return FALSE;
 }
 

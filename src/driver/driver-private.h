@@ -19,6 +19,10 @@
  *   expect.c    closed forms of nested strategies
  *   expect-policy.c, expect-route.c, expect-mesh.c  of a policy under an issue, of one of its
  *               routes, and of the axes of the mesh
+ *   expect-optimizer.c  of what optimizers keep, compute and send
+ *   matrix-plan.c, matrix-parts.c, matrix-balance.c  who updates what an optimizer must have as
+ *               a whole
+ *   optimizer-check.c  what that costs, and what no optimizer does
  */
 #pragma once
 
@@ -173,6 +177,10 @@ gboolean policy_check_average (const Strategy *strategy, const Policy *policy,
 /* The same of a strategy that trains WORKLOAD, of which frozen weights may be in 4 bits. */
 gboolean policy_check_packed (const Strategy *strategy, const Policy *policy,
                               const Workload *workload, DiagList *diags);
+
+/* optimizer-check.c: the same of the optimizer; warns of what it has to send. */
+gboolean policy_check_optimizer (const Strategy *strategy, const Policy *policy,
+                                 const PlanInput *in, DiagList *diags);
 
 /*
  * perturbed.c: whether the steps of the current role have perturbed forward passes alone; FALSE

@@ -333,7 +333,8 @@ check_level (const DriverLevel *level, const StrategyChoice *choice, guint n_out
   if (diag_list_n_errors (diags) != n_errors || !policy_check (strategy, &policy, diags)
       || (strategy->policy != NULL
           && (!policy_check_packed (strategy, &policy, level->in.workload, diags)
-              || !policy_check_perturbed (strategy, &policy, &level->in, diags))))
+              || !policy_check_perturbed (strategy, &policy, &level->in, diags)
+              || !policy_check_optimizer (strategy, &policy, &level->in, diags))))
     return FALSE;
   for (const DriverLevel *outer = level - n_outer; outer < level; outer++)
     if (!driver_check_roles (strategy, outer->strategy, diags)

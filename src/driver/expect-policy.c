@@ -4,6 +4,7 @@
  */
 #include "driver/driver-private.h"
 #include "driver/expect.h"
+#include "workload/optimizer.h"
 
 #include <math.h>
 
@@ -326,7 +327,7 @@ add_held (const PlanInput *in, const Policy *policy, PlanTotals *totals)
 static double
 temporary_bytes (const PlanInput *in, const Policy *policy)
 {
-  OptimizerTemporaries bytes = workload_optimizer_temporaries (workload_training (in->workload), 0);
+  OptimizerTemporaries bytes = optimizer_temporaries (workload_training (in->workload), 0);
   double               share = trainable_of (in, policy, STATE_OPTIMIZER), away = 0;
 
   if (policy->passes > 0) /* the issue's own */
@@ -442,7 +443,10 @@ plan_expect_policy (const PlanInput *in, const Policy *policy, const Issue *issu
   add_routes (in, policy, &form, totals);
   add_compressors (policy, &form, totals);
   if (policy->passes == 0)
-    expect_norm (in, optimizer->group, totals);
+    {
+      expect_norm (in, optimizer->group, totals);
+      expect_optimizer (in, policy, issue, totals);
+    }
   if (optimizer->home != PLACE_HBM)
     add_host_update (in, policy, &form, totals);
   totals->host[HOST_STREAM] += form.host_sums;

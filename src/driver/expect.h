@@ -7,6 +7,13 @@
 
 #include "driver/strategy.h"
 
+/*
+ * What the optimizer keeps beside the moments of the policy's state, computes, and ranks send each
+ * other for it, in a step without perturbed passes.
+ */
+void expect_optimizer (const PlanInput *in, const Policy *policy, const Issue *issue,
+                       PlanTotals *totals);
+
 /* The gradient norm's all-reduces: over the ranks that share the optimizer, and the mesh's axes. */
 void expect_norm (const PlanInput *in, MeshGroup optimizer, PlanTotals *totals);
 

@@ -4,10 +4,9 @@
 #include "driver/strategy.h"
 
 /*
- * Values an element that the optimizer keeps: moments (2 of Adam, none of SGD), and a copy of the
- * parameters beside narrower ones (0: parameters are as wide, or there is no optimizer).
+ * Values an element of the copy of the parameters that the optimizer keeps beside narrower ones (0:
+ * parameters are as wide, or there is no optimizer).
  */
-guint moment_values (const TrainingOptions *training);
 guint master_values (const TrainingOptions *training);
 
 /* The optimizer's state, shared by GROUP: the moments and, if it COPIES, that copy. */

@@ -56,6 +56,5 @@ const Strategy strategy_vescale = {
             "optimizer: sharded like the parameters, in HBM\n"
             "with cpu_offload: sharded parameters, gradients and optimizer state in host memory",
   .missing = "prefetch depth and communicators are not published: FSDP2's, as options\n"
-             "one kernel for a group of tensors where FSDP2 has one a tensor\n"
-             "optimizers that need whole blocks: what ragged shards save them",
+             "one kernel for a group of tensors where FSDP2 has one a tensor",
 };

@@ -1,4 +1,5 @@
 #include "workload/layer-parts-private.h"
+#include "workload/optimizer.h"
 #include "workload/shard-block.h"
 
 /* ---- tensor parallelism ---- */
@@ -106,6 +107,7 @@ layer_add_tensor (LayerBuilder *b, const char *suffix, gint64 d0, gint64 d1, gin
         tensor.elements *= (guint64) dims[i];
       }
   tensor.block = shard_block_of (b->training->shard_block, &tensor);
+  tensor.matrix = optimizer_takes (b->training, &tensor, b->layer.kind == LAYER_BLOCK);
   module->n_tensors++;
   module->elements += tensor.elements;
   g_array_append_val (b->tensors, tensor);

@@ -19,7 +19,10 @@ static const char *const precision_choices[] = { "bf16-mixed", "fp16-mixed", "fp
 static const char *const reduce_choices[] = { "fp32", "bf16", "fp16", "auto", NULL }; /* as Dtype */
 static const char *const fp8_choices[] = { "none",      "tensorwise", "rowwise", "delayed",
                                            "blockwise", "mxfp8",      NULL };
-static const char *const optimizer_choices[] = { "adamw", "adamw-fused", "sgd", "none", NULL };
+static const char *const optimizer_choices[] = { "adamw",      "adamw-fused",  "sgd",  "none",
+                                                 "adamw-8bit", "sgd-momentum", "lamb", "adafactor",
+                                                 "muon",       "shampoo",      "soap", NULL };
+static const char *const exchange_choices[] = { "all-to-all", "owner", "all-gather", NULL };
 static const char *const graph_choices[] = { "none", "block", "step", NULL };
 static const char *const sync_choices[] = { "none", "forward", "backward", NULL };
 static const char *const peft_choices[] = { "none", "lora", NULL };
@@ -212,6 +215,64 @@ const OptionSpec training_options[] = {
     .offset = FIELD (optimizer),
     .fallback = "adamw",
     .help = "optimizer and how its update is launched; none: no update, no clipping" },
+  { .key = "optimizer_tile",
+    .type = OPTION_INT,
+    .offset = FIELD (optimizer_tile),
+    .optional = TRUE,
+    .min = 1,
+    .max = 1 << 16,
+    .help = "rows and columns of the tiles of a matrix that share a scale under adamw-8bit; unset: "
+            "32",
+    .source = "arXiv:2602.22437" },
+  { .key = "ns_steps",
+    .type = OPTION_INT,
+    .offset = FIELD (ns_steps),
+    .optional = TRUE,
+    .min = 1,
+    .max = 99,
+    .help = "steps of muon's Newton-Schulz iteration; unset: 5",
+    .source = "torch.optim.Muon, ns_steps" },
+  { .key = "precondition_frequency",
+    .type = OPTION_INT,
+    .offset = FIELD (precondition_frequency),
+    .optional = TRUE,
+    .min = 1,
+    .max = 1 << 20,
+    .help = "steps between two decompositions of a preconditioner of shampoo or soap; unset: 50 "
+            "and 10",
+    .source = "facebookresearch/optimizers, precondition_frequency" },
+  { .key = "max_preconditioner_dim",
+    .type = OPTION_INT,
+    .offset = FIELD (max_preconditioner_dim),
+    .optional = TRUE,
+    .min = 1,
+    .max = 1 << 20,
+    .help = "longest side of a preconditioner: shampoo cuts matrices into such blocks, soap leaves "
+            "longer sides alone; unset: 1024 and 10000",
+    .source = "facebookresearch/optimizers, max_preconditioner_dim" },
+  { .key = "matrix_parameters",
+    .type = OPTION_STRING,
+    .offset = FIELD (matrix_parameters),
+    .optional = TRUE,
+    .help = "parameters that muon, shampoo and soap take, by name, '*q_proj*, *experts*'; unset: "
+            "the matrices of blocks. AdamW takes the others" },
+  { .key = "matrix_exchange",
+    .type = OPTION_ENUM,
+    .choices = exchange_choices,
+    .offset = FIELD (matrix_exchange),
+    .fallback = "all-to-all",
+    .help = "where shards cut what an update needs as a whole: buckets of layers go to owners and "
+            "back, two at a time; everything at once to owners and back; every rank gathers all",
+    .source = "torchtitan, flex_shard; arXiv:2602.22437, Algorithm 2; DTensor.full_tensor" },
+  { .key = "matrix_bucket_layers",
+    .type = OPTION_INT,
+    .offset = FIELD (matrix_bucket_layers),
+    .optional = TRUE,
+    .min = 1,
+    .max = 1 << 20,
+    .help = "layers a bucket of 'matrix_exchange: all-to-all'; unset: so many that each rank owns "
+            "a matrix",
+    .source = "torchtitan, BucketConfig" },
   { .key = "clip_gradients",
     .type = OPTION_BOOL,
     .offset = FIELD (clip_gradients),

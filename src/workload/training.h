@@ -54,7 +54,23 @@ typedef enum
   OPTIMIZER_ADAMW_FUSED, /* one pass over parameter, gradient and both moments */
   OPTIMIZER_SGD,         /* no state: for tests */
   OPTIMIZER_NONE,        /* nothing is updated or kept for it: forward and backward passes alone */
+  OPTIMIZER_ADAMW_8BIT,  /* this and what follows: workload/optimizer.h */
+  OPTIMIZER_SGD_MOMENTUM,
+  OPTIMIZER_LAMB,
+  OPTIMIZER_ADAFACTOR,
+  OPTIMIZER_MUON,
+  OPTIMIZER_SHAMPOO,
+  OPTIMIZER_SOAP,
+  OPTIMIZER_N,
 } OptimizerKind;
+
+/* How what an update has to have as a whole comes to one rank, and what it made of it back. */
+typedef enum
+{
+  MATRIX_EXCHANGE_ALL_TO_ALL, /* buckets of layers in turn, to owners and back (torchtitan) */
+  MATRIX_EXCHANGE_OWNER,      /* all at once, to owners and back (veScale) */
+  MATRIX_EXCHANGE_ALL_GATHER, /* every rank gathers and computes everything */
+} MatrixExchange;
 
 typedef enum
 {
@@ -165,6 +181,14 @@ typedef struct
   gint     moment_dtype;    /* Dtype of its moments, or ROLE_AUTO */
   gint     fp8_recipe;      /* Fp8Kind */
   gint     optimizer;       /* OptimizerKind */
+  gint64   optimizer_tile;  /* side of the tiles of matrices that share scales, of 8-bit AdamW, */
+  gint64   ns_steps;        /* of Newton-Schulz, of Muon, */
+  gint64   precondition_frequency; /* steps between two decompositions, of Shampoo and SOAP, and */
+  gint64   max_preconditioner_dim; /* the longest side that they take; 0: their own defaults */
+  char    *matrix_parameters;      /* names of those that these three take; NULL: matrices of
+                                      blocks */
+  gint     matrix_exchange;        /* MatrixExchange */
+  gint64   matrix_bucket_layers; /* layers a bucket of it; 0: so many that each rank has a matrix */
   gboolean clip_gradients;
   gint     flops;               /* FlopsConvention; key flops_convention */
   char    *framework;           /* id or name of a framework's profile; NULL: none in particular */

@@ -1,5 +1,6 @@
 /* What no workload is made of: too long, too much, or adapters of modules that are not there. */
 #include "workload/block-parts.h"
+#include "workload/optimizer.h"
 #include "workload/peft.h"
 #include "workload/shard-block.h"
 
@@ -61,7 +62,8 @@ check_whole (const ModelShape *shape, const TrainingOptions *training, const Opt
 
   if (bytes <= MAX_ACTIVATION_BYTES)
     return workload_check_blocks (workload, training->shard_block,
-                                  option_mark (marks, "shard_block", NULL), diags);
+                                  option_mark (marks, "shard_block", NULL), diags)
+           && optimizer_check (workload, marks, diags);
   diag_error (diags, option_mark (marks, "lengths", "micro_batch", "seq_len", NULL),
               "take shorter sequences, or fewer a micro-step",
               "%" G_GUINT64_FORMAT

@@ -36,6 +36,7 @@ typedef struct
   guint64     scale_bytes; /* of its blocks of values, which every rank keeps */
   guint       module;      /* index into the layer's modules */
   gboolean    expert;      /* belongs to routed experts */
+  gboolean    matrix;      /* an optimizer of matrices takes it; else passes over elements do */
   gboolean    stacked;     /* to all of a rank's: its leading dimension counts them */
   gboolean    frozen;      /* not trained: no gradient, no optimizer */
   gboolean    sliced;      /* the slice of a tensor that is trained, or (frozen) all others */
@@ -211,23 +212,3 @@ double workload_executed_flops (const Workload *self);
  * Of them those of matrix products and attention.
  */
 double workload_matrix_flops (const Workload *self);
-
-/* Bytes an element that an update holds for as long as it runs. */
-typedef struct
-{
-  guint gradients;    /* in the master's type, beside narrower ones */
-  guint denominators; /* AdamW's */
-} OptimizerTemporaries;
-
-/* Of gradients of GRADIENT_BYTES an element. */
-OptimizerTemporaries workload_optimizer_temporaries (const TrainingOptions *training,
-                                                     guint                  gradient_bytes);
-
-/*
- * Optimizer kernels over ELEMENTS parameters on one device: [gradient norm, clip,] update. State
- * and gradient bytes an element are the strategy's: MASTER_BYTES, GRADIENT_BYTES; PARAMETER_BYTES
- * is the low-precision copy that the update also writes (0: none). Appends to KERNELS (KernelDesc).
- */
-void workload_optimizer_kernels (const TrainingOptions *training, guint64 elements,
-                                 guint master_bytes, guint gradient_bytes, guint parameter_bytes,
-                                 GArray *kernels);

@@ -96,6 +96,23 @@ draw_slices (RandomPlan *self, guint case_)
   t->fp8_recipe = FP8_NONE;
 }
 
+/* In some cases one of the optimizers that need more than elements, whatever its exchange. */
+static void
+draw_optimizer (RandomPlan *self, guint case_)
+{
+  TrainingOptions *t = &self->training;
+
+  if (case_ % 4 != 1)
+    return;
+  t->optimizer = OPTIMIZER_NONE + 1 + (gint) (case_ / 4 % (OPTIMIZER_N - OPTIMIZER_NONE - 1));
+  t->matrix_exchange = (gint) (case_ / 6 % 3);
+  t->matrix_bucket_layers = case_ / 2 % 4;
+  t->optimizer_tile = 4 << case_ % 4;
+  t->ns_steps = 1 + case_ % 5;
+  t->max_preconditioner_dim = case_ % 2 == 0 ? 0 : 24;
+  t->precondition_frequency = case_ % 5;
+}
+
 typedef enum
 {
   AXES_NONE,
@@ -354,7 +371,7 @@ describe (RandomPlan *self, guint32 seed, guint case_)
       self->description,
       "seed %u case %u: %s L=%d h=%d V=%d tied=%d experts=%d ranks=%u/%u of %u micro=%d accum=%d "
       "ckpt=%d%s%s tiles=%dx%d loss=%d "
-      "precision=%d fp8=%d lora=%d dora=%d 4bit=%d slices=%d/%d "
+      "precision=%d optimizer=%d/%d fp8=%d lora=%d dora=%d 4bit=%d slices=%d/%d "
       "tp=%d sp=%d cp=%d ep=%d etp=%d pp=%d vp=%d "
       "pipeline=%d p2p=%d;",
       seed, case_, self->shape.family, (int) self->shape.n_layers, (int) self->shape.d_model,
@@ -364,10 +381,11 @@ describe (RandomPlan *self, guint32 seed, guint case_)
       self->training.checkpointing, self->training.cpu_checkpointing ? " (host)" : "",
       self->training.partition_activations ? " (slices)" : "", (int) self->training.tiled_in_splits,
       (int) self->training.tiled_out_splits, self->training.loss, self->training.precision,
-      self->training.fp8_recipe, self->training.peft ? (int) self->training.lora_r : 0,
-      self->training.use_dora, self->training.load_in_4bit, (int) self->training.trained_slices,
-      self->training.slice_heads, (int) m->tp, (int) m->sp, (int) m->cp, (int) m->ep, (int) m->etp,
-      (int) m->pp, (int) m->vp, m->pipeline, m->p2p);
+      self->training.optimizer, self->training.matrix_exchange, self->training.fp8_recipe,
+      self->training.peft ? (int) self->training.lora_r : 0, self->training.use_dora,
+      self->training.load_in_4bit, (int) self->training.trained_slices, self->training.slice_heads,
+      (int) m->tp, (int) m->sp, (int) m->cp, (int) m->ep, (int) m->etp, (int) m->pp, (int) m->vp,
+      m->pipeline, m->p2p);
 }
 
 static gboolean
@@ -430,11 +448,21 @@ make_forward (RandomPlan *self)
   return TRUE;
 }
 
+/* An optimizer that every strategy runs. FALSE: it is there already. */
+static gboolean
+make_adamw (RandomPlan *self)
+{
+  if (self->training.optimizer <= OPTIMIZER_NONE)
+    return FALSE;
+  self->training.optimizer = OPTIMIZER_ADAMW;
+  return TRUE;
+}
+
 /* Whether something of the plan became what more strategies take. */
 static gboolean
 make_plainer (RandomPlan *self)
 {
-  return make_mixed (self) || make_forward (self);
+  return make_adamw (self) || make_mixed (self) || make_forward (self);
 }
 
 static RandomPlan *
@@ -449,6 +477,7 @@ plan_new (const Strategy *strategy, guint32 seed, guint case_, Axes axes)
   self->description = g_string_new (NULL);
   draw_model (self, rand, axes != AXES_NONE && case_ % 3 == 0 && !slices);
   draw_training (self, rand, case_);
+  draw_optimizer (self, case_);
   if (slices)
     draw_slices (self, case_);
   for (;; axes--)

@@ -2,25 +2,34 @@
 
 #include <check.h>
 
-void
-set_options (const Strategy *strategy, gpointer options, const char *text)
+/* OPTIONS of TABLE from "key=value;key=value". */
+static void
+set_all (const OptionSpec *table, gpointer options, const char *text, const char *between)
 {
-  g_auto (GStrv)       pairs = g_strsplit (text, ",", -1);
+  g_auto (GStrv)       pairs = g_strsplit (text, between, -1);
   g_autoptr (DiagList) diags = diag_list_new ();
 
-  option_table_defaults (strategy->options, options);
   for (char **pair = pairs; *pair != NULL; pair++)
     {
       g_auto (GStrv) words = g_strsplit (*pair, "=", 2);
 
-      ck_assert (option_set_key (strategy->options, options, words[0], words[1], NULL, diags));
+      ck_assert_msg (option_set_key (table, options, words[0], words[1], NULL, diags), "%s",
+                     diag_list_first_message (diags));
     }
+}
+
+void
+set_options (const Strategy *strategy, gpointer options, const char *text)
+{
+  option_table_defaults (strategy->options, options);
+  set_all (strategy->options, options, text, ",");
 }
 
 typedef struct
 {
-  gboolean clips, checkpoints, on_host, sliced, no_optimizer, lora;
-  guint    in_splits, out_splits;
+  const char *training; /* NULL: nothing beside the rest */
+  gboolean    clips, checkpoints, on_host, sliced, no_optimizer, lora;
+  guint       in_splits, out_splits;
 } Extras;
 
 static Workload *
@@ -53,6 +62,8 @@ build (guint blocks, guint micros, Extras extras, const MeshOptions *mesh, Workl
   training.peft = extras.lora ? PEFT_LORA : PEFT_NONE;
   training.tiled_in_splits = extras.in_splits;
   training.tiled_out_splits = extras.out_splits;
+  if (extras.training != NULL)
+    set_all (training_options, &training, extras.training, ";");
   ck_assert (model_resolve (&options, NULL, NULL, &shape, NULL, diags));
   workload = mesh != NULL ? workload_new_stage (&shape, &training, mesh, 0)
                           : workload_new (&shape, &training);
@@ -101,6 +112,12 @@ Workload *
 llama_without_optimizer (guint blocks)
 {
   return build (blocks, 1, (Extras){ .no_optimizer = TRUE }, NULL, NULL);
+}
+
+Workload *
+llama_trained (guint blocks, const char *training)
+{
+  return build (blocks, 1, (Extras){ .training = training }, NULL, NULL);
 }
 
 Workload *

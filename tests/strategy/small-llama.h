@@ -25,6 +25,9 @@ Workload *llama_sliced (guint blocks, guint micros, gboolean on_host);
 /* The first, of which nothing is updated. */
 Workload *llama_without_optimizer (guint blocks);
 
+/* The first with options of `training`: "key=value;key=value". */
+Workload *llama_trained (guint blocks, const char *training);
+
 /* The first, whose blocks' linears are cut into IN_SPLITS x OUT_SPLITS tiles. */
 Workload *llama_tiled (guint blocks, guint in_splits, guint out_splits);
 

@@ -1,7 +1,7 @@
 /*
  * FLOPs of the kernel lists against closed forms (2 N tokens and attention; Narayanan et al.,
  * arXiv:2104.04473; PaLM, arXiv:2204.02311, appendix B), launches and bytes of single kernels
- * counted by hand, and what compiling and optimizers launch. It does not test what a kernel costs
+ * counted by hand, and what compiling launches. It does not test what a kernel costs
  * on a GPU.
  */
 #include "fixture.h"
@@ -637,54 +637,6 @@ START_TEST (test_compile)
 }
 END_TEST
 
-START_TEST (test_optimizers)
-{
-  TrainingOptions    options = training (1, 1);
-  g_autoptr (GArray) kernels = g_array_new (FALSE, FALSE, sizeof (KernelDesc));
-  const KernelDesc  *list;
-
-  options.optimizer = OPTIMIZER_ADAMW_FUSED;
-  workload_optimizer_kernels (&options, 1000, 4, 4, 0, kernels);
-  ck_assert_uint_eq (kernels->len, 1);
-  assert_traffic (&g_array_index (kernels, KernelDesc, 0), 1, 16000, 12000);
-  ck_assert_int_eq (g_array_index (kernels, KernelDesc, 0).kind, KERNEL_OPTIMIZER);
-
-  g_array_set_size (kernels, 0);
-  workload_optimizer_kernels (&options, 1000, 4, 2, 2,
-                              kernels); /* bf16 gradients, a bf16 copy of the parameters */
-  assert_traffic (&g_array_index (kernels, KernelDesc, 0), 1, 14000, 14000);
-
-  g_array_set_size (kernels, 0);
-  options.optimizer = OPTIMIZER_ADAMW;
-  options.clip_gradients = TRUE;
-  workload_optimizer_kernels (&options, 1000, 4, 4, 2, kernels);
-  list = (const KernelDesc *) kernels->data;
-  ck_assert_uint_eq (kernels->len, 4);
-  assert_traffic (find_kernel (list, 4, "optimizer.grad_norm"), 2, 4000, 0);
-  assert_traffic (find_kernel (list, 4, "optimizer.clip"), 1, 4000, 4000);
-  assert_traffic (find_kernel (list, 4, "optimizer.adamw"), 8, 48000, 32000);
-  assert_traffic (find_kernel (list, 4, "optimizer.cast_parameters"), 1, 4000, 2000);
-
-  g_array_set_size (kernels, 0);
-  options.optimizer = OPTIMIZER_SGD;
-  options.clip_gradients = FALSE;
-  workload_optimizer_kernels (&options, 1000, 4, 4, 0, kernels);
-  ck_assert_uint_eq (kernels->len, 1);
-  assert_traffic (&g_array_index (kernels, KernelDesc, 0), 1, 8000, 4000);
-
-  /* bf16 moments: 4 + 2 x 2 + 4 read, 4 + 2 x 2 written; by lists 2 x 4 + 8 x 2 + 2 x 4, 8 + 12 */
-  g_array_set_size (kernels, 0);
-  options.optimizer = OPTIMIZER_ADAMW_FUSED;
-  options.moment_dtype = DTYPE_BF16;
-  workload_optimizer_kernels (&options, 1000, 4, 4, 0, kernels);
-  assert_traffic (&g_array_index (kernels, KernelDesc, 0), 1, 12000, 8000);
-  g_array_set_size (kernels, 0);
-  options.optimizer = OPTIMIZER_ADAMW;
-  workload_optimizer_kernels (&options, 1000, 4, 4, 0, kernels);
-  assert_traffic (&g_array_index (kernels, KernelDesc, 0), 8, 32000, 20000);
-}
-END_TEST
-
 /* fp32 doubles what a 16-bit type moves and has no casts. */
 START_TEST (test_precision)
 {
@@ -725,7 +677,6 @@ main (void)
   tcase_add_test (tcase, test_expert_products);
   tcase_add_test (tcase, test_attention_kinds);
   tcase_add_loop_test (tcase, test_compile, 0, G_N_ELEMENTS (models));
-  tcase_add_test (tcase, test_optimizers);
   tcase_add_test (tcase, test_precision);
   return run_case ("kernels", tcase);
 }

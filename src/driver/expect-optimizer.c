@@ -1,0 +1,131 @@
+/*
+ * The closed form of an optimizer: what it keeps beside its moments, the products that it makes,
+ * what ranks send each other for it. Which matrices a rank has is the plan's to say
+ * (driver/matrix-plan.h).
+ */
+#include "driver/driver-private.h"
+#include "driver/expect.h"
+#include "driver/matrix-plan.h"
+
+#define LISTED_SLOTS 2
+
+/* FLOPs of the rank with most work. */
+static double
+flops_of (const MatrixPlan *plan, const TrainingOptions *training)
+{
+  double sum = 0;
+
+  for (guint i = 0; i < plan->rounds->len; i++)
+    {
+      const GArray *shapes = g_array_index (plan->rounds, MatrixRound, i).shapes;
+
+      for (guint s = 0; s < shapes->len; s++)
+        {
+          MatrixShape shape = g_array_index (shapes, MatrixShape, s);
+
+          sum += (double) shape.count * optimizer_matrix_flops (training, shape);
+        }
+    }
+  return sum;
+}
+
+/* Bytes of buffers, at most: of all rounds where they are under way at once, else of some. */
+static double
+buffers_of (const MatrixPlan *plan, const TrainingOptions *training)
+{
+  gboolean at_once = training->matrix_exchange == MATRIX_EXCHANGE_OWNER;
+  double   sum = 0, most = 0;
+
+  for (guint i = 0; i < plan->rounds->len; i++)
+    {
+      const MatrixRound *round = &g_array_index (plan->rounds, MatrixRound, i);
+      double             back = plan->gathers ? (double) round->held : 0;
+      double             share = (double) ((round->elements + plan->members - 1) / plan->members);
+
+      sum += (double) round->held + MAX (share, back);
+      most = MAX (most, (double) round->held + MAX (share, back));
+    }
+  return (at_once ? sum : MIN (sum, (LISTED_SLOTS + 1) * most))
+         * dtype_bytes (optimizer_exchange_dtype (training));
+}
+
+/* fp32 values that passes add up of the tensors of KIND. */
+static double
+summed (const TrainingOptions *training, const GArray *units, guint kind)
+{
+  guint64 sum = 0;
+
+  for (guint u = 0; u < units->len; u++)
+    {
+      const PlanUnit *unit = &g_array_index (units, PlanUnit, u);
+
+      for (guint t = 0; t < unit->n_trainable && unit->expert == (kind == 1); t++)
+        {
+          sum += optimizer_sum (training, SUM_TENSORS, &unit->trainable[t]);
+          if (training->optimizer == OPTIMIZER_ADAFACTOR)
+            sum += optimizer_sum (training, SUM_COLUMNS, &unit->trainable[t]);
+        }
+    }
+  return (double) sum;
+}
+
+/* Ranks that share tensors add up what a pass has of each. */
+static void
+add_sums (const PlanInput *in, const Policy *policy, const GArray *units, PlanTotals *totals)
+{
+  const TrainingOptions *training = workload_training (in->workload);
+
+  if (optimizer_scope (training) != SCOPE_TENSOR)
+    return;
+  for (guint k = 0; k < policy->n_kinds; k++)
+    {
+      double bytes = 4 * summed (training, units, k);
+
+      if (policy->kinds[k].format->owned == NULL)
+        plan_totals_add (totals, COLLECTIVE_ALL_REDUCE,
+                         policy->kinds[k].states[STATE_OPTIMIZER].group, bytes);
+      if (k == 0)
+        plan_totals_add (totals, COLLECTIVE_ALL_REDUCE, mesh_tensor (&in->mesh), bytes);
+    }
+}
+
+static void
+add_rounds (const MatrixPlan *plan, const UnitPolicy *kind, const TrainingOptions *training,
+            PlanTotals *totals)
+{
+  double size = dtype_bytes (optimizer_exchange_dtype (training));
+
+  for (guint i = 0; i < plan->rounds->len; i++)
+    {
+      const MatrixRound *round = &g_array_index (plan->rounds, MatrixRound, i);
+
+      if (round->travels)
+        plan_totals_add (totals, plan->gathers ? COLLECTIVE_ALL_GATHER : COLLECTIVE_ALL_TO_ALL,
+                         kind->states[STATE_OPTIMIZER].group,
+                         (plan->returns ? 2 : 1) * size * (double) round->sent);
+    }
+  totals->flops += flops_of (plan, training);
+  totals->high[PLACE_HBM] += buffers_of (plan, training);
+}
+
+void
+expect_optimizer (const PlanInput *in, const Policy *policy, const Issue *issue, PlanTotals *totals)
+{
+  const TrainingOptions *training = workload_training (in->workload);
+  g_autoptr (GArray)     units = plan_units (in->workload, issue->hooks.granularity);
+  const PlanUnit        *list = (const PlanUnit *) (gpointer) units->data;
+
+  add_sums (in, policy, units, totals);
+  for (guint k = 0; k < policy->n_kinds; k++)
+    {
+      const UnitPolicy      *kind = &policy->kinds[k];
+      g_autoptr (MatrixPlan) plan = matrix_plan_new (in, kind, list, units->len, k);
+      double                 kept = (double) matrix_plan_kept (in, kind, list, units->len, k);
+
+      totals->states += kept;
+      totals->low[PLACE_HBM] += kept;
+      totals->high[PLACE_HBM] += kept;
+      if (plan != NULL)
+        add_rounds (plan, kind, training, totals);
+    }
+}

@@ -1,0 +1,24 @@
+/*
+ * Matrices over ranks: the one that costs most of those left goes to the rank that has least, of
+ * several to the one that had least before (torchtitan's DistMuon, longest processing time first).
+ */
+#pragma once
+
+#include <glib.h>
+
+typedef struct
+{
+  guint   n_kinds;
+  guint  *counts;  /* [rank][kind]: matrices of KIND that RANK has */
+  double *loads;   /* [rank] */
+  guint   busiest; /* the first rank of the greatest load */
+} MatrixBalance;
+
+/*
+ * COUNTS[k] matrices that cost COSTS[k] each, for k below N_KINDS, over N_RANKS. BEFORE: what each
+ * rank had, to which its load is added. The caller's: matrix_balance_free.
+ */
+MatrixBalance *matrix_balance_new (const guint64 *counts, const double *costs, guint n_kinds,
+                                   guint n_ranks, double *before);
+void           matrix_balance_free (MatrixBalance *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MatrixBalance, matrix_balance_free)

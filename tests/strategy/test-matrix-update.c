@@ -1,0 +1,341 @@
+/*
+ * What optimizers that need more than elements make ranks compute, keep and send, by hand. A llama
+ * of 2 blocks on 4 ranks: of each block 4 matrices of 64 x 64, 2 of 128 x 64, one of 64 x 128 and
+ * norms; 2 tables of 100 x 64 and a norm, which AdamW updates. With five steps of Newton-Schulz a
+ * matrix of 64 x 64 takes 6 units of 5 x 64^3 FLOPs, a longer one 10. That emitted and expected
+ * totals are the same is the property test's (strategy). Not asserted: times.
+ */
+#include <check.h>
+#include <string.h>
+
+#include "driver/matrix-balance.h"
+#include "driver/matrix-plan.h"
+#include "small-llama.h"
+
+#define UNIT     (5 * 64.0 * 64 * 64)
+#define SQUARE   (64 * 64)
+#define LAYER    (4 * SQUARE + 3 * 2 * SQUARE) /* elements of a block's matrices */
+#define MATRICES (2 * LAYER)
+#define TABLE    (100 * 64)
+
+static PlanTotals
+totals_of (const char *name, const char *text, const char *training)
+{
+  const Strategy        *strategy = strategy_find (name);
+  g_autofree gpointer    options = g_malloc0 (strategy->options_size);
+  g_autoptr (Workload)   workload = llama_trained (2, training);
+  g_autoptr (InputFiles) files = input_files_new ();
+  const Mesh             mesh = { .n_ranks = 4, .ranks_per_node = 4, .world = 4 };
+  const PlanInput        in = { .workload = workload, .mesh = mesh, .files = files };
+  const StrategyChoice   choice = { strategy, options, NULL };
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (Schedule)   schedule = NULL;
+  PlanTotals             totals = { 0 };
+
+  set_options (strategy, options, text);
+  schedule = schedule_build (&in, &choice, diags);
+  ck_assert_msg (schedule != NULL, "%s", diag_list_first_message (diags));
+  schedule_totals (schedule, 0, &totals);
+  option_table_clear (strategy->options, options);
+  return totals;
+}
+
+/* Bytes of all collectives of KIND. */
+static double
+carried (const PlanTotals *totals, CollectiveKind kind)
+{
+  double sum = 0;
+
+  for (guint i = 0; i < totals->n_traffic; i++)
+    sum += totals->traffic[i].kind == kind ? totals->traffic[i].bytes : 0;
+  return sum;
+}
+
+typedef struct
+{
+  const char *strategy, *options, *training;
+  double      units;                     /* of FLOPs beyond those of AdamW */
+  double      to_all, gathered, reduced; /* bytes beyond: of all-to-alls and so on */
+  double      states;                    /* bytes that live for ever beyond */
+} UpdateCase;
+
+/* Moments: 4 bytes less of every matrix' element than AdamW's 8, on 4 ranks. */
+#define MUON_STATES (-4.0 * MATRICES / 4)
+
+static const UpdateCase update_cases[] = {
+  /*
+   * A bucket a block. The three long ones go to three ranks, squares to the fourth twice, then to
+   * the first two: 16 units. The busiest rank has a long one and a square, 12 288 elements, which
+   * come and go in fp32.
+   */
+  { "fsdp2", "shard=all", "optimizer=muon", 2 * 16, 2 * 2 * 4 * 3 * SQUARE, 0, 0, MUON_STATES },
+  /* both blocks in one bucket: as by owners below, 28 units of 108; a long one and three squares */
+  { "fsdp2", "shard=all", "optimizer=muon;matrix_bucket_layers=2", 28, 2 * 4 * 5 * SQUARE, 0, 0,
+    MUON_STATES },
+  /*
+   * Six long ones, then squares: two ranks of 26, two of 28 units, which have a long one and three
+   * squares. Two rounds: of two squares, where more than the 8 192 elements of these are sent, and
+   * of a square and a long one; bf16.
+   */
+  { "fsdp2", "shard=all", "optimizer=muon;matrix_exchange=owner", 28,
+    2 * 2 * (LAYER / 4 + 3 * SQUARE), 0, 0, MUON_STATES },
+  { "fsdp2", "shard=all", "optimizer=muon;matrix_exchange=all-gather", 108, 0, 4 * MATRICES, 0,
+    MUON_STATES },
+  /* groups of two ranks: 20 units of a block's 54 on each, or 34: longs 10, 20; 20 + 6 .. = 28 */
+  { "fsdp2", "shard=2", "optimizer=muon", 2 * 28, 2 * 2 * 4 * (LAYER / 2), 0, 0,
+    -4.0 * MATRICES / 2 },
+  /* nothing is cut where every rank has all */
+  { "ddp", "gradient_dtype=fp32", "optimizer=muon", 108, 0, 0, 0, -4.0 * MATRICES },
+  /* nor where whole tensors have an owner: moments of them are its own, of unlike sizes */
+  { "zero1", "partition=tensors", "optimizer=muon", 28, 0, 0, 0, G_MAXDOUBLE },
+  /* two matrices make no bucket for four ranks: both blocks are one */
+  { "fsdp2", "shard=all", "optimizer=muon;matrix_parameters=*gate_proj*", 10, 2 * 2 * 4 * SQUARE, 0,
+    0, G_MAXDOUBLE },
+
+  /* tiles of 16 rows: the 16 and 32 rows of a shard are whole ones, of 25 rows of a table not */
+  { "fsdp2", "shard=all", "optimizer=adamw-8bit;optimizer_tile=16", 0, 2 * 2 * 4 * TABLE / 4, 0, 0,
+    G_MAXDOUBLE },
+  { "fsdp2", "shard=all", "optimizer=adamw-8bit;optimizer_tile=16;matrix_exchange=all-gather", 0, 0,
+    2 * 2 * 4 * TABLE, 0, G_MAXDOUBLE },
+  /* tiles of 4 rows in shards that cut none */
+  { "vescale", "shard=all", "optimizer=adamw-8bit;optimizer_tile=4;shard_block=4x4", 0, 0, 0, 0,
+    G_MAXDOUBLE },
+  /* two bytes instead of eight; two scales of 16 tiles of 16 x 16 of a square, twice as many; of
+     a table 7 x 4; vectors keep theirs */
+  { "ddp", "gradient_dtype=fp32", "optimizer=adamw-8bit;optimizer_tile=16", 0, 0, 0, 0,
+    -6.0 * (MATRICES + 2 * TABLE) + 8.0 * (2 * (4 * 16 + 3 * 32) + 2 * 28) },
+
+  /* two norms of each of 21 tensors */
+  { "fsdp2", "shard=all", "optimizer=lamb", 0, 0, 0, 4 * 2 * 21, 0 },
+  /* and 64 columns of each matrix, 128 of two of them; 64 rows, or 100, or 128, shared */
+  { "fsdp2", "shard=all", "optimizer=adafactor", 0, 0, 0, 4 * (2 * 21 + 2 * (6 * 64 + 128) + 128),
+    4 * (2.0 * (6 * 64 + 128) + 128) + 4 * (2.0 * (5 * 64 + 2 * 128) + 200 + 5 * 64) / 4
+        - 8.0 * (MATRICES + 2 * TABLE + 5 * 64) / 4 },
+  { "ddp", "gradient_dtype=fp32", "optimizer=lamb", 0, 0, 0, 0, 0 },
+  { "fsdp2", "shard=all", "optimizer=sgd-momentum", 0, 0, 0, 0,
+    -4.0 * (MATRICES + 2 * TABLE + 5 * 64) / 4 },
+};
+
+START_TEST (updates)
+{
+  const UpdateCase *c = &update_cases[_i];
+  const char       *blocks = strstr (c->training, ";shard_block");
+  g_autofree char  *adamw = g_strconcat ("optimizer=adamw", blocks, NULL);
+  const PlanTotals  plain = totals_of (c->strategy, c->options, adamw);
+  const PlanTotals  totals = totals_of (c->strategy, c->options, c->training);
+
+  ck_assert_double_eq (totals.flops - plain.flops, c->units * UNIT);
+  ck_assert_double_eq (carried (&totals, COLLECTIVE_ALL_TO_ALL), c->to_all);
+  ck_assert_double_eq (
+      carried (&totals, COLLECTIVE_ALL_GATHER) - carried (&plain, COLLECTIVE_ALL_GATHER),
+      c->gathered);
+  ck_assert_double_eq (
+      carried (&totals, COLLECTIVE_ALL_REDUCE) - carried (&plain, COLLECTIVE_ALL_REDUCE),
+      c->reduced);
+  if (c->states < G_MAXDOUBLE)
+    ck_assert_double_eq (totals.states - plain.states, c->states);
+}
+END_TEST
+
+/*
+ * Preconditioners of Shampoo: two of 64 x 64 or 128 x 128 values for each side of a matrix. By
+ * gathering, each rank has all of them: 8 squares have two sides of 64, 6 others one of 128 too.
+ */
+START_TEST (preconditioners)
+{
+  const PlanTotals plain = totals_of ("fsdp2", "shard=all", "optimizer=adamw");
+  const PlanTotals all = totals_of ("fsdp2", "shard=all",
+                                    "optimizer=shampoo;matrix_exchange="
+                                    "all-gather");
+  const PlanTotals shared = totals_of ("fsdp2", "shard=all", "optimizer=shampoo");
+  const double     square = 2 * 4 * 2.0 * 64 * 64, other = 2 * 4 * (64.0 * 64 + 128 * 128);
+
+  ck_assert_double_eq (all.states - plain.states, 8 * square + 6 * other);
+  ck_assert_double_ge (shared.states - plain.states, (8 * square + 6 * other) / 4);
+  ck_assert_double_le (shared.states - plain.states, (8 * square + 6 * other) / 2);
+}
+END_TEST
+
+/* ---- boundaries ------------------------------------------------------------------------------ */
+
+/* Every boundary in turn. */
+static gboolean
+cuts (guint64 offset, guint64 stride, guint64 elements, guint64 block)
+{
+  for (guint64 x = 1; x < elements; x++)
+    if ((offset + x) % stride == 0 && x % block != 0)
+      return TRUE;
+  return FALSE;
+}
+
+START_TEST (boundaries)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed (7);
+  guint             n_cut = 0;
+
+  for (guint i = 0; i < 20000; i++)
+    {
+      guint64 block = (guint64) g_rand_int_range (rand, 1, 12);
+      guint64 elements = block * (guint64) g_rand_int_range (rand, 1, 9);
+      guint64 stride = (guint64) g_rand_int_range (rand, 1, 60);
+      guint64 offset = (guint64) g_rand_int_range (rand, 0, 200);
+
+      if (i % 3 == 0) /* multiples are rare by chance */
+        stride = block * (guint64) g_rand_int_range (rand, 1, 6), offset = offset / block * block;
+      ck_assert_int_eq (matrix_plan_cuts (offset, stride, elements, block),
+                        cuts (offset, stride, elements, block));
+      n_cut += cuts (offset, stride, elements, block);
+    }
+  ck_assert_uint_gt (n_cut, 4000);
+  ck_assert_uint_lt (n_cut, 16000);
+}
+END_TEST
+
+/* ---- who owns what --------------------------------------------------------------------------- */
+
+static int
+by_value (gconstpointer a, gconstpointer b)
+{
+  double one = *(const double *) a, other = *(const double *) b;
+
+  return one < other ? -1 : one > other;
+}
+
+/* One matrix after another to the least, found by looking at all. */
+static void
+assign (const guint64 *counts, const double *costs, guint n_kinds, double *loads, guint n_ranks)
+{
+  gboolean done[8] = { FALSE };
+
+  for (guint turn = 0; turn < n_kinds; turn++)
+    {
+      guint kind = G_MAXUINT;
+
+      for (guint k = 0; k < n_kinds; k++)
+        if (!done[k] && (kind == G_MAXUINT || costs[k] > costs[kind]))
+          kind = k;
+      done[kind] = TRUE;
+      for (guint64 c = 0; c < counts[kind]; c++)
+        {
+          guint least = 0;
+
+          for (guint r = 1; r < n_ranks; r++)
+            if (loads[r] < loads[least])
+              least = r;
+          loads[least] += costs[kind];
+        }
+    }
+}
+
+START_TEST (longest_first)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed (11);
+
+  for (guint i = 0; i < 2000; i++)
+    {
+      guint   n_ranks = (guint) g_rand_int_range (rand, 1, 20), n_kinds = 1 + i % 6;
+      guint64 counts[8];
+      double  costs[8], loads[20] = { 0 }, before[20] = { 0 }, sum = 0;
+
+      for (guint k = 0; k < n_kinds; k++)
+        {
+          counts[k] = (guint64) g_rand_int_range (rand, 0, 60);
+          costs[k] = g_rand_int_range (rand, 1, 30);
+          sum += (double) counts[k] * costs[k];
+        }
+
+      g_autoptr (MatrixBalance) balance =
+          matrix_balance_new (counts, costs, n_kinds, n_ranks, before);
+
+      assign (counts, costs, n_kinds, loads, n_ranks);
+      ck_assert_double_eq (balance->loads[balance->busiest], before[balance->busiest]);
+      for (guint k = 0; k < n_kinds; k++)
+        {
+          guint64 given = 0;
+
+          for (guint r = 0; r < n_ranks; r++)
+            given += balance->counts[r * n_kinds + k];
+          ck_assert_uint_eq (given, counts[k]);
+        }
+      qsort (before, n_ranks, sizeof *before, by_value);
+      qsort (loads, n_ranks, sizeof *loads, by_value);
+      for (guint r = 0; r < n_ranks; r++)
+        {
+          ck_assert_double_eq (before[r], loads[r]);
+          sum -= loads[r];
+        }
+      ck_assert_double_eq (sum, 0);
+    }
+}
+END_TEST
+
+/* ---- what is said ---------------------------------------------------------------------------- */
+
+typedef struct
+{
+  const char *strategy, *options, *training;
+  const char *message; /* NULL: nothing is said */
+  gboolean    taken;
+} SaidCase;
+
+static const SaidCase said_cases[] = {
+  { "fsdp2", "shard=all", "optimizer=muon",
+    "'muon' needs whole matrices, and shards of format 'rows-inside' over 4 ranks cut 14 of 14 "
+    "tensors: a rank sends up to 144 KiB a step for it",
+    TRUE },
+  { "fsdp2", "shard=all", "optimizer=adamw-8bit;optimizer_tile=16",
+    "'adamw-8bit' needs whole blocks, and shards of format 'rows-inside' over 4 ranks cut 2 of 16 "
+    "tensors: a rank sends up to 18.8 KiB a step for it",
+    TRUE },
+  { "vescale", "shard=all", "optimizer=adamw-8bit;optimizer_tile=4;shard_block=4x4", NULL, TRUE },
+  { "ddp", "gradient_dtype=fp32", "optimizer=soap", NULL, TRUE },
+  { "zero-offload", "overlap_comm=true", "optimizer=muon",
+    "'muon' runs on GPUs, and strategy 'zero-offload' keeps its states in pinned host memory",
+    FALSE },
+  { "zero-offload", "overlap_comm=true", "optimizer=sgd", NULL, TRUE },
+  { "zo2", "offloading=true", "optimizer=lamb",
+    "strategy 'zo2' has no gradients that 'lamb' could work on", FALSE },
+};
+
+START_TEST (says)
+{
+  const SaidCase        *c = &said_cases[_i];
+  const Strategy        *strategy = strategy_find (c->strategy);
+  g_autofree gpointer    options = g_malloc0 (strategy->options_size);
+  g_autoptr (Workload)   workload = llama_trained (2, c->training);
+  g_autoptr (InputFiles) files = input_files_new ();
+  const Mesh             mesh = { .n_ranks = 4, .ranks_per_node = 4, .world = 4 };
+  const PlanInput        in = { .workload = workload, .mesh = mesh, .files = files };
+  const StrategyChoice   choice = { strategy, options, NULL };
+  g_autoptr (DiagList)   diags = diag_list_new ();
+
+  option_table_defaults (strategy->options, options);
+  ck_assert_int_eq (strategy_check (&in, &choice, diags), c->taken);
+  if (c->message != NULL)
+    ck_assert_str_eq (diag_list_first_message (diags), c->message);
+  else
+    ck_assert_ptr_null (diag_list_first_message (diags));
+  option_table_clear (strategy->options, options);
+}
+END_TEST
+
+int
+main (void)
+{
+  TCase   *tcase = tcase_create ("matrix-update");
+  SRunner *runner;
+  Suite   *suite = suite_create ("matrix-update");
+  int      failed;
+
+  tcase_add_loop_test (tcase, updates, 0, G_N_ELEMENTS (update_cases));
+  tcase_add_test (tcase, preconditioners);
+  tcase_add_test (tcase, boundaries);
+  tcase_add_test (tcase, longest_first);
+  tcase_add_loop_test (tcase, says, 0, G_N_ELEMENTS (said_cases));
+  suite_add_tcase (suite, tcase);
+  runner = srunner_create (suite);
+  srunner_run_all (runner, CK_ENV);
+  failed = srunner_ntests_failed (runner);
+  srunner_free (runner);
+  return failed == 0 ? 0 : 1;
+}
