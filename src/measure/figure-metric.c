@@ -100,8 +100,9 @@ figure_metric_ask (const char *name, PredictOptions *options)
   options->op_times = options->op_times || label_of (name) != NULL;
 }
 
+/* FALSE: nothing is called LABEL. */
 static gboolean
-find_op (const Prediction *prediction, const char *label, double *value)
+add_op (const Prediction *prediction, const char *label, double *sum)
 {
   for (guint i = 0; i < prediction->op_times->len; i++)
     {
@@ -109,10 +110,23 @@ find_op (const Prediction *prediction, const char *label, double *value)
 
       if (strcmp (time->label, label) != 0)
         continue;
-      *value = 1e3 * time->median_s;
+      *sum += 1e3 * time->median_s;
       return TRUE;
     }
   return FALSE;
+}
+
+/* The sum of what LABELS, with + between them, take. */
+static gboolean
+find_op (const Prediction *prediction, const char *labels, double *value)
+{
+  g_auto (GStrv) list = g_strsplit (labels, "+", -1);
+
+  *value = 0;
+  for (guint i = 0; list[i] != NULL; i++)
+    if (!add_op (prediction, list[i], value))
+      return FALSE;
+  return TRUE;
 }
 
 gboolean

@@ -35,7 +35,8 @@ static const char rows[] = "figure,row,scenario,metric,published,assumptions\n"
                            "f,nothing,small,op_ms:no_such_op,,\n"
                            "f,below,small,step_time_s,1000 to 2000,\n"
                            "f,above,small,step_time_s,1e-9 to 2e-9,\n"
-                           "f,about,small,step_time_s,1e-9 to 2000,\n";
+                           "f,about,small,step_time_s,1e-9 to 2000,\n"
+                           "f,both,small,op_ms:copy_out+all_gather,,\n";
 
 static Figures *
 figures_of (void)
@@ -122,13 +123,14 @@ START_TEST (test_ops)
 {
   g_autoptr (Figures) figures = figures_of ();
   const FigureRow    *copy = row_at (figures, 6), *gather = row_at (figures, 7);
-  const FigureRow    *nothing = row_at (figures, 8);
+  const FigureRow    *nothing = row_at (figures, 8), *both = row_at (figures, 12);
 
   ck_assert_str_eq (copy->title, "op_ms:copy_out");
   ck_assert_str_eq (copy->picture, "op_ms");
   ck_assert_str_eq (gather->picture, "op_ms");
   ck_assert_double_gt (copy->low, 0);
   ck_assert_double_ne (copy->low, gather->low);
+  ck_assert_double_eq (both->low, copy->low + gather->low);
   ck_assert_uint_eq (nothing->n_used, 0);
   ck_assert_str_eq (case_at (nothing, 0)->reason, "'small' has no 'op_ms:no_such_op'");
 }

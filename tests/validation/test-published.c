@@ -66,15 +66,19 @@ static const Bound bounds[] = {
   { "vescale", "64 H800, all-gather", "op_ms:all_gather", 0.10 },
   { "vescale", "64 H800, reduce-scatter", "op_ms:reduce_scatter", 0.17 }, /* waits are left out */
   { "vescale", "64 H800, copy-out, Shard(0)", "op_ms:copy_out", 0.02 },
-  { "vescale", "64 H800, copy-out, Shard(1)", "op_ms:copy_out", 0.25 }, /* strided copies are ... */
-  { "vescale", "64 H800, copy-in, Shard(0)", "op_ms:reduce_copy_in", 0.37 }, /* ... as fast, and */
-  { "vescale", "64 H800, copy-in, Shard(1)", "op_ms:reduce_copy_in", 0.44 }, /* so are casts */
+  { "vescale", "64 H800, copy-in, Shard(0)", "op_ms:reduce_copy_in", 0.01 },
+  /* strides cost nothing here */
+  { "vescale", "64 H800, copy-out, Shard(1)", "op_ms:copy_out+copy_out_cat", 0.23 },
+  { "vescale", "64 H800, copy-in, Shard(1)", "op_ms:reduce_copy_in+reduce_cat", 0.23 },
   { "vescale", "MoE, 128 GPUs, veScale over FSDP2", "tokens_per_s_per_gpu", 0.05 },
   { "vescale", "MoE, 128 GPUs, veScale over FSDP1", "tokens_per_s_per_gpu", 0.10 },
   { "vescale", "MoE, 256 to 1024 GPUs, veScale over FSDP1", "tokens_per_s_per_gpu", 0.10 },
   { "vescale", "MoE, ", "tokens_per_s_per_gpu", 0 },
   { "vescale", "dense, ", "tokens_per_s_per_gpu", 0.05 },
-  { "vescale", "32 H800, no DBuffer", "tokens_per_s_per_gpu", 0.05 },
+  { "vescale", "32 H800, no DBuffer", "tokens_per_s_per_gpu", 0.02 },
+  { "vescale", "32 H800, no planning", "tokens_per_s_per_gpu", 0 }, /* a wide band */
+  { "vescale", "256 GPUs, Muon, if the model is dense", "mfu_percent", 0.13 },
+  { "vescale", "256 GPUs, Muon, if the model is a MoE", "mfu_percent", 0.47 },
   { "vescale", "MoE, 128 GPUs, veScale over Megatron", "peak_reserved_gib", 0.13 },
   { "vescale", "", "peak_reserved_gib", 0.09 },
   { "vescale", "800B MoE, ", "tokens_per_s", 0.03 },
