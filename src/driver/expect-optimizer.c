@@ -7,7 +7,7 @@
 #include "driver/expect.h"
 #include "driver/matrix-plan.h"
 
-#define LISTED_SLOTS 2
+#define SLOTS 2
 
 /* FLOPs of the rank with most work. */
 static double
@@ -29,7 +29,10 @@ flops_of (const MatrixPlan *plan, const TrainingOptions *training)
   return sum;
 }
 
-/* Bytes of buffers, at most: of all rounds where they are under way at once, else of some. */
+/*
+ * Bytes of buffers, at most: of all rounds where they are under way at once, else of as many as
+ * there are slots and one.
+ */
 static double
 buffers_of (const MatrixPlan *plan, const TrainingOptions *training)
 {
@@ -39,13 +42,13 @@ buffers_of (const MatrixPlan *plan, const TrainingOptions *training)
   for (guint i = 0; i < plan->rounds->len; i++)
     {
       const MatrixRound *round = &g_array_index (plan->rounds, MatrixRound, i);
-      double             back = plan->gathers ? (double) round->held : 0;
-      double             share = (double) ((round->elements + plan->members - 1) / plan->members);
+      guint64            share = (round->elements + plan->members - 1) / plan->members;
+      double bytes = (double) round->held + (double) (plan->gathers ? round->held : share);
 
-      sum += (double) round->held + MAX (share, back);
-      most = MAX (most, (double) round->held + MAX (share, back));
+      sum += bytes;
+      most = MAX (most, bytes);
     }
-  return (at_once ? sum : MIN (sum, (LISTED_SLOTS + 1) * most))
+  return (at_once ? sum : MIN (sum, (SLOTS + 1) * most))
          * dtype_bytes (optimizer_exchange_dtype (training));
 }
 

@@ -135,13 +135,17 @@ layout_lcm_rows (const TensorDesc *tensors, guint n, guint m, G_GNUC_UNUSED guin
                  guint64 *starts)
 {
   g_autofree gboolean *placed = g_new0 (gboolean, MAX (n, 1));
-  g_autofree guint64  *own = starts == NULL ? g_new (guint64, MAX (n, 1)) : NULL;
-  RowLayout self = { tensors, n, common_block (tensors, n), own != NULL ? own : starts, placed };
-  guint64   cursor = place_large (&self), end = 0;
+  g_autofree guint64  *places = g_new0 (guint64, MAX (n, 1));
+  RowLayout            self = { tensors, n, common_block (tensors, n), places, placed };
+  guint64              cursor = place_large (&self), end = 0;
 
   place_fragments (&self, cursor, G_MAXUINT64);
   for (guint i = 0; i < n; i++)
-    end = MAX (end, self.starts[i] + tensors[i].elements);
+    {
+      end = MAX (end, places[i] + tensors[i].elements);
+      if (starts != NULL)
+        starts[i] = places[i];
+    }
   return rounded_up (end, m * self.block);
 }
 

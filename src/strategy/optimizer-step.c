@@ -10,7 +10,6 @@ typedef struct
   MeshGroup              norm;
   OptimizerShare         share;
   MatrixPlan            *plans[2]; /* by kind; NULL: none */
-  GArray                *taken;    /* BufferRef */
 } OptimizerStep;
 
 static void
@@ -55,18 +54,20 @@ take_lists (StrategyRun *run, guint64 elements, guint bytes, PoolCategory catego
       }
 }
 
-/* What the update of ELEMENTS holds beside the states. */
-static void
+/* What the update of ELEMENTS holds beside the states: an array of BufferRef. */
+static GArray *
 take_temporaries (const OptimizerStep *self, guint64 elements)
 {
+  GArray              *taken = g_array_new (FALSE, FALSE, sizeof (BufferRef));
   OptimizerTemporaries bytes = optimizer_temporaries (self->training, self->share.gradient_bytes);
 
   if (bytes.gradients > 0)
     take_lists (self->run, elements, bytes.gradients, POOL_GRADIENT, "gradients for the update",
-                self->taken);
+                taken);
   if (bytes.denominators > 0)
     take_lists (self->run, elements, bytes.denominators, POOL_WORKSPACE, "denominators of AdamW",
-                self->taken);
+                taken);
+  return taken;
 }
 
 /* ---- sums over ranks ------------------------------------------------------------------------- */
@@ -84,7 +85,7 @@ emit_tensor_sums (const OptimizerStep *self, OptimizerSum sum)
     for (guint t = 0; t < run->units[u].n_trainable; t++)
       values[run->units[u].expert] +=
           optimizer_sum (self->training, sum, &run->units[u].trainable[t]);
-  for (guint k = 0; k < run->policy->n_kinds; k++)
+  for (guint k = 0; k < MIN (run->policy->n_kinds, G_N_ELEMENTS (values)); k++)
     {
       MeshGroup group = run->policy->kinds[k].states[STATE_OPTIMIZER].group;
 
@@ -154,8 +155,8 @@ emit_optimizer (StrategyRun *run, MeshGroup norm, guint64 elements, guint gradie
                 guint parameter_bytes)
 {
   const TrainingOptions *training = workload_training (run->in->workload);
-  g_autoptr (GArray)     taken = g_array_new (FALSE, FALSE, sizeof (BufferRef));
-  OptimizerStep          self = { .run = run, .training = training, .norm = norm, .taken = taken };
+  OptimizerStep          self = { .run = run, .training = training, .norm = norm };
+  g_autoptr (GArray)     taken = NULL;
 
   self.share = (OptimizerShare){ .elements = (double) elements,
                                  .master_bytes = dtype_bytes (training_master_dtype (training)),
@@ -164,7 +165,7 @@ emit_optimizer (StrategyRun *run, MeshGroup norm, guint64 elements, guint gradie
   for (guint k = 0; k < run->policy->n_kinds; k++)
     self.plans[k] = matrix_plan_new (run->in, &run->policy->kinds[k], run->units, run->n_units, k);
   self.share.alone = (double) elements * part_alone (&self);
-  take_temporaries (&self, elements);
+  taken = take_temporaries (&self, elements);
   emit_passes (&self);
   for (guint k = 0; k < run->policy->n_kinds; k++)
     {

@@ -79,7 +79,7 @@ factored_bytes (const TrainingOptions *training, const TensorDesc *tensor)
 OptimizerBytes
 optimizer_bytes (const TrainingOptions *training, const TensorDesc *tensor)
 {
-  guint moment = dtype_bytes (training_moment_dtype (training));
+  guint64 moment = dtype_bytes (training_moment_dtype (training));
 
   if (training->optimizer == OPTIMIZER_ADAMW_8BIT)
     return quantised_bytes (training, tensor);
