@@ -165,12 +165,13 @@ add_stacked (LayerBuilder *b, const ExpertWeight *weight)
 static void
 add_expert (LayerBuilder *b, gint64 expert, const ExpertWeight *weight)
 {
-  g_autofree char *prefix = g_strdup_printf ("%" G_GINT64_FORMAT ".", expert);
-  const char      *name = tape_join (prefix, weight->name);
+  g_autofree char *weights =
+      g_strdup_printf ("%" G_GINT64_FORMAT ".%s.weight", expert, weight->name);
+  g_autofree char *bias = g_strdup_printf ("%" G_GINT64_FORMAT ".%s.bias", expert, weight->name);
 
-  layer_add_tensor (b, tape_join (name, ".weight"), weight->n, weight->k, 0, TRUE);
+  layer_add_tensor (b, weights, weight->n, weight->k, 0, TRUE);
   if (b->shape->expert_bias)
-    layer_add_tensor (b, tape_join (name, ".bias"), weight->n, 0, 0, TRUE)->replicated =
+    layer_add_tensor (b, bias, weight->n, 0, 0, TRUE)->replicated =
         weight->division == ROWS && b->mesh->etp > 1;
 }
 
