@@ -24,7 +24,8 @@ matrix_plan_cuts (guint64 offset, guint64 stride, guint64 elements, guint64 bloc
 guint64
 matrix_part_on (const MatrixPart *part, guint rank)
 {
-  guint64 blocks = part->tensor->elements / part->block, each = part->shape.count / blocks;
+  guint64 blocks = (part->tensor->elements + part->block - 1) / part->block;
+  guint64 each = part->shape.count / blocks;
   guint64 from = rank * part->stride, to = from + part->stride;
   guint64 first, end; /* blocks that begin between the two */
 

@@ -74,51 +74,53 @@ give (MatrixRound *round, MatrixShape shape, guint64 count)
 
 /* ---- matrices that no boundary cuts ---------------------------------------------------------- */
 
-/* FLOPs of the uncut parts [FIRST, END) of a unit, by rank; what they keep goes to `bytes`. */
-static double *
-local_loads (Maker *self, guint first, guint end)
+/* Adds what PART's matrices are to LOADS by rank, and what they keep to `bytes`. */
+static void
+add_loads (Maker *self, const MatrixPart *part, double *loads)
 {
-  double *loads = g_new0 (double, self->m);
+  guint64 from = 0, last = 0; /* ranks that have some of it */
 
-  for (guint i = first; i < end; i++)
+  if (part->stride > 0)
     {
-      const MatrixPart *part = part_at (self, i);
-      guint64           from = 0, last = 0; /* ranks that have some of it */
-
-      if (part->cut)
-        continue;
-      if (part->stride > 0)
-        {
-          from = part->offset / part->stride;
-          last = (part->offset + part->tensor->elements - 1) / part->stride;
-        }
-      for (guint64 rank = from; rank <= last; rank++)
-        {
-          guint64 count = matrix_part_on (part, (guint) rank);
-
-          loads[rank] += (double) count * part->flops;
-          self->bytes[rank] += count * part->bytes;
-        }
+      from = part->offset / part->stride;
+      last = (part->offset + part->tensor->elements - 1) / part->stride;
     }
-  return loads;
+  for (guint64 rank = from; rank <= last; rank++)
+    {
+      guint64 count = matrix_part_on (part, (guint) rank);
+
+      loads[rank] += (double) count * part->flops;
+      self->bytes[rank] += count * part->bytes;
+    }
 }
 
-/* What the rank with most work has of the uncut parts [FIRST, END) of a unit. */
-static void
-add_local (Maker *self, guint first, guint end)
+/* The rank that has most work with all parts that are not cut. */
+static guint
+busiest_locally (Maker *self)
 {
-  g_autofree double *loads = local_loads (self, first, end);
-  MatrixRound       *round = round_new (self, first, end, FALSE);
+  g_autofree double *loads = g_new0 (double, self->m);
   guint              busiest = 0;
 
+  for (guint i = 0; i < self->parts->len; i++)
+    if (!part_at (self, i)->cut)
+      add_loads (self, part_at (self, i), loads);
   for (guint rank = 1; rank < self->m; rank++)
     if (loads[rank] > loads[busiest])
       busiest = rank;
+  return busiest;
+}
+
+/* What RANK has of the uncut parts [FIRST, END) of a unit: where others have them, nothing. */
+static void
+add_local (Maker *self, guint first, guint end, guint rank)
+{
+  MatrixRound *round = round_new (self, first, end, FALSE);
+
   for (guint i = first; i < end; i++)
     if (!part_at (self, i)->cut)
       {
         round->elements += part_at (self, i)->tensor->elements;
-        give (round, part_at (self, i)->shape, matrix_part_on (part_at (self, i), busiest));
+        give (round, part_at (self, i)->shape, matrix_part_on (part_at (self, i), rank));
       }
 }
 
@@ -315,7 +317,8 @@ add_blocks (Maker *self, guint first, guint end)
 static guint
 add_units (Maker *self)
 {
-  guint n = 0;
+  gboolean local = self->matrices && !self->owners;
+  guint    n = 0, busiest = local ? busiest_locally (self) : 0;
 
   for (guint at = 0, end; at < self->parts->len; at = end)
     {
@@ -326,8 +329,8 @@ add_units (Maker *self)
       self->plan->n_tensors += end - at;
       self->plan->n_cut += n_cut;
       n += n_cut > 0;
-      if (self->matrices && !self->owners && n_cut < end - at)
-        add_local (self, at, end);
+      if (local && n_cut < end - at)
+        add_local (self, at, end, busiest);
       if (self->matrices && self->plan->gathers && n_cut > 0)
         add_gathered (self, at, end);
       if (!self->matrices && n_cut > 0)

@@ -302,7 +302,7 @@ emit_matrix_update (StrategyRun *run, const MatrixPlan *plan, guint kind,
   for (guint i = 0; i < plan->rounds->len; i++)
     {
       flights[i].sent = flights[i].held = SCHEDULE_NONE;
-      if (!round_at (&self, i)->travels)
+      if (!round_at (&self, i)->travels && round_at (&self, i)->held > 0)
         update_local (&self, round_at (&self, i));
     }
   if (plan->travelled == 0)

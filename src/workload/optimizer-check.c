@@ -32,7 +32,8 @@ check_pattern (const Workload *workload, const char *pattern, const SourceMark *
   const TensorDesc *vector = find_vector (workload, pattern, &any);
 
   if (!any)
-    diag_error (diags, mark, "'shardsim shards --model NAME' shows the names, such as '*q_proj*'",
+    diag_error (diags, mark,
+                "'shardsim shards --model NAME --ranks 8 --format ragged' shows the names",
                 "'matrix_parameters' has '%s', which matches no parameter of '%s'", pattern,
                 workload_shape (workload)->name);
   else if (vector != NULL)

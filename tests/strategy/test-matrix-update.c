@@ -19,11 +19,11 @@
 #define TABLE    (100 * 64)
 
 static PlanTotals
-totals_of (const char *name, const char *text, const char *training)
+totals_over (guint blocks, const char *name, const char *text, const char *training)
 {
   const Strategy        *strategy = strategy_find (name);
   g_autofree gpointer    options = g_malloc0 (strategy->options_size);
-  g_autoptr (Workload)   workload = llama_trained (2, training);
+  g_autoptr (Workload)   workload = llama_trained (blocks, training);
   g_autoptr (InputFiles) files = input_files_new ();
   const Mesh             mesh = { .n_ranks = 4, .ranks_per_node = 4, .world = 4 };
   const PlanInput        in = { .workload = workload, .mesh = mesh, .files = files };
@@ -38,6 +38,12 @@ totals_of (const char *name, const char *text, const char *training)
   schedule_totals (schedule, 0, &totals);
   option_table_clear (strategy->options, options);
   return totals;
+}
+
+static PlanTotals
+totals_of (const char *name, const char *text, const char *training)
+{
+  return totals_over (2, name, text, training);
 }
 
 /* Bytes of all collectives of KIND. */
@@ -153,6 +159,21 @@ START_TEST (preconditioners)
   ck_assert_double_eq (all.states - plain.states, 8 * square + 6 * other);
   ck_assert_double_ge (shared.states - plain.states, (8 * square + 6 * other) / 4);
   ck_assert_double_le (shared.states - plain.states, (8 * square + 6 * other) / 2);
+}
+END_TEST
+
+/*
+ * One flat buffer of 8 blocks on 4 ranks: each has two, with what lies at its ends. A rank has its
+ * own work, not that of whoever has most of each block.
+ */
+START_TEST (flat_buffer)
+{
+  const PlanTotals plain = totals_over (8, "zero1", "partition=flat", "optimizer=adamw");
+  const PlanTotals totals = totals_over (8, "zero1", "partition=flat", "optimizer=muon");
+  const double     all = 8 * 54 * UNIT;
+
+  ck_assert_double_ge (totals.flops - plain.flops, all / 4);
+  ck_assert_double_le (totals.flops - plain.flops, all / 4 * 1.5);
 }
 END_TEST
 
@@ -329,6 +350,7 @@ main (void)
 
   tcase_add_loop_test (tcase, updates, 0, G_N_ELEMENTS (update_cases));
   tcase_add_test (tcase, preconditioners);
+  tcase_add_test (tcase, flat_buffer);
   tcase_add_test (tcase, boundaries);
   tcase_add_test (tcase, longest_first);
   tcase_add_loop_test (tcase, says, 0, G_N_ELEMENTS (said_cases));
