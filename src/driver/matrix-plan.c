@@ -195,6 +195,23 @@ spread_clear (Spread *self)
   matrix_balance_free (self->balance);
 }
 
+/* Elements of all matrices of the busiest rank. */
+static guint64
+held_of (const Spread *spread)
+{
+  const guint *counts =
+      spread->balance->counts + (gsize) spread->balance->busiest * spread->shapes->len;
+  guint64 sum = 0;
+
+  for (guint k = 0; k < spread->shapes->len; k++)
+    {
+      MatrixShape shape = g_array_index (spread->shapes, MatrixShape, k);
+
+      sum += counts[k] * shape.rows * shape.columns;
+    }
+  return sum;
+}
+
 /* ROUND, the I-th of N, has as large a part of what the busiest rank has and of what travels. */
 static void
 fill (Maker *self, MatrixRound *round, const Spread *spread, guint i, guint n)
@@ -214,7 +231,12 @@ fill (Maker *self, MatrixRound *round, const Spread *spread, guint i, guint n)
       give (round, g_array_index (spread->shapes, MatrixShape, k), high > low ? high - low : 0);
     }
   round->elements = spread->elements * (i + 1) / n - spread->elements * i / n;
-  round->sent = round->travels ? MAX (shared (self, round->elements), round->held) : 0;
+  if (round->travels)
+    {
+      guint64 sent = MAX (shared (self, spread->elements), held_of (spread));
+
+      round->sent = sent * (i + 1) / n - sent * i / n;
+    }
 }
 
 /* ---- units and buckets ----------------------------------------------------------------------- */

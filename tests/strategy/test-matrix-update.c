@@ -80,11 +80,10 @@ static const UpdateCase update_cases[] = {
     MUON_STATES },
   /*
    * Six long ones, then squares: two ranks of 26, two of 28 units, which have a long one and three
-   * squares. Two rounds: of two squares, where more than the 8 192 elements of these are sent, and
-   * of a square and a long one; bf16.
+   * squares: as many elements as their shards, in bf16, in two rounds.
    */
-  { "fsdp2", "shard=all", "optimizer=muon;matrix_exchange=owner", 28,
-    2 * 2 * (LAYER / 4 + 3 * SQUARE), 0, 0, MUON_STATES },
+  { "fsdp2", "shard=all", "optimizer=muon;matrix_exchange=owner", 28, 2 * 2 * 5 * SQUARE, 0, 0,
+    MUON_STATES },
   { "fsdp2", "shard=all", "optimizer=muon;matrix_exchange=all-gather", 108, 0, 4 * MATRICES, 0,
     MUON_STATES },
   /* groups of two ranks: 20 units of a block's 54 on each, or 34: longs 10, 20; 20 + 6 .. = 28 */
