@@ -176,6 +176,36 @@ START_TEST (flat_buffer)
 }
 END_TEST
 
+/*
+ * Whatever the plan says, which closed form and schedule both read: no rank can have less than its
+ * part of all matrices, and the one with most has half more at most, and the dearest. So do its
+ * elements, which come and go in bf16, where all of them are cut.
+ */
+START_TEST (shared_evenly)
+{
+  static const struct
+  {
+    const char *strategy, *options;
+    gboolean    all_cut;
+  } cases[] = { { "fsdp2", "shard=all", TRUE },         { "simplefsdp", "shard=all", TRUE },
+                { "zero3", "overlap_comm=true", TRUE }, { "fsdp1", "shard=all", FALSE },
+                { "vescale", "shard=all", FALSE },      { "zero1", "partition=flat", FALSE },
+                { "zero2", "overlap_comm=true", FALSE } };
+  const char      *text = cases[_i].options;
+  const PlanTotals plain = totals_over (8, cases[_i].strategy, text, "optimizer=adamw");
+  const PlanTotals totals =
+      totals_over (8, cases[_i].strategy, text, "optimizer=muon;matrix_exchange=owner");
+  const double flops = totals.flops - plain.flops, all = 8 * 54 * UNIT;
+  const double bytes = carried (&totals, COLLECTIVE_ALL_TO_ALL), once = 2 * 8.0 * LAYER / 4;
+
+  ck_assert_double_ge (flops, all / 4);
+  ck_assert_double_le (flops, 1.5 * all / 4 + 10 * UNIT);
+  ck_assert_double_le (bytes, 2 * (1.2 * once + 2 * 2 * SQUARE));
+  if (cases[_i].all_cut)
+    ck_assert_double_ge (bytes, 2 * once);
+}
+END_TEST
+
 /* ---- boundaries ------------------------------------------------------------------------------ */
 
 /* Every boundary in turn. */
@@ -350,6 +380,7 @@ main (void)
   tcase_add_loop_test (tcase, updates, 0, G_N_ELEMENTS (update_cases));
   tcase_add_test (tcase, preconditioners);
   tcase_add_test (tcase, flat_buffer);
+  tcase_add_loop_test (tcase, shared_evenly, 0, 7);
   tcase_add_test (tcase, boundaries);
   tcase_add_test (tcase, longest_first);
   tcase_add_loop_test (tcase, says, 0, G_N_ELEMENTS (said_cases));
