@@ -42,7 +42,7 @@ buffers_of (const MatrixPlan *plan, const TrainingOptions *training)
   for (guint i = 0; i < plan->rounds->len; i++)
     {
       const MatrixRound *round = &g_array_index (plan->rounds, MatrixRound, i);
-      guint64            share = (round->elements + plan->members - 1) / plan->members;
+      guint64            share = matrix_plan_share (plan, round);
       double bytes = (double) round->held + (double) (plan->gathers ? round->held : share);
 
       sum += bytes;

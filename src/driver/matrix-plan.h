@@ -35,6 +35,13 @@ typedef struct
   gboolean returns;          /* what was made travels back */
 } MatrixPlan;
 
+/* Elements of ROUND's tensors that lie on a rank. */
+static inline guint64
+matrix_plan_share (const MatrixPlan *self, const MatrixRound *round)
+{
+  return (round->elements + self->members - 1) / self->members;
+}
+
 /*
  * Of the trained tensors of KIND among UNITS under POLICY; NULL if the optimizer has nothing like
  * that. The caller's: matrix_plan_free.

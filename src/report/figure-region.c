@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "report/assumptions-private.h"
 #include "report/fields-private.h"
 #include "report/figures.h"
 #include "report/terminal-private.h"
@@ -115,15 +116,7 @@ append_assumptions (const FigureRegion *self, GString *out)
   g_autoptr (GPtrArray) said = g_ptr_array_new ();
 
   for (guint i = 0; i < self->rows->len; i++)
-    {
-      const char *assumptions = row_at (self, i)->assumptions;
-
-      if (*assumptions == '\0'
-          || g_ptr_array_find_with_equal_func (said, assumptions, g_str_equal, NULL))
-        continue;
-      g_ptr_array_add (said, (gpointer) assumptions);
-      g_string_append_printf (out, "Assumed: %s\n", assumptions);
-    }
+    report_assumed_once (row_at (self, i)->assumptions, said, out);
 }
 
 void

@@ -33,12 +33,6 @@ round_at (const Update *self, guint i)
   return &g_array_index (self->plan->rounds, MatrixRound, i);
 }
 
-static guint64
-shared (const Update *self, const MatrixRound *round)
-{
-  return (round->elements + self->plan->members - 1) / self->plan->members;
-}
-
 /* ---- ops ------------------------------------------------------------------------------------- */
 
 static void
@@ -120,7 +114,7 @@ compute (const Update *self, const MatrixRound *round, BufferRef buffer)
 
   if (!self->products)
     {
-      update_blocks (self, shared (self, round), buffer);
+      update_blocks (self, matrix_plan_share (self->plan, round), buffer);
       return;
     }
   for (guint i = 0; i < round->shapes->len; i++)
@@ -167,8 +161,9 @@ take_off (const Update *self, guint i)
   const MatrixRound *round = round_at (self, i);
   Flight            *flight = &self->flights[i];
 
-  flight->sent = take (self, self->passes, shared (self, round), "shards of an update");
-  prepare (self, round, self->passes, shared (self, round), flight->sent);
+  flight->sent =
+      take (self, self->passes, matrix_plan_share (self->plan, round), "shards of an update");
+  prepare (self, round, self->passes, matrix_plan_share (self->plan, round), flight->sent);
   order (self, self->transfer, self->passes);
   flight->held = take (self, self->plan->returns ? self->transfer : self->passes, round->held,
                        "matrices of an update");
@@ -214,7 +209,8 @@ apply (const Update *self, guint i)
 
   if (self->passes != self->transfer && back)
     schedule_wait (self->run->b, self->passes, flight->event);
-  update_parameters (self, self->passes, shared (self, round), back ? flight->sent : flight->held);
+  update_parameters (self, self->passes, matrix_plan_share (self->plan, round),
+                     back ? flight->sent : flight->held);
   schedule_free (self->run->b, flight->sent);
   if (!back)
     schedule_free (self->run->b, flight->held);
