@@ -52,6 +52,18 @@ buffers_of (const MatrixPlan *plan, const TrainingOptions *training)
          * dtype_bytes (optimizer_exchange_dtype (training));
 }
 
+/* Bytes that products hold on their way: those of a round are over when the next one's begin. */
+static double
+workspace_of (const MatrixPlan *plan, const TrainingOptions *training)
+{
+  guint64 most = 0;
+
+  for (guint i = 0; i < plan->rounds->len; i++)
+    most = MAX (most,
+                matrix_round_workspace (&g_array_index (plan->rounds, MatrixRound, i), training));
+  return (double) most;
+}
+
 /* fp32 values that passes add up of the tensors of KIND. */
 static double
 summed (const TrainingOptions *training, const GArray *units, guint kind)
@@ -108,7 +120,7 @@ add_rounds (const MatrixPlan *plan, const UnitPolicy *kind, const TrainingOption
                          (plan->returns ? 2 : 1) * size * (double) round->sent);
     }
   totals->flops += flops_of (plan, training);
-  totals->high[PLACE_HBM] += buffers_of (plan, training);
+  totals->high[PLACE_HBM] += buffers_of (plan, training) + workspace_of (plan, training);
 }
 
 void

@@ -100,7 +100,7 @@ give_all (MatrixBalance *self, Heap *heap, const Kind *kind, guint64 count)
 
 MatrixBalance *
 matrix_balance_new (const guint64 *counts, const double *costs, guint n_kinds, guint n_ranks,
-                    double *before)
+                    const double *start, double *before)
 {
   MatrixBalance     *self = g_new0 (MatrixBalance, 1);
   g_autofree guint  *ranks = g_new0 (guint, n_ranks);
@@ -109,7 +109,8 @@ matrix_balance_new (const guint64 *counts, const double *costs, guint n_kinds, g
 
   self->n_kinds = n_kinds;
   self->counts = g_new0 (guint, (gsize) n_ranks * n_kinds);
-  self->loads = g_new0 (double, n_ranks);
+  self->loads =
+      start != NULL ? g_memdup2 (start, n_ranks * sizeof *start) : g_new0 (double, n_ranks);
   heap = (Heap){ self->loads, before, ranks, n_ranks };
   for (guint r = 0; r < n_ranks; r++)
     ranks[r] = r;

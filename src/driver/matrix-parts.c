@@ -11,29 +11,102 @@ typedef struct
   GArray                *parts;
 } Finder;
 
-gboolean
-matrix_plan_cuts (guint64 offset, guint64 stride, guint64 elements, guint64 block)
-{
-  guint64 first = stride - offset % stride; /* boundary inside of the tensor */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
-  if (first >= elements)
-    return FALSE;
-  return first % block != 0 || (first + stride < elements && stride % block != 0);
+static guint64
+ceil_div (guint64 n, guint64 by)
+{
+  return (n + by - 1) / by;
+}
+
+static guint64
+blocks_of_matrix (const MatrixPart *part)
+{
+  return ceil_div (part->matrix, part->block);
+}
+
+/* Where block I begins; of I behind the last one: where the tensor ends. */
+static guint64
+begin_of (const MatrixPart *part, guint64 i)
+{
+  guint64 each = blocks_of_matrix (part);
+
+  return i / each * part->matrix + MIN (i % each * part->block, part->matrix);
+}
+
+/* Blocks that end at element X or before it. */
+static guint64
+blocks_before (const MatrixPart *part, guint64 x)
+{
+  return x / part->matrix * blocks_of_matrix (part) + x % part->matrix / part->block;
+}
+
+/* The first block that begins at element X or behind it. */
+static guint64
+block_from (const MatrixPart *part, guint64 x)
+{
+  return x / part->matrix * blocks_of_matrix (part) + ceil_div (x % part->matrix, part->block);
+}
+
+static guint64
+matrices_of (const MatrixPart *part, guint64 blocks)
+{
+  return part->shape.count / part->n_blocks * blocks;
 }
 
 guint64
+matrix_part_cut (const MatrixPart *part)
+{
+  return matrices_of (part, part->n_cut);
+}
+
+/* The element of PART that is the first at POSITION or behind it. */
+static guint64
+element_at (const MatrixPart *part, guint64 position)
+{
+  return position <= part->offset ? 0 : MIN (position - part->offset, part->tensor->elements);
+}
+
+MatrixLot
 matrix_part_on (const MatrixPart *part, guint rank)
 {
-  guint64 blocks = (part->tensor->elements + part->block - 1) / part->block;
-  guint64 each = part->shape.count / blocks;
-  guint64 from = rank * part->stride, to = from + part->stride;
-  guint64 first, end; /* blocks that begin between the two */
+  guint64 from = rank * part->stride;
+  guint64 first = block_from (part, element_at (part, from));
+  guint64 end = blocks_before (part, element_at (part, from + part->stride));
 
   if (part->stride == 0) /* one rank has all */
-    return part->shape.count;
-  first = from <= part->offset ? 0 : (from - part->offset + part->block - 1) / part->block;
-  end = to <= part->offset ? 0 : (to - part->offset + part->block - 1) / part->block;
-  return (MIN (end, blocks) - MIN (first, blocks)) * each;
+    first = 0, end = part->n_blocks;
+  if (end <= first)
+    return (MatrixLot){ 0 };
+  return (MatrixLot){ .blocks = end - first,
+                      .matrices = matrices_of (part, end - first),
+                      .elements = begin_of (part, end) - begin_of (part, first) };
+}
+
+/* What lies on no rank as a whole is cut. */
+void
+matrix_part_find_cuts (MatrixPart *part)
+{
+  part->n_cut = part->n_blocks;
+  part->cut_elements = part->tensor->elements;
+  for (guint64 rank = part->offset / MAX (part->stride, 1);
+       part->stride > 0 && rank * part->stride < part->offset + part->tensor->elements; rank++)
+    {
+      MatrixLot lot = matrix_part_on (part, (guint) rank);
+
+      part->n_cut -= lot.blocks;
+      part->cut_elements -= lot.elements;
+    }
+}
+
+/* Who gathers a tensor, gathers all of it. */
+static void
+cut_all (MatrixPart *part)
+{
+  if (part->n_cut == 0)
+    return;
+  part->n_cut = part->n_blocks;
+  part->cut_elements = part->tensor->elements;
 }
 
 /* ---- places ---------------------------------------------------------------------------------- */
@@ -74,33 +147,42 @@ place (const Finder *self, const GArray *tensors, MatrixPart *parts, guint n_par
                     n_parts);
   for (guint i = 0; i < n_parts; i++)
     {
-      MatrixPart *part = &parts[i];
-
       if (!together)
-        place_alone (self, part);
-      part->cut =
-          part->stride == 0
-          || matrix_plan_cuts (part->offset, part->stride, part->tensor->elements, part->block);
+        place_alone (self, &parts[i]);
+      matrix_part_find_cuts (&parts[i]);
+      if (self->training->matrix_exchange == MATRIX_EXCHANGE_ALL_GATHER)
+        cut_all (&parts[i]);
     }
 }
 
 /* ---- units ----------------------------------------------------------------------------------- */
 
+/* Elements of TENSOR behind which blocks begin anew: each matrix has its own, tiles go through. */
+static guint64
+matrix_of (const TensorDesc *tensor, MatrixShape shape)
+{
+  return shape.count > 0 && tensor->n_dims > 2 ? tensor->elements / tensor->shape[0]
+                                               : tensor->elements;
+}
+
 static void
 append (Finder *self, guint unit, const TensorDesc *tensor, guint index)
 {
-  MatrixPart part = { .unit = unit,
-                      .tensor = tensor,
-                      .shape = optimizer_matrices (self->training, tensor),
-                      .block = optimizer_block (self->training, tensor),
-                      .offset = index };
+  MatrixShape shape = optimizer_matrices (self->training, tensor);
+  MatrixPart  part = { .unit = unit,
+                       .tensor = tensor,
+                       .shape = shape,
+                       .matrix = matrix_of (tensor, shape),
+                       .block = optimizer_block (self->training, tensor),
+                       .offset = index };
 
   if (part.block <= 1)
     return;
-  if (part.shape.count > 0)
+  part.n_blocks = tensor->elements / part.matrix * blocks_of_matrix (&part);
+  if (shape.count > 0)
     {
-      part.flops = optimizer_matrix_flops (self->training, part.shape);
-      part.bytes = optimizer_matrix_bytes (self->training, part.shape);
+      part.cost = optimizer_matrix_cost (self->training, shape);
+      part.bytes = optimizer_matrix_bytes (self->training, shape);
     }
   g_array_append_val (self->parts, part);
 }

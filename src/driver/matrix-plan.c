@@ -12,7 +12,8 @@ typedef struct
   gboolean               owners;   /* a format gives whole tensors to ranks */
   GArray                *parts;    /* MatrixPart, by unit */
   guint64               *bytes;    /* [m]: what lives for ever on each rank */
-  double                *loads;    /* [m]: FLOPs of the rounds so far */
+  double                *local;    /* [m]: cost of what each rank has of its own */
+  double                *loads;    /* [m]: of the buckets so far */
   MatrixPlan            *plan;
 } Maker;
 
@@ -74,12 +75,14 @@ give (MatrixRound *round, MatrixShape shape, guint64 count)
 
 /* ---- matrices that no boundary cuts ---------------------------------------------------------- */
 
-/* Adds what PART's matrices are to LOADS by rank, and what they keep to `bytes`. */
+/* Adds what ranks have of PART's matrices to `local`, and what those keep to `bytes`. */
 static void
-add_loads (Maker *self, const MatrixPart *part, double *loads)
+add_local_loads (Maker *self, const MatrixPart *part)
 {
   guint64 from = 0, last = 0; /* ranks that have some of it */
 
+  if (part->n_cut == part->n_blocks)
+    return;
   if (part->stride > 0)
     {
       from = part->offset / part->stride;
@@ -87,46 +90,43 @@ add_loads (Maker *self, const MatrixPart *part, double *loads)
     }
   for (guint64 rank = from; rank <= last; rank++)
     {
-      guint64 count = matrix_part_on (part, (guint) rank);
+      guint64 count = matrix_part_on (part, (guint) rank).matrices;
 
-      loads[rank] += (double) count * part->flops;
+      self->local[rank] += (double) count * part->cost;
       self->bytes[rank] += count * part->bytes;
     }
 }
 
-/* The rank that has most work with all parts that are not cut. */
 static guint
-busiest_locally (Maker *self)
+busiest_of (const double *loads, guint n)
 {
-  g_autofree double *loads = g_new0 (double, self->m);
-  guint              busiest = 0;
+  guint busiest = 0;
 
-  for (guint i = 0; i < self->parts->len; i++)
-    if (!part_at (self, i)->cut)
-      add_loads (self, part_at (self, i), loads);
-  for (guint rank = 1; rank < self->m; rank++)
+  for (guint rank = 1; rank < n; rank++)
     if (loads[rank] > loads[busiest])
       busiest = rank;
   return busiest;
 }
 
-/* What RANK has of the uncut parts [FIRST, END) of a unit: where others have them, nothing. */
+/* What RANK has of the parts [FIRST, END) of a unit: where others have them, nothing. */
 static void
 add_local (Maker *self, guint first, guint end, guint rank)
 {
   MatrixRound *round = round_new (self, first, end, FALSE);
 
   for (guint i = first; i < end; i++)
-    if (!part_at (self, i)->cut)
-      {
-        round->elements += part_at (self, i)->tensor->elements;
-        give (round, part_at (self, i)->shape, matrix_part_on (part_at (self, i), rank));
-      }
+    {
+      const MatrixPart *part = part_at (self, i);
+
+      round->elements += part->tensor->elements - part->cut_elements;
+      if (part->n_cut < part->n_blocks)
+        give (round, part->shape, matrix_part_on (part, rank).matrices);
+    }
 }
 
 /* ---- matrices that travel -------------------------------------------------------------------- */
 
-/* The cut parts [FIRST, END), all of them on every rank. */
+/* What is cut of the parts [FIRST, END), all of it on every rank. */
 static void
 add_gathered (Maker *self, guint first, guint end)
 {
@@ -136,12 +136,10 @@ add_gathered (Maker *self, guint first, guint end)
     {
       const MatrixPart *part = part_at (self, i);
 
-      if (!part->cut)
-        continue;
-      round->elements += part->tensor->elements;
-      give (round, part->shape, part->shape.count);
+      round->elements += part->cut_elements;
+      give (round, part->shape, matrix_part_cut (part));
       for (guint rank = 0; rank < self->m; rank++)
-        self->bytes[rank] += part->shape.count * part->bytes;
+        self->bytes[rank] += matrix_part_cut (part) * part->bytes;
     }
   round->held = round->sent = shared (self, round->elements) * self->m;
 }
@@ -154,34 +152,51 @@ typedef struct
   guint64        elements;
 } Spread;
 
-/* Those of the parts [FIRST, END) that are cut; of a format of owners all. */
-static Spread
-spread_new (Maker *self, guint first, guint end)
+/* Matrices of PART that go to who has least: those that are cut; of a format of owners all. */
+static guint64
+spread_matrices (const Maker *self, const MatrixPart *part)
 {
-  Spread              result = { .shapes = g_array_new (FALSE, FALSE, sizeof (MatrixShape)) };
-  g_autofree guint64 *counts = NULL, *bytes = NULL;
-  g_autofree double  *costs = NULL;
-  guint               n;
+  return self->owners ? part->shape.count : matrix_part_cut (part);
+}
+
+static GArray *
+spread_shapes (const Maker *self, guint first, guint end)
+{
+  GArray *shapes = g_array_new (FALSE, FALSE, sizeof (MatrixShape));
 
   for (guint i = first; i < end; i++)
-    if (part_at (self, i)->cut || self->owners)
-      {
-        add_shape (result.shapes, part_at (self, i)->shape);
-        result.elements += part_at (self, i)->tensor->elements;
-      }
-  n = result.shapes->len;
-  counts = g_new0 (guint64, n + 1);
-  bytes = g_new0 (guint64, n + 1);
-  costs = g_new0 (double, n + 1);
+    {
+      MatrixShape shape = part_at (self, i)->shape;
+
+      shape.count = spread_matrices (self, part_at (self, i));
+      if (shape.count > 0)
+        add_shape (shapes, shape);
+    }
+  return shapes;
+}
+
+/* Of the parts [FIRST, END). START: what ranks have already (matrix_balance_new). */
+static Spread
+spread_new (Maker *self, guint first, guint end, const double *start)
+{
+  Spread              result = { .shapes = spread_shapes (self, first, end) };
+  guint               n = result.shapes->len;
+  g_autofree guint64 *counts = g_new0 (guint64, n + 1);
+  g_autofree guint64 *bytes = g_new0 (guint64, n + 1);
+  g_autofree double  *costs = g_new0 (double, n + 1);
+
+  for (guint i = first; i < end; i++)
+    result.elements +=
+        self->owners ? part_at (self, i)->tensor->elements : part_at (self, i)->cut_elements;
   for (guint i = 0; i < n; i++)
     {
       MatrixShape shape = g_array_index (result.shapes, MatrixShape, i);
 
       counts[i] = shape.count;
-      costs[i] = optimizer_matrix_flops (self->training, shape);
+      costs[i] = optimizer_matrix_cost (self->training, shape);
       bytes[i] = optimizer_matrix_bytes (self->training, shape);
     }
-  result.balance = matrix_balance_new (counts, costs, n, self->m, self->loads);
+  result.balance = matrix_balance_new (counts, costs, n, self->m, start, self->loads);
   for (guint rank = 0; rank < self->m; rank++)
     for (guint i = 0; i < n; i++)
       self->bytes[rank] += result.balance->counts[(gsize) rank * n + i] * bytes[i];
@@ -252,14 +267,25 @@ end_of_unit (const Maker *self, guint first)
   return end;
 }
 
+/* Tensors of the parts [FIRST, END) that are cut somewhere. */
 static guint
 n_cut_of (const Maker *self, guint first, guint end)
 {
   guint n = 0;
 
   for (guint i = first; i < end; i++)
-    n += part_at (self, i)->cut;
+    n += part_at (self, i)->n_cut > 0;
   return n;
+}
+
+/* Whether some of them is whole somewhere. */
+static gboolean
+has_whole (const Maker *self, guint first, guint end)
+{
+  for (guint i = first; i < end; i++)
+    if (part_at (self, i)->n_cut < part_at (self, i)->n_blocks)
+      return TRUE;
+  return FALSE;
 }
 
 static guint64
@@ -268,14 +294,14 @@ cut_matrices (const Maker *self, guint first, guint end)
   guint64 sum = 0;
 
   for (guint i = first; i < end; i++)
-    sum += part_at (self, i)->cut ? part_at (self, i)->shape.count : 0;
+    sum += matrix_part_cut (part_at (self, i));
   return sum;
 }
 
 static void
 add_bucket (Maker *self, guint first, guint end, gboolean travels)
 {
-  Spread spread = spread_new (self, first, end);
+  Spread spread = spread_new (self, first, end, NULL);
 
   fill (self, round_new (self, first, end, travels), &spread, 0, 1);
   spread_clear (&spread);
@@ -307,40 +333,61 @@ add_buckets (Maker *self)
     add_bucket (self, first, self->parts->len, TRUE);
 }
 
-/* Everything at once, shown as a round for each of the N units that have cut parts. */
+/* SPREAD, of everything at once, shown as a round for each of the N units that have cut parts. */
 static void
-add_at_once (Maker *self, guint n)
+add_at_once (Maker *self, const Spread *spread, guint n)
 {
-  Spread spread = spread_new (self, 0, self->parts->len);
-  guint  i = 0;
+  guint i = 0;
 
   for (guint at = 0, end; at < self->parts->len; at = end)
     {
       end = end_of_unit (self, at);
       if (n_cut_of (self, at, end) > 0)
-        fill (self, round_new (self, at, end, TRUE), &spread, i++, n);
+        fill (self, round_new (self, at, end, TRUE), spread, i++, n);
     }
-  spread_clear (&spread);
 }
 
-/* What travels of the unit with parts [FIRST, END) for blocks: as much as a rank has, or all. */
+/*
+ * What travels of the unit with parts [FIRST, END) for blocks. Ranks have about as much behind an
+ * all-to-all as before it; behind an all-gather each has all.
+ */
 static void
 add_blocks (Maker *self, guint first, guint end)
 {
   MatrixRound *round = round_new (self, first, end, TRUE);
 
   for (guint i = first; i < end; i++)
-    round->elements += part_at (self, i)->cut ? part_at (self, i)->tensor->elements : 0;
+    round->elements += part_at (self, i)->cut_elements;
   round->held = shared (self, round->elements) * (self->plan->gathers ? self->m : 1);
   round->sent = round->held;
 }
 
-/* What is done unit by unit. Returns how many have cut parts. */
-static guint
-add_units (Maker *self)
+/* What RANK has of its own, and what travels unit by unit. */
+static void
+add_units (Maker *self, guint rank)
 {
   gboolean local = self->matrices && !self->owners;
-  guint    n = 0, busiest = local ? busiest_locally (self) : 0;
+
+  for (guint at = 0, end; at < self->parts->len; at = end)
+    {
+      guint n_cut;
+
+      end = end_of_unit (self, at);
+      n_cut = n_cut_of (self, at, end);
+      if (local && has_whole (self, at, end))
+        add_local (self, at, end, rank);
+      if (self->matrices && self->plan->gathers && n_cut > 0)
+        add_gathered (self, at, end);
+      if (!self->matrices && n_cut > 0)
+        add_blocks (self, at, end);
+    }
+}
+
+/* Counts tensors, and what ranks have of their own. Returns units that have cut parts. */
+static guint
+survey (Maker *self)
+{
+  guint n = 0;
 
   for (guint at = 0, end; at < self->parts->len; at = end)
     {
@@ -351,12 +398,8 @@ add_units (Maker *self)
       self->plan->n_tensors += end - at;
       self->plan->n_cut += n_cut;
       n += n_cut > 0;
-      if (local && n_cut < end - at)
-        add_local (self, at, end, busiest);
-      if (self->matrices && self->plan->gathers && n_cut > 0)
-        add_gathered (self, at, end);
-      if (!self->matrices && n_cut > 0)
-        add_blocks (self, at, end);
+      for (guint i = at; i < end && self->matrices && !self->owners; i++)
+        add_local_loads (self, part_at (self, i));
     }
   return n;
 }
@@ -364,16 +407,30 @@ add_units (Maker *self)
 static void
 add_rounds (Maker *self)
 {
-  MatrixPlan *plan = self->plan;
-  guint       n_units_cut = add_units (self);
+  guint    n = survey (self);
+  gboolean spreads = self->matrices && n > 0 && !self->plan->gathers;
 
   if (self->matrices && self->owners)
     add_bucket (self, 0, self->parts->len, FALSE);
-  else if (self->matrices && n_units_cut > 0
-           && self->training->matrix_exchange == MATRIX_EXCHANGE_OWNER)
-    add_at_once (self, n_units_cut);
-  else if (self->matrices && n_units_cut > 0 && !plan->gathers)
+  else if (spreads && self->training->matrix_exchange == MATRIX_EXCHANGE_OWNER)
+    {
+      Spread spread = spread_new (self, 0, self->parts->len, self->local);
+
+      add_units (self, spread.balance->busiest);
+      add_at_once (self, &spread, n);
+      spread_clear (&spread);
+    }
+  else
+    add_units (self, busiest_of (self->local, self->m));
+  if (spreads && self->training->matrix_exchange == MATRIX_EXCHANGE_ALL_TO_ALL)
     add_buckets (self);
+}
+
+static void
+add_up (Maker *self)
+{
+  MatrixPlan *plan = self->plan;
+
   for (guint i = 0; i < plan->rounds->len; i++)
     {
       const MatrixRound *round = &g_array_index (plan->rounds, MatrixRound, i);
@@ -416,7 +473,7 @@ matrix_plan_new (const PlanInput *in, const UnitPolicy *policy, const PlanUnit *
   gboolean               owners = m > 1 && policy->format->owned != NULL;
   g_autoptr (GArray)     parts = NULL;
   g_autofree guint64    *bytes = NULL;
-  g_autofree double     *loads = NULL;
+  g_autofree double     *loads = NULL, *local = NULL;
   Maker                  self;
 
   if (scope != SCOPE_BLOCK && scope != SCOPE_MATRIX)
@@ -424,6 +481,7 @@ matrix_plan_new (const PlanInput *in, const UnitPolicy *policy, const PlanUnit *
   parts = matrix_parts_new (training, policy, units, n_units, kind, owners);
   bytes = g_new0 (guint64, m);
   loads = g_new0 (double, m);
+  local = g_new0 (double, m);
   self = (Maker){ .training = training,
                   .units = units,
                   .m = m,
@@ -431,11 +489,24 @@ matrix_plan_new (const PlanInput *in, const UnitPolicy *policy, const PlanUnit *
                   .owners = owners,
                   .parts = parts,
                   .bytes = bytes,
+                  .local = local,
                   .loads = loads,
                   .plan = plan_new (training, scope == SCOPE_MATRIX, m) };
   if (parts->len > 0)
     add_rounds (&self);
+  add_up (&self);
   return self.plan;
+}
+
+guint64
+matrix_round_workspace (const MatrixRound *round, const TrainingOptions *training)
+{
+  guint64 most = 0;
+
+  for (guint i = 0; i < round->shapes->len; i++)
+    most = MAX (
+        most, optimizer_matrix_workspace (training, g_array_index (round->shapes, MatrixShape, i)));
+  return most;
 }
 
 void

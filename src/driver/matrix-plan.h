@@ -42,6 +42,9 @@ matrix_plan_share (const MatrixPlan *self, const MatrixRound *round)
   return (round->elements + self->members - 1) / self->members;
 }
 
+/* Bytes that products of ROUND hold on their way, at most. */
+guint64 matrix_round_workspace (const MatrixRound *round, const TrainingOptions *training);
+
 /*
  * Of the trained tensors of KIND among UNITS under POLICY; NULL if the optimizer has nothing like
  * that. The caller's: matrix_plan_free.
@@ -54,9 +57,3 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MatrixPlan, matrix_plan_free)
 /* Bytes that the optimizer keeps on a rank beside its moments, of KIND's UNITS. */
 guint64 matrix_plan_kept (const PlanInput *in, const UnitPolicy *policy, const PlanUnit *units,
                           guint n_units, guint kind);
-
-/*
- * Whether a boundary of the shards of M ranks, which lie STRIDE elements apart, of a tensor that
- * begins OFFSET elements behind one, cuts one of its blocks of BLOCK elements.
- */
-gboolean matrix_plan_cuts (guint64 offset, guint64 stride, guint64 elements, guint64 block);

@@ -107,16 +107,16 @@ update_blocks (const Update *self, guint64 elements, BufferRef buffer)
 
 /* Preconditioners are of these kernels alone: nothing else waits for them. */
 static void
-compute (const Update *self, const MatrixRound *round, BufferRef buffer)
+make_products (const Update *self, const MatrixRound *round, BufferRef buffer)
 {
   const TrainingOptions *training = workload_training (self->run->in->workload);
   g_autoptr (GArray)     kernels = g_array_new (FALSE, FALSE, sizeof (KernelDesc));
+  BufferRef              workspace;
 
-  if (!self->products)
-    {
-      update_blocks (self, matrix_plan_share (self->plan, round), buffer);
-      return;
-    }
+  if (round->shapes->len == 0)
+    return;
+  workspace = schedule_alloc (self->run->b, PLACE_HBM, POOL_WORKSPACE,
+                              matrix_round_workspace (round, training), "products of an update");
   for (guint i = 0; i < round->shapes->len; i++)
     optimizer_matrix_kernels (training, g_array_index (round->shapes, MatrixShape, i), kernels);
   for (guint i = 0; i < kernels->len; i++)
@@ -124,6 +124,16 @@ compute (const Update *self, const MatrixRound *round, BufferRef buffer)
       schedule_kernel (self->run->b, SCHEDULE_COMPUTE, &g_array_index (kernels, KernelDesc, i));
       schedule_uses (self->run->b, buffer, SCHEDULE_WHOLE, ACCESS_READ_WRITE);
     }
+  schedule_free (self->run->b, workspace);
+}
+
+static void
+compute (const Update *self, const MatrixRound *round, BufferRef buffer)
+{
+  if (self->products)
+    make_products (self, round, buffer);
+  else
+    update_blocks (self, matrix_plan_share (self->plan, round), buffer);
 }
 
 /* What does not travel: the matrices that a rank has. */

@@ -11,6 +11,11 @@
  *            (2 + 8/3) (r^3 + c^3), as often. A side longer than max_preconditioner_dim keeps its
  *            own basis
  *
+ * What products hold on their way, in elements: muon two X and two grams (torch/optim/_muon.py),
+ * 2 (r c + s^2) in 16 bits; shampoo a product old and new, or three squares of a decomposition
+ * (matrix, vectors, their product), whichever is more; soap four of the matrix' size, or such
+ * squares. The last two are estimates.
+ *
  * What is done every so many steps is shown as the products of a step that take as many FLOPs on
  * average. Decompositions run at the rate of products here, which they do not reach.
  */
@@ -109,6 +114,12 @@ optimizer_matrix_flops (const TrainingOptions *training, MatrixShape shape)
          + side_flops (training, shape.columns, shape.rows);
 }
 
+double
+optimizer_matrix_cost (const TrainingOptions *training, MatrixShape shape)
+{
+  return optimizer_matrix_flops (training, shape) + (double) shape.rows * (double) shape.columns;
+}
+
 guint64
 optimizer_matrix_bytes (const TrainingOptions *training, MatrixShape shape)
 {
@@ -124,6 +135,28 @@ optimizer_matrix_bytes (const TrainingOptions *training, MatrixShape shape)
   if (training->optimizer == OPTIMIZER_SOAP)
     sum += 2 * shape.rows * shape.columns * dtype_bytes (training_moment_dtype (training));
   return sum;
+}
+
+static guint64
+longest_square (const TrainingOptions *training, MatrixShape shape)
+{
+  guint64 rows = has_side (training, shape.rows) ? shape.rows : 0;
+  guint64 columns = has_side (training, shape.columns) ? shape.columns : 0;
+
+  return MAX (rows, columns) * MAX (rows, columns);
+}
+
+guint64
+optimizer_matrix_workspace (const TrainingOptions *training, MatrixShape shape)
+{
+  guint64 at_once = shape.stacked ? shape.count : MIN (shape.count, 1);
+  guint64 elements = shape.rows * shape.columns, s = MIN (shape.rows, shape.columns);
+  guint64 matrices = training->optimizer == OPTIMIZER_SOAP ? 4 : 2;
+
+  if (training->optimizer == OPTIMIZER_MUON)
+    return at_once * 2 * (elements + s * s) * dtype_bytes (DTYPE_BF16);
+  return at_once * MAX (matrices * elements, 3 * longest_square (training, shape))
+         * dtype_bytes (DTYPE_FP32);
 }
 
 /* ---- kernels --------------------------------------------------------------------------------- */

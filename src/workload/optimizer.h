@@ -134,9 +134,17 @@ typedef struct
 /* What an optimizer of SCOPE_MATRIX makes of TENSOR; count 0: its passes take it. */
 MatrixShape optimizer_matrices (const TrainingOptions *training, const TensorDesc *tensor);
 
-/* Of one matrix: FLOPs of a step's products, and bytes that live for ever where it is updated. */
+/*
+ * Of one matrix: FLOPs of a step's products; what it counts for where ranks share matrices out,
+ * those and one an element, so that matrices without a product are shared out too; bytes that live
+ * for ever where it is updated.
+ */
 double  optimizer_matrix_flops (const TrainingOptions *training, MatrixShape shape);
+double  optimizer_matrix_cost (const TrainingOptions *training, MatrixShape shape);
 guint64 optimizer_matrix_bytes (const TrainingOptions *training, MatrixShape shape);
+
+/* Bytes that products hold on their way, of those matrices of SHAPE that are under way at once. */
+guint64 optimizer_matrix_workspace (const TrainingOptions *training, MatrixShape shape);
 
 /* Appends the kernels that update the matrices of SHAPE on one rank. */
 void optimizer_matrix_kernels (const TrainingOptions *training, MatrixShape shape, GArray *kernels);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "driver/matrix-balance.h"
-#include "driver/matrix-plan.h"
+#include "driver/matrix-parts.h"
 #include "small-llama.h"
 
 #define UNIT     (5 * 64.0 * 64 * 64)
@@ -89,6 +89,18 @@ static const UpdateCase update_cases[] = {
   /* groups of two ranks: 20 units of a block's 54 on each, or 34: longs 10, 20; 20 + 6 .. = 28 */
   { "fsdp2", "shard=2", "optimizer=muon", 2 * 28, 2 * 2 * 4 * (LAYER / 2), 0, 0,
     -4.0 * MATRICES / 2 },
+  /*
+   * A flat parameter of a block, 41 088 elements: boundaries at 10 272, 20 544 and 30 816 cut v, a
+   * square, and two long ones. Rank 0 has q and k of both blocks, 24 units; of the bucket of both
+   * the four long ones go to four ranks, a square to one of them: 16 units, 12 288 elements.
+   */
+  { "fsdp1", "shard=all", "optimizer=muon", 24 + 16, 2 * 4 * 3 * SQUARE, 0, 0, G_MAXDOUBLE },
+  /* all at once: ranks have 24, 12, 0 and 20 units; the third gets three long ones */
+  { "fsdp1", "shard=all", "optimizer=muon;matrix_exchange=owner", 30, 2 * 2 * 6 * SQUARE, 0, 0,
+    G_MAXDOUBLE },
+  /* whole tensors are gathered: v and two long ones, twice; all ranks make those, 26 units */
+  { "fsdp1", "shard=all", "optimizer=muon;matrix_exchange=all-gather", 24 + 2 * 26, 0,
+    4 * 2 * 5 * SQUARE, 0, G_MAXDOUBLE },
   /* nothing is cut where every rank has all */
   { "ddp", "gradient_dtype=fp32", "optimizer=muon", 108, 0, 0, 0, -4.0 * MATRICES },
   /* nor where whole tensors have an owner: moments of them are its own, of unlike sizes */
@@ -97,9 +109,12 @@ static const UpdateCase update_cases[] = {
   { "fsdp2", "shard=all", "optimizer=muon;matrix_parameters=*gate_proj*", 10, 2 * 2 * 4 * SQUARE, 0,
     0, G_MAXDOUBLE },
 
-  /* tiles of 16 rows: the 16 and 32 rows of a shard are whole ones, of 25 rows of a table not */
-  { "fsdp2", "shard=all", "optimizer=adamw-8bit;optimizer_tile=16", 0, 2 * 2 * 4 * TABLE / 4, 0, 0,
-    G_MAXDOUBLE },
+  /*
+   * Tiles of 16 rows: the 16 and 32 rows of a shard are whole ones. Of a table, in shards of 25
+   * rows, boundaries cut 3 of 7 tiles; who gathers has all of it.
+   */
+  { "fsdp2", "shard=all", "optimizer=adamw-8bit;optimizer_tile=16", 0, 2 * 2 * 4 * 3 * 16 * 64 / 4,
+    0, 0, G_MAXDOUBLE },
   { "fsdp2", "shard=all", "optimizer=adamw-8bit;optimizer_tile=16;matrix_exchange=all-gather", 0, 0,
     2 * 2 * 4 * TABLE, 0, G_MAXDOUBLE },
   /* tiles of 4 rows in shards that cut none */
@@ -208,36 +223,94 @@ END_TEST
 
 /* ---- boundaries ------------------------------------------------------------------------------ */
 
-/* Every boundary in turn. */
-static gboolean
-cuts (guint64 offset, guint64 stride, guint64 elements, guint64 block)
+/* A tensor of some matrices, each of some blocks, somewhere in shards. */
+static MatrixPart
+draw_part (GRand *rand, TensorDesc *tensor, gboolean aligned)
 {
-  for (guint64 x = 1; x < elements; x++)
-    if ((offset + x) % stride == 0 && x % block != 0)
-      return TRUE;
-  return FALSE;
+  MatrixPart part = { .tensor = tensor,
+                      .block = (guint64) g_rand_int_range (rand, 1, 12),
+                      .stride = (guint64) g_rand_int_range (rand, 1, 60),
+                      .offset = (guint64) g_rand_int_range (rand, 0, 200) };
+  guint64    n = (guint64) g_rand_int_range (rand, 1, 4), each; /* matrices; blocks of one */
+
+  part.matrix = (guint64) g_rand_int_range (rand, 1, 40);
+  if (aligned) /* multiples are rare by chance */
+    {
+      part.matrix = part.block * (guint64) g_rand_int_range (rand, 1, 5);
+      part.stride = part.block * (guint64) g_rand_int_range (rand, 1, 6);
+      part.offset = part.offset / part.block * part.block;
+    }
+  each = (part.matrix + part.block - 1) / part.block;
+  tensor->elements = n * part.matrix;
+  part.n_blocks = n * each;
+  part.shape.count = 3 * part.n_blocks;
+  return part;
+}
+
+static guint64
+block_at (const MatrixPart *part, guint64 x)
+{
+  guint64 each = (part->matrix + part->block - 1) / part->block;
+
+  return x / part->matrix * each + x % part->matrix / part->block;
+}
+
+/*
+ * What of PART is RANK's, element by element: it has the blocks whose first and last elements are
+ * its own. G_MAXUINT: no one's.
+ */
+static MatrixLot
+lot_of (const MatrixPart *part, guint rank)
+{
+  const guint64 elements = part->tensor->elements;
+  MatrixLot     lot = { 0 };
+  guint64       first = 0;
+
+  for (guint64 x = 0; x < elements; x++)
+    {
+      guint64 owner = (part->offset + first) / part->stride;
+
+      if (x + 1 < elements && block_at (part, x + 1) == block_at (part, first))
+        continue;
+      if ((part->offset + x) / part->stride != owner)
+        owner = G_MAXUINT;
+      if (owner == rank)
+        lot = (MatrixLot){ lot.blocks + 1, lot.matrices + 3, lot.elements + x + 1 - first };
+      first = x + 1;
+    }
+  return lot;
 }
 
 START_TEST (boundaries)
 {
   g_autoptr (GRand) rand = g_rand_new_with_seed (7);
-  guint             n_cut = 0;
+  guint             n_cut = 0, n_whole = 0;
 
   for (guint i = 0; i < 20000; i++)
     {
-      guint64 block = (guint64) g_rand_int_range (rand, 1, 12);
-      guint64 elements = block * (guint64) g_rand_int_range (rand, 1, 9);
-      guint64 stride = (guint64) g_rand_int_range (rand, 1, 60);
-      guint64 offset = (guint64) g_rand_int_range (rand, 0, 200);
+      TensorDesc tensor = { 0 };
+      MatrixPart part = draw_part (rand, &tensor, i % 3 == 0);
+      guint64    last = (part.offset + tensor.elements - 1) / part.stride;
+      MatrixLot  none = lot_of (&part, G_MAXUINT);
 
-      if (i % 3 == 0) /* multiples are rare by chance */
-        stride = block * (guint64) g_rand_int_range (rand, 1, 6), offset = offset / block * block;
-      ck_assert_int_eq (matrix_plan_cuts (offset, stride, elements, block),
-                        cuts (offset, stride, elements, block));
-      n_cut += cuts (offset, stride, elements, block);
+      matrix_part_find_cuts (&part);
+      ck_assert_uint_eq (part.n_cut, none.blocks);
+      ck_assert_uint_eq (part.cut_elements, none.elements);
+      ck_assert_uint_eq (matrix_part_cut (&part), none.matrices);
+      for (guint64 rank = 0; rank <= last + 1; rank++)
+        {
+          MatrixLot its = matrix_part_on (&part, (guint) rank), want = lot_of (&part, (guint) rank);
+
+          ck_assert_uint_eq (its.blocks, want.blocks);
+          ck_assert_uint_eq (its.matrices, want.matrices);
+          ck_assert_uint_eq (its.elements, want.elements);
+        }
+      n_cut += part.n_cut == part.n_blocks;
+      n_whole += part.n_cut == 0;
     }
-  ck_assert_uint_gt (n_cut, 4000);
-  ck_assert_uint_lt (n_cut, 16000);
+  ck_assert_uint_gt (n_cut, 500);
+  ck_assert_uint_gt (n_whole, 1000);
+  ck_assert_uint_lt (n_cut + n_whole, 15000);
 }
 END_TEST
 
@@ -285,7 +358,7 @@ START_TEST (longest_first)
     {
       guint   n_ranks = (guint) g_rand_int_range (rand, 1, 20), n_kinds = 1 + i % 6;
       guint64 counts[8];
-      double  costs[8], loads[20] = { 0 }, before[20] = { 0 }, sum = 0;
+      double  costs[8], loads[20] = { 0 }, start[20] = { 0 }, before[20] = { 0 }, sum = 0;
 
       for (guint k = 0; k < n_kinds; k++)
         {
@@ -293,9 +366,14 @@ START_TEST (longest_first)
           costs[k] = g_rand_int_range (rand, 1, 30);
           sum += (double) counts[k] * costs[k];
         }
+      for (guint r = 0; r < n_ranks && i % 2 == 1; r++)
+        {
+          loads[r] = start[r] = g_rand_int_range (rand, 0, 100);
+          sum += start[r];
+        }
 
       g_autoptr (MatrixBalance) balance =
-          matrix_balance_new (counts, costs, n_kinds, n_ranks, before);
+          matrix_balance_new (counts, costs, n_kinds, n_ranks, i % 2 == 1 ? start : NULL, before);
 
       assign (counts, costs, n_kinds, loads, n_ranks);
       ck_assert_double_eq (balance->loads[balance->busiest], before[balance->busiest]);
@@ -335,7 +413,7 @@ static const SaidCase said_cases[] = {
     TRUE },
   { "fsdp2", "shard=all", "optimizer=adamw-8bit;optimizer_tile=16",
     "'adamw-8bit' needs whole blocks, and shards of format 'rows-inside' over 4 ranks cut 2 of 16 "
-    "tensors: a rank sends up to 18.8 KiB a step for it",
+    "tensors: a rank sends up to 9.00 KiB a step for it",
     TRUE },
   { "vescale", "shard=all", "optimizer=adamw-8bit;optimizer_tile=4;shard_block=4x4", NULL, TRUE },
   { "ddp", "gradient_dtype=fp32", "optimizer=soap", NULL, TRUE },

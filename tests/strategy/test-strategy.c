@@ -8,6 +8,7 @@
 #include <malloc.h>
 
 #include "../cases.h"
+#include "matrix-bounds.h"
 #include "policy-rows.h"
 #include "random-plan.h"
 #include "schedule/schedule-private.h"
@@ -57,6 +58,18 @@ stage_matches (const RandomPlan *plan, const Schedule *schedule, guint stage, ch
   return plan_totals_match (&measured, &expected, why);
 }
 
+/* Where one strategy trains alone: outer ones have meshes of their own inside. */
+static gboolean
+is_within_bounds (const RandomPlan *plan, const Schedule *schedule, char **why)
+{
+  guint roles = schedule_n_roles (schedule) / plan->stages->len;
+
+  for (guint stage = 0; stage < plan->stages->len && plan->choice->inner == NULL; stage++)
+    if (!matrix_bounds_hold (plan, plan->in.stages[stage], schedule, stage * roles, why))
+      return FALSE;
+  return TRUE;
+}
+
 static gboolean
 matches (const RandomPlan *plan, const Schedule *schedule, char **why)
 {
@@ -77,6 +90,7 @@ START_TEST (test_expect)
       g_autofree char       *why = NULL;
 
       ck_assert_msg (matches (plan, schedule, &why), "%s\n%s", plan->text, why);
+      ck_assert_msg (is_within_bounds (plan, schedule, &why), "%s\n%s", plan->text, why);
     }
 }
 END_TEST
