@@ -178,9 +178,16 @@ gboolean policy_check_average (const Strategy *strategy, const Policy *policy,
 gboolean policy_check_packed (const Strategy *strategy, const Policy *policy,
                               const Workload *workload, DiagList *diags);
 
-/* optimizer-check.c: the same of the optimizer; warns of what it has to send. */
+/* optimizer-check.c: the same of the optimizer. */
 gboolean policy_check_optimizer (const Strategy *strategy, const Policy *policy,
-                                 const PlanInput *in, DiagList *diags);
+                                 const TrainingOptions *training, DiagList *diags);
+
+/*
+ * Warns of what the optimizer has to send, of options that have no effect, and of matrices that it
+ * cannot precondition: once for all N_STAGES, whose N_LEVELS are resolved.
+ */
+void driver_warn_of_optimizer (const DriverStage *stages, guint n_stages, guint n_levels,
+                               DiagList *diags);
 
 /*
  * perturbed.c: whether the steps of the current role have perturbed forward passes alone; FALSE

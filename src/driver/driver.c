@@ -334,7 +334,8 @@ check_level (const DriverLevel *level, const StrategyChoice *choice, guint n_out
       || (strategy->policy != NULL
           && (!policy_check_packed (strategy, &policy, level->in.workload, diags)
               || !policy_check_perturbed (strategy, &policy, &level->in, diags)
-              || !policy_check_optimizer (strategy, &policy, &level->in, diags))))
+              || !policy_check_optimizer (strategy, &policy, workload_training (level->in.workload),
+                                          diags))))
     return FALSE;
   for (const DriverLevel *outer = level - n_outer; outer < level; outer++)
     if (!driver_check_roles (strategy, outer->strategy, diags)
@@ -432,6 +433,8 @@ strategy_check (const PlanInput *in, const StrategyChoice *choice, DiagList *dia
   gboolean    ok =
       resolve_levels (&driver, &stage, choice, diags) && count_steps (&driver, &stage, diags);
 
+  if (ok)
+    driver_warn_of_optimizer (&stage, 1, driver.n_levels, diags);
   g_free (stage.levels);
   return ok;
 }
@@ -451,6 +454,7 @@ resolve_stages (Driver *self, const StrategyChoice *choice, DiagList *diags)
       if (!resolve_levels (self, stage, choice, diags) || !count_steps (self, stage, diags))
         return FALSE;
     }
+  driver_warn_of_optimizer (self->stages, self->pipeline.stages, self->n_levels, diags);
   return TRUE;
 }
 

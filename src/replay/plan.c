@@ -48,20 +48,22 @@ check_nodes (const ReplayPlan *self, DiagList *diags)
   return diag_list_n_errors (diags) == n_errors;
 }
 
-/* Where KEY of one of the strategies was set, an outer one's before an inner one's. */
+/* Where KEY was set: of a strategy, an outer one's before an inner one's, or of training. */
 static const SourceMark *
-find_strategy_mark (const char *key, gconstpointer user)
+find_mark (const char *key, gconstpointer user)
 {
-  const Scenario *scenario = user;
+  const Scenario    *scenario = user;
+  const OptionMarks *training = scenario_marks (scenario, training_options);
+  const SourceMark  *mark = option_mark (training, key, NULL);
 
   for (const StrategyConfig *c = scenario->strategy; c != NULL; c = c->inner)
     {
-      const SourceMark *mark = option_mark (&c->marks, key, NULL);
+      const SourceMark *own = option_mark (&c->marks, key, NULL);
 
-      if (mark != NULL && mark != &c->marks.section)
-        return mark;
+      if (own != NULL && own != &c->marks.section)
+        return own;
     }
-  return NULL;
+  return mark != NULL && mark != &training->section ? mark : NULL;
 }
 
 static gboolean
@@ -114,7 +116,7 @@ build_schedule (ReplayPlan *self, DiagList *diags)
   if (!check_step_shape (self, diags))
     return FALSE;
   diag_list_set_place (diags, place);
-  diag_list_set_finder (diags, find_strategy_mark, resolved->scenario);
+  diag_list_set_finder (diags, find_mark, resolved->scenario);
   self->schedule = schedule_build (&self->input, resolved->strategy, diags);
   ok = self->schedule != NULL && check_nodes (self, diags)
        && check_places (resolved->cluster, self->schedule, name, diags)

@@ -38,18 +38,24 @@ activation_bytes (const Workload *self)
 }
 
 gboolean
-workload_check_blocks (const Workload *workload, const char *spec, const SourceMark *mark,
-                       DiagList *diags)
+workload_check_block_sizes (const Workload *workload, const char *spec, const SourceMark *mark,
+                            DiagList *diags)
 {
-  if (spec == NULL)
-    return TRUE;
-  if (!shard_block_check (spec, mark, diags))
-    return FALSE;
-  for (guint l = 0; l < workload_n_layers (workload); l++)
+  for (guint l = 0; spec != NULL && l < workload_n_layers (workload); l++)
     for (guint t = 0; t < workload_layer (workload, l)->n_tensors; t++)
       if (!shard_block_check_tensor (spec, &workload_layer (workload, l)->tensors[t], mark, diags))
         return FALSE;
   return TRUE;
+}
+
+gboolean
+workload_check_blocks (const Workload *workload, const char *spec, const SourceMark *mark,
+                       DiagList *diags)
+{
+  return spec == NULL
+         || (shard_block_check (spec, mark, diags)
+             && shard_block_check_names (spec, workload, mark, diags)
+             && workload_check_block_sizes (workload, spec, mark, diags));
 }
 
 /* Of the workload that is made of both. */
@@ -59,17 +65,20 @@ check_whole (const ModelShape *shape, const TrainingOptions *training, const Opt
 {
   g_autoptr (Workload) workload = workload_new (shape, training);
   double               bytes = activation_bytes (workload);
+  gboolean             ok;
 
-  if (bytes <= MAX_ACTIVATION_BYTES)
-    return workload_check_blocks (workload, training->shard_block,
-                                  option_mark (marks, "shard_block", NULL), diags)
-           && optimizer_check (workload, marks, diags);
-  diag_error (diags, option_mark (marks, "lengths", "micro_batch", "seq_len", NULL),
-              "take shorter sequences, or fewer a micro-step",
-              "%" G_GUINT64_FORMAT
-              " tokens in a micro-step need more than 2^60 bytes of activations",
-              training_tokens (training));
-  return FALSE;
+  if (bytes > MAX_ACTIVATION_BYTES)
+    {
+      diag_error (diags, option_mark (marks, "lengths", "micro_batch", "seq_len", NULL),
+                  "take shorter sequences, or fewer a micro-step",
+                  "%" G_GUINT64_FORMAT
+                  " tokens in a micro-step need more than 2^60 bytes of activations",
+                  training_tokens (training));
+      return FALSE;
+    }
+  ok = workload_check_blocks (workload, training->shard_block,
+                              option_mark (marks, "shard_block", NULL), diags);
+  return optimizer_check (workload, marks, diags) && ok;
 }
 
 /* Only inputs of blocks that are recomputed as a whole are moved. */
