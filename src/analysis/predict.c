@@ -20,7 +20,10 @@ predict_with (const ResolvedScenario *resolved, const PredictOptions *options, R
       if (self == NULL)
         self = predict_after_few (resolved, options);
     }
-  return self != NULL ? self : predict_replayed (resolved, options, replay, diags, error);
+  if (self == NULL)
+    return predict_replayed (resolved, options, replay, diags, error);
+  replay_plan_warn (resolved, diags); /* others' were read by nobody */
+  return self;
 }
 
 /* Step time with every figure at END of its range; models and tables come from FILES. */

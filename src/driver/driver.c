@@ -425,20 +425,6 @@ count_levels (const StrategyChoice *choice)
   return n;
 }
 
-gboolean
-strategy_check (const PlanInput *in, const StrategyChoice *choice, DiagList *diags)
-{
-  Driver      driver = { .in = in, .n_levels = count_levels (choice) };
-  DriverStage stage = { .workload = in->workload };
-  gboolean    ok =
-      resolve_levels (&driver, &stage, choice, diags) && count_steps (&driver, &stage, diags);
-
-  if (ok)
-    driver_warn_of_optimizer (&stage, 1, driver.n_levels, diags);
-  g_free (stage.levels);
-  return ok;
-}
-
 /* One stage after another: what does not fit one says so once. */
 static gboolean
 resolve_stages (Driver *self, const StrategyChoice *choice, DiagList *diags)
@@ -573,6 +559,28 @@ driver_build (Driver *self, guint n_ranks, DiagList *diags)
     ok = walk_role (self, role, diags);
   schedule = schedule_builder_finish (self->b);
   return ok ? g_steal_pointer (&schedule) : NULL;
+}
+
+static gboolean
+check_stages (const PlanInput *in, const StrategyChoice *choice, guint n, DiagList *diags)
+{
+  Driver   driver = { .in = in, .pipeline = { .stages = n } };
+  gboolean ok = resolve_stages (&driver, choice, diags);
+
+  driver_clear (&driver);
+  return ok;
+}
+
+gboolean
+strategy_check (const PlanInput *in, const StrategyChoice *choice, DiagList *diags)
+{
+  return check_stages (in, choice, 1, diags);
+}
+
+gboolean
+strategy_check_stages (const PlanInput *in, const StrategyChoice *choice, DiagList *diags)
+{
+  return check_stages (in, choice, MAX (in->mesh.stages, 1), diags);
 }
 
 Schedule *

@@ -157,9 +157,10 @@ hint_of (const Findings *self)
   const guint64    side = optimizer_tile_side (self->training);
 
   if (owners != NULL)
-    return g_strdup_printf ("with '%s' ranks of '%s' have whole tensors and send nothing; else "
-                            "'training.matrix_exchange' says how",
-                            owners, self->level->strategy->name);
+    return g_strdup_printf (
+        "with '%s' ranks of '%s' have whole tensors and send nothing for it; else "
+        "'training.matrix_exchange' says how",
+        owners, self->level->strategy->name);
   if (optimizer_scope (self->training) == SCOPE_BLOCK)
     return g_strdup_printf ("ragged shards with 'training.shard_block: %" G_GUINT64_FORMAT
                             "x%" G_GUINT64_FORMAT "' cut none, where that divides the tensors",

@@ -450,6 +450,9 @@ Schedule *schedule_build (const PlanInput *in, const StrategyChoice *choice, Dia
  */
 gboolean strategy_check (const PlanInput *in, const StrategyChoice *choice, DiagList *diags);
 
+/* The same by all stages. */
+gboolean strategy_check_stages (const PlanInput *in, const StrategyChoice *choice, DiagList *diags);
+
 /* The shape of a step of CHOICE's innermost strategy. */
 typedef struct
 {

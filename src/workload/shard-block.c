@@ -132,35 +132,19 @@ shard_block_check (const char *spec, const SourceMark *mark, DiagList *diags)
   return TRUE;
 }
 
-static gboolean
-names_one (const char *pattern, const Workload *workload)
-{
-  for (guint l = 0; l < workload_n_layers (workload); l++)
-    for (guint t = 0; t < workload_layer (workload, l)->n_tensors; t++)
-      if (fnmatch (pattern, workload_layer (workload, l)->tensors[t].name, 0) == 0)
-        return TRUE;
-  return FALSE;
-}
-
-gboolean
-shard_block_check_names (const char *spec, const Workload *workload, const SourceMark *mark,
-                         DiagList *diags)
+GStrv
+shard_block_patterns (const char *spec)
 {
   g_auto (GStrv) rules = g_strsplit (spec, ",", -1);
-  gboolean       ok = TRUE;
 
   for (guint i = 0; rules[i] != NULL; i++)
     {
-      const char *pattern = split_rule (rules[i]).pattern;
+      char *pattern = g_strdup (split_rule (rules[i]).pattern);
 
-      if (names_one (pattern, workload))
-        continue;
-      diag_error (diags, mark, WORKLOAD_NAMES_HINT,
-                  "'shard_block' has '%s', which matches no parameter of '%s'", pattern,
-                  workload_shape (workload)->name);
-      ok = FALSE;
+      g_free (rules[i]);
+      rules[i] = pattern;
     }
-  return ok;
+  return g_steal_pointer (&rules);
 }
 
 gboolean

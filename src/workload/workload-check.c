@@ -4,6 +4,8 @@
 #include "workload/peft.h"
 #include "workload/shard-block.h"
 
+#include <fnmatch.h>
+
 #define MAX_ACTIVATION_BYTES 0x1p60 /* leaves room for all that a strategy adds, within 64 bits */
 #define MAX_LOSS_CHUNKS      4096
 
@@ -37,6 +39,34 @@ activation_bytes (const Workload *self)
   return saved + transient;
 }
 
+static gboolean
+names_one (const char *pattern, const Workload *workload)
+{
+  for (guint l = 0; l < workload_n_layers (workload); l++)
+    for (guint t = 0; t < workload_layer (workload, l)->n_tensors; t++)
+      if (fnmatch (pattern, workload_layer (workload, l)->tensors[t].name, 0) == 0)
+        return TRUE;
+  return FALSE;
+}
+
+static gboolean
+check_block_names (const Workload *workload, const char *spec, const SourceMark *mark,
+                   DiagList *diags)
+{
+  g_auto (GStrv) patterns = shard_block_patterns (spec);
+  gboolean       ok = TRUE;
+
+  for (guint i = 0; patterns[i] != NULL; i++)
+    if (!names_one (patterns[i], workload))
+      {
+        diag_error (diags, mark, WORKLOAD_NAMES_HINT,
+                    "'shard_block' has '%s', which matches no parameter of '%s'", patterns[i],
+                    workload_shape (workload)->name);
+        ok = FALSE;
+      }
+  return ok;
+}
+
 gboolean
 workload_check_block_sizes (const Workload *workload, const char *spec, const SourceMark *mark,
                             DiagList *diags)
@@ -54,7 +84,7 @@ workload_check_blocks (const Workload *workload, const char *spec, const SourceM
 {
   return spec == NULL
          || (shard_block_check (spec, mark, diags)
-             && shard_block_check_names (spec, workload, mark, diags)
+             && check_block_names (workload, spec, mark, diags)
              && workload_check_block_sizes (workload, spec, mark, diags));
 }
 
