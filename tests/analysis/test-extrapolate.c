@@ -571,7 +571,7 @@ START_TEST (what_is_warned_of_is_said)
 
   for (guint i = 0; i < 2; i++)
     {
-      PredictOptions         options = { 0 };
+      PredictOptions         options = { .interval = TRUE };
       Overrides              o = { .n = 0 };
       DiagView               view;
       g_autoptr (DiagList)   diags = diag_list_new ();
