@@ -20,26 +20,35 @@ predict_with (const ResolvedScenario *resolved, const PredictOptions *options, R
       if (self == NULL)
         self = predict_after_few (resolved, options);
     }
-  return self != NULL ? self : predict_replayed (resolved, options, replay, diags, error);
+  if (self == NULL)
+    return predict_replayed (resolved, options, replay, diags, error);
+  replay_plan_warn (resolved, diags); /* others' were read by nobody */
+  return self;
 }
 
-/* Step time with every figure at END of its range; models and tables come from FILES. */
+/*
+ * Step time with every figure at END of its range; models and tables come from FILES. What it warns
+ * of has been said of the figures themselves.
+ */
 static gboolean
 step_time_at (const Scenario *scenario, const PredictOptions *options, InputFiles *files,
               ProfileEnd end, double *seconds, DiagList *diags, GError **error)
 {
   const ProfileVariant   variant = { end, options->changes, options->n_changes };
   g_autoptr (ProfileSet) profiles = profile_set_new_shared (options->profile_dir, &variant, files);
-  g_autoptr (ResolvedScenario) resolved = resolved_new (scenario, profiles, diags);
+  g_autoptr (DiagList)   own = diag_list_new ();
+  g_autoptr (ResolvedScenario) resolved = resolved_new (scenario, profiles, own);
   PredictOptions               without = *options;
   g_autoptr (Prediction)       at = NULL;
 
-  if (resolved == NULL)
-    return FALSE;
   without.replay.keep_pools = FALSE;
-  at = predict_with (resolved, &without, NULL, diags, error);
+  if (resolved != NULL)
+    at = predict_with (resolved, &without, NULL, own, error);
   if (at == NULL)
-    return FALSE;
+    {
+      diag_list_append (diags, own);
+      return FALSE;
+    }
   *seconds = at->step_time_s;
   return TRUE;
 }

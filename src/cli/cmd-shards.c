@@ -188,7 +188,7 @@ make_workload (Model *self, const GArray *ranks, DiagList *diags)
   if (diag_list_has_errors (diags))
     return NULL;
   workload = workload_new_stage (&self->shape, &self->training, &self->mesh, 0);
-  return workload_check_blocks (workload, self->training.shard_block, mark, diags)
+  return workload_check_block_sizes (workload, self->training.shard_block, mark, diags)
              ? g_steal_pointer (&workload)
              : NULL;
 }

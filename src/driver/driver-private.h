@@ -61,10 +61,11 @@ typedef struct
 {
   const Workload *workload;
   DriverLevel    *levels;
-  UnitPlaces     *places; /* [n_units] */
-  GArray         *uses;   /* PlanUse */
-  Policy         *policy; /* of the innermost strategy; NULL: it has none */
-  UnitShare      *shares; /* [n_units] */
+  UnitPlaces     *places;      /* [n_units] */
+  GArray         *uses;        /* PlanUse */
+  Policy         *policy;      /* of the innermost strategy; NULL: it has none */
+  UnitShare      *shares;      /* [n_units] */
+  MatrixPlan     *matrices[2]; /* of the policy's kinds */
   CommRef         comms[2][ROUTE_N][POLICY_MAX_HOPS]; /* of the policy's kinds */
   guint           unit_offset;                        /* of the stage's units among all */
   guint           n_units;
@@ -178,9 +179,15 @@ gboolean policy_check_average (const Strategy *strategy, const Policy *policy,
 gboolean policy_check_packed (const Strategy *strategy, const Policy *policy,
                               const Workload *workload, DiagList *diags);
 
-/* optimizer-check.c: the same of the optimizer; warns of what it has to send. */
+/* optimizer-check.c: the same of the optimizer. */
 gboolean policy_check_optimizer (const Strategy *strategy, const Policy *policy,
-                                 const PlanInput *in, DiagList *diags);
+                                 const TrainingOptions *training, DiagList *diags);
+
+/*
+ * Warns of what the optimizer has to send, of options that have no effect, and of matrices that it
+ * cannot precondition: once for all stages, whose units are planned.
+ */
+void driver_warn_of_optimizer (const Driver *self, DiagList *diags);
 
 /*
  * perturbed.c: whether the steps of the current role have perturbed forward passes alone; FALSE

@@ -3,6 +3,7 @@
  * > unit > kernel.
  */
 #include "driver/driver-private.h"
+#include "driver/matrix-plan.h"
 
 #include <string.h>
 
@@ -334,7 +335,8 @@ check_level (const DriverLevel *level, const StrategyChoice *choice, guint n_out
       || (strategy->policy != NULL
           && (!policy_check_packed (strategy, &policy, level->in.workload, diags)
               || !policy_check_perturbed (strategy, &policy, &level->in, diags)
-              || !policy_check_optimizer (strategy, &policy, &level->in, diags))))
+              || !policy_check_optimizer (strategy, &policy, workload_training (level->in.workload),
+                                          diags))))
     return FALSE;
   for (const DriverLevel *outer = level - n_outer; outer < level; outer++)
     if (!driver_check_roles (strategy, outer->strategy, diags)
@@ -424,36 +426,6 @@ count_levels (const StrategyChoice *choice)
   return n;
 }
 
-gboolean
-strategy_check (const PlanInput *in, const StrategyChoice *choice, DiagList *diags)
-{
-  Driver      driver = { .in = in, .n_levels = count_levels (choice) };
-  DriverStage stage = { .workload = in->workload };
-  gboolean    ok =
-      resolve_levels (&driver, &stage, choice, diags) && count_steps (&driver, &stage, diags);
-
-  g_free (stage.levels);
-  return ok;
-}
-
-/* One stage after another: what does not fit one says so once. */
-static gboolean
-resolve_stages (Driver *self, const StrategyChoice *choice, DiagList *diags)
-{
-  g_assert (choice != NULL);
-  self->n_levels = count_levels (choice);
-  self->stages = g_new0 (DriverStage, self->pipeline.stages);
-  for (guint s = 0; s < self->pipeline.stages; s++)
-    {
-      DriverStage *stage = &self->stages[s];
-
-      stage->workload = self->in->stages != NULL ? self->in->stages[s] : self->in->workload;
-      if (!resolve_levels (self, stage, choice, diags) || !count_steps (self, stage, diags))
-        return FALSE;
-    }
-  return TRUE;
-}
-
 /* ---- units ----------------------------------------------------------------------------------- */
 
 static void
@@ -498,11 +470,32 @@ plan_stages (Driver *self)
         run->places = self->stages[s].places;
         run->policy = self->stages[s].policy;
         run->shares = self->stages[s].shares;
+        run->matrices = self->stages[s].matrices;
         run->uses = (const PlanUse *) (void *) self->stages[s].uses->data;
         run->n_uses = self->stages[s].uses->len;
       }
   self->owner = g_array_new (FALSE, FALSE, sizeof (guint));
   self->accumulating = g_hash_table_new (NULL, NULL);
+}
+
+/* One stage after another: what does not fit one says so once. */
+static gboolean
+resolve_stages (Driver *self, const StrategyChoice *choice, DiagList *diags)
+{
+  g_assert (choice != NULL);
+  self->n_levels = count_levels (choice);
+  self->stages = g_new0 (DriverStage, self->pipeline.stages);
+  for (guint s = 0; s < self->pipeline.stages; s++)
+    {
+      DriverStage *stage = &self->stages[s];
+
+      stage->workload = self->in->stages != NULL ? self->in->stages[s] : self->in->workload;
+      if (!resolve_levels (self, stage, choice, diags) || !count_steps (self, stage, diags))
+        return FALSE;
+    }
+  plan_stages (self);
+  driver_warn_of_optimizer (self, diags);
+  return TRUE;
 }
 
 /* ---- entry points ---------------------------------------------------------------------------- */
@@ -521,6 +514,8 @@ driver_clear (Driver *self)
       g_free (self->stages[s].places);
       g_free (self->stages[s].policy);
       g_free (self->stages[s].shares);
+      for (guint k = 0; k < G_N_ELEMENTS (self->stages[s].matrices); k++)
+        matrix_plan_free (self->stages[s].matrices[k]);
       g_clear_pointer (&self->stages[s].uses, g_array_unref);
       g_free (self->stages[s].levels);
     }
@@ -555,7 +550,6 @@ driver_build (Driver *self, guint n_ranks, DiagList *diags)
 
   if (n_roles == 0)
     return NULL;
-  plan_stages (self);
   shape = (ScheduleShape){ .workload = self->stages[0].workload,
                            .units = plan_unit_names (self->units),
                            .n_roles = n_roles,
@@ -569,6 +563,28 @@ driver_build (Driver *self, guint n_ranks, DiagList *diags)
     ok = walk_role (self, role, diags);
   schedule = schedule_builder_finish (self->b);
   return ok ? g_steal_pointer (&schedule) : NULL;
+}
+
+static gboolean
+check_stages (const PlanInput *in, const StrategyChoice *choice, guint n, DiagList *diags)
+{
+  Driver   driver = { .in = in, .pipeline = { .stages = n } };
+  gboolean ok = resolve_stages (&driver, choice, diags);
+
+  driver_clear (&driver);
+  return ok;
+}
+
+gboolean
+strategy_check (const PlanInput *in, const StrategyChoice *choice, DiagList *diags)
+{
+  return check_stages (in, choice, 1, diags);
+}
+
+gboolean
+strategy_check_stages (const PlanInput *in, const StrategyChoice *choice, DiagList *diags)
+{
+  return check_stages (in, choice, MAX (in->mesh.stages, 1), diags);
 }
 
 Schedule *

@@ -74,7 +74,7 @@ summed (const TrainingOptions *training, const GArray *units, guint kind)
     {
       const PlanUnit *unit = &g_array_index (units, PlanUnit, u);
 
-      for (guint t = 0; t < unit->n_trainable && unit->expert == (kind == 1); t++)
+      for (guint t = 0; t < unit->n_trainable && plan_unit_is (unit, kind); t++)
         {
           sum += optimizer_sum (training, SUM_TENSORS, &unit->trainable[t]);
           if (training->optimizer == OPTIMIZER_ADAFACTOR)
@@ -135,7 +135,7 @@ expect_optimizer (const PlanInput *in, const Policy *policy, const Issue *issue,
     {
       const UnitPolicy      *kind = &policy->kinds[k];
       g_autoptr (MatrixPlan) plan = matrix_plan_new (in, kind, list, units->len, k);
-      double                 kept = (double) matrix_plan_kept (in, kind, list, units->len, k);
+      double                 kept = (double) matrix_plan_kept (plan, in, kind, list, units->len, k);
 
       totals->states += kept;
       totals->low[PLACE_HBM] += kept;

@@ -16,8 +16,8 @@ typedef struct
 
 /*
  * COUNTS[k] matrices that cost COSTS[k] each, for k below N_KINDS, over N_RANKS. START: what each
- * rank has already, of the loads; NULL: nothing. BEFORE: what it had in earlier turns, which decides
- * between equals, and to which its load is added. The caller's: matrix_balance_free.
+ * rank has already, of the loads; NULL: nothing. BEFORE: what it had in earlier turns, which
+ * decides between equals, and to which its load is added. The caller's: matrix_balance_free.
  */
 MatrixBalance *matrix_balance_new (const guint64 *counts, const double *costs, guint n_kinds,
                                    guint n_ranks, const double *start, double *before);

@@ -5,8 +5,7 @@ typedef struct
   const TrainingOptions *training;
   const UnitPolicy      *policy;
   const PlanUnit        *units;
-  guint                  n_units, m;
-  gboolean               expert; /* of such units */
+  guint                  n_units, m, kind;
   gboolean               owners;
   GArray                *parts;
 } Finder;
@@ -83,14 +82,24 @@ matrix_part_on (const MatrixPart *part, guint rank)
                       .elements = begin_of (part, end) - begin_of (part, first) };
 }
 
+static guint64
+smallest_block (const MatrixPart *part)
+{
+  guint64 rest = part->matrix % part->block;
+
+  return rest > 0 ? rest : part->block;
+}
+
 /* What lies on no rank as a whole is cut. */
 void
 matrix_part_find_cuts (MatrixPart *part)
 {
   part->n_cut = part->n_blocks;
   part->cut_elements = part->tensor->elements;
-  for (guint64 rank = part->offset / MAX (part->stride, 1);
-       part->stride > 0 && rank * part->stride < part->offset + part->tensor->elements; rank++)
+  if (part->stride < smallest_block (part))
+    return;
+  for (guint64 rank = part->offset / part->stride;
+       rank * part->stride < part->offset + part->tensor->elements; rank++)
     {
       MatrixLot lot = matrix_part_on (part, (guint) rank);
 
@@ -195,7 +204,8 @@ find (Finder *self, guint first, guint end)
   guint              had = self->parts->len;
 
   for (guint u = first; u < end; u++)
-    for (guint t = 0; t < self->units[u].n_trainable && self->units[u].expert == self->expert; t++)
+    for (guint t = 0; t < self->units[u].n_trainable && plan_unit_is (&self->units[u], self->kind);
+         t++)
       {
         append (self, u, &self->units[u].trainable[t], tensors->len);
         g_array_append_val (tensors, self->units[u].trainable[t]);
@@ -235,7 +245,7 @@ matrix_parts_new (const TrainingOptions *training, const UnitPolicy *policy, con
                   .units = units,
                   .n_units = n_units,
                   .m = policy->states[STATE_OPTIMIZER].group.size,
-                  .expert = kind == 1,
+                  .kind = kind,
                   .owners = owners,
                   .parts = g_array_new (FALSE, FALSE, sizeof (MatrixPart)) };
   guint  n = 0;

@@ -519,21 +519,20 @@ matrix_plan_free (MatrixPlan *self)
 }
 
 guint64
-matrix_plan_kept (const PlanInput *in, const UnitPolicy *policy, const PlanUnit *units,
-                  guint n_units, guint kind)
+matrix_plan_kept (const MatrixPlan *self, const PlanInput *in, const UnitPolicy *policy,
+                  const PlanUnit *units, guint n_units, guint kind)
 {
   const TrainingOptions *training = workload_training (in->workload);
-  g_autoptr (MatrixPlan) plan = matrix_plan_new (in, policy, units, n_units, kind);
   guint                  m = policy->states[STATE_OPTIMIZER].group.size;
   guint64                parts = 0, each = 0;
 
   for (guint u = 0; u < n_units; u++)
-    for (guint t = 0; t < units[u].n_trainable && units[u].expert == (kind == 1); t++)
+    for (guint t = 0; t < units[u].n_trainable && plan_unit_is (&units[u], kind); t++)
       {
         OptimizerBytes bytes = optimizer_bytes (training, &units[u].trainable[t]);
 
         parts += bytes.shared;
         each += bytes.each;
       }
-  return (parts + m - 1) / m + each + (plan != NULL ? plan->bytes : 0);
+  return (parts + m - 1) / m + each + (self != NULL ? self->bytes : 0);
 }

@@ -22,7 +22,7 @@ typedef struct
   GArray  *shapes; /* MatrixShape: what the rank with most work computes; none of blocks */
 } MatrixRound;
 
-typedef struct
+struct _MatrixPlan
 {
   GArray  *rounds;           /* MatrixRound, in order */
   guint    members;          /* ranks that share them */
@@ -33,7 +33,7 @@ typedef struct
                                 most of it */
   gboolean gathers;          /* all-gathers there; else all-to-alls */
   gboolean returns;          /* what was made travels back */
-} MatrixPlan;
+};
 
 /* Elements of ROUND's tensors that lie on a rank. */
 static inline guint64
@@ -54,6 +54,6 @@ MatrixPlan *matrix_plan_new (const PlanInput *in, const UnitPolicy *policy, cons
 void        matrix_plan_free (MatrixPlan *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MatrixPlan, matrix_plan_free)
 
-/* Bytes that the optimizer keeps on a rank beside its moments, of KIND's UNITS. */
-guint64 matrix_plan_kept (const PlanInput *in, const UnitPolicy *policy, const PlanUnit *units,
-                          guint n_units, guint kind);
+/* Bytes that the optimizer keeps on a rank beside its moments, of KIND's UNITS. SELF: or NULL. */
+guint64 matrix_plan_kept (const MatrixPlan *self, const PlanInput *in, const UnitPolicy *policy,
+                          const PlanUnit *units, guint n_units, guint kind);

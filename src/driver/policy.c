@@ -1,5 +1,6 @@
 /* Policies applied: the communicators of their hops, and what a rank has of each unit. */
 #include "driver/driver-private.h"
+#include "driver/matrix-plan.h"
 
 static PolicyHop *
 add_hop (PolicyRoute *route)
@@ -258,6 +259,9 @@ policy_plan_units (Driver *self, DriverStage *stage)
   units = &g_array_index (self->units, PlanUnit, stage->unit_offset);
   plan_shares (stage, units);
   keep_copies (stage, units);
+  for (guint k = 0; k < stage->policy->n_kinds; k++)
+    stage->matrices[k] =
+        matrix_plan_new (&level->in, &stage->policy->kinds[k], units, stage->n_units, k);
 }
 
 /* ---- communicators --------------------------------------------------------------------------- */
@@ -328,7 +332,7 @@ tensors_of_kind (const StrategyRun *run, guint kind, gboolean trainable)
     {
       const PlanUnit *unit = &run->units[u];
 
-      if (unit->own_elements > 0 && unit->expert == (kind == 1))
+      if (unit->own_elements > 0 && plan_unit_is (unit, kind))
         g_array_append_vals (all, trainable ? unit->trainable : unit->tensors,
                              trainable ? unit->n_trainable : unit->n_tensors);
     }
@@ -353,7 +357,7 @@ share_of_kind (const StrategyRun *run, guint kind, guint m, gboolean trainable)
     {
       const PlanUnit *unit = &run->units[u];
 
-      if (unit->own_elements == 0 || unit->expert != (kind == 1))
+      if (unit->own_elements == 0 || !plan_unit_is (unit, kind))
         continue;
       if (last == NULL || !same_tensors (last, unit))
         padded = policy->format->padded (trainable ? unit->trainable : unit->tensors,

@@ -85,6 +85,13 @@ typedef struct
                       own besides its layer's */
 } PlanUnit;
 
+/* Whether UNIT is of KIND, as policies number them: 1 experts, 0 all others. */
+static inline gboolean
+plan_unit_is (const PlanUnit *unit, guint kind)
+{
+  return unit->expert == (kind == 1);
+}
+
 /*
  * The list of units in forward order for a granularity. Owned by the caller: g_array_unref. A
  * property of the workload alone.
@@ -102,6 +109,7 @@ GArray *plan_unit_names (const GArray *units);
 gboolean plan_unit_recomputes (const Workload *workload, const PlanUnit *unit);
 
 typedef struct _StrategyRun StrategyRun;
+typedef struct _MatrixPlan  MatrixPlan; /* driver/matrix-plan.h */
 typedef struct _Strategy    Strategy;
 
 /* Data of a unit that others than the strategy use too. */
@@ -213,17 +221,20 @@ struct _StrategyRun
   guint            role;
   const PlanUnit  *units; /* all units in forward order */
   guint            n_units;
-  const Policy    *policy;   /* the innermost strategy's; NULL: it has none */
-  const UnitShare *shares;   /* [n_units] */
-  const Exchange  *exchange; /* of this strategy, as in->round_steps cuts it; NULL: it has none */
-  const PlanUse   *uses;     /* plan_uses */
-  guint            n_uses;
-  guint            step;  /* step of the period, 0-based */
-  guint            micro; /* micro-step of the step */
-  ScheduleSection  section;
-  StrategyRun     *inner;  /* NULL for the innermost */
-  UnitPlaces      *places; /* [n_units]: see strategy_data */
-  gpointer         driver; /* private to the driver */
+  const Policy    *policy; /* the innermost strategy's; NULL: it has none */
+  const UnitShare *shares; /* [n_units] */
+  MatrixPlan *const
+                 *matrices; /* of the policy's kinds, what its optimizer needs as a whole; NULL of
+                                  one: nothing */
+  const Exchange *exchange; /* of this strategy, as in->round_steps cuts it; NULL: it has none */
+  const PlanUse  *uses;     /* plan_uses */
+  guint           n_uses;
+  guint           step;  /* step of the period, 0-based */
+  guint           micro; /* micro-step of the step */
+  ScheduleSection section;
+  StrategyRun    *inner;  /* NULL for the innermost */
+  UnitPlaces     *places; /* [n_units]: see strategy_data */
+  gpointer        driver; /* private to the driver */
 };
 
 /*
@@ -449,6 +460,9 @@ Schedule *schedule_build (const PlanInput *in, const StrategyChoice *choice, Dia
  * before it emits anything. FALSE after diagnostics.
  */
 gboolean strategy_check (const PlanInput *in, const StrategyChoice *choice, DiagList *diags);
+
+/* The same by all stages. */
+gboolean strategy_check_stages (const PlanInput *in, const StrategyChoice *choice, DiagList *diags);
 
 /* The shape of a step of CHOICE's innermost strategy. */
 typedef struct

@@ -48,20 +48,22 @@ check_nodes (const ReplayPlan *self, DiagList *diags)
   return diag_list_n_errors (diags) == n_errors;
 }
 
-/* Where KEY of one of the strategies was set, an outer one's before an inner one's. */
+/* Where KEY was set: of a strategy, an outer one's before an inner one's, or of training. */
 static const SourceMark *
-find_strategy_mark (const char *key, gconstpointer user)
+find_mark (const char *key, gconstpointer user)
 {
-  const Scenario *scenario = user;
+  const Scenario    *scenario = user;
+  const OptionMarks *training = scenario_marks (scenario, training_options);
+  const SourceMark  *mark = option_mark (training, key, NULL);
 
   for (const StrategyConfig *c = scenario->strategy; c != NULL; c = c->inner)
     {
-      const SourceMark *mark = option_mark (&c->marks, key, NULL);
+      const SourceMark *own = option_mark (&c->marks, key, NULL);
 
-      if (mark != NULL && mark != &c->marks.section)
-        return mark;
+      if (own != NULL && own != &c->marks.section)
+        return own;
     }
-  return NULL;
+  return mark != NULL && mark != &training->section ? mark : NULL;
 }
 
 static gboolean
@@ -103,29 +105,50 @@ check_step_shape (const ReplayPlan *self, DiagList *diags)
   return diag_list_n_errors (diags) == n_errors;
 }
 
+/* What checks say until `unset_places` is about the strategy, or the option that they name. */
+static void
+set_places (const ResolvedScenario *resolved, DiagList *diags)
+{
+  diag_list_set_place (diags, &resolved->scenario->strategy_mark);
+  diag_list_set_finder (diags, find_mark, resolved->scenario);
+}
+
+static void
+unset_places (DiagList *diags)
+{
+  diag_list_set_place (diags, NULL);
+  diag_list_set_finder (diags, NULL, NULL);
+}
+
+void
+replay_plan_warn (const ResolvedScenario *resolved, DiagList *diags)
+{
+  set_places (resolved, diags);
+  strategy_check_stages (&resolved->input, resolved->strategy, diags);
+  unset_places (diags);
+}
+
 static gboolean
 build_schedule (ReplayPlan *self, DiagList *diags)
 {
   const ResolvedScenario *resolved = self->resolved;
-  const SourceMark       *place = &resolved->scenario->strategy_mark;
   const char             *name = resolved->strategy->strategy->name;
   gboolean                ok;
 
   if (!check_step_shape (self, diags))
     return FALSE;
-  diag_list_set_place (diags, place);
-  diag_list_set_finder (diags, find_strategy_mark, resolved->scenario);
+  set_places (resolved, diags);
   self->schedule = schedule_build (&self->input, resolved->strategy, diags);
   ok = self->schedule != NULL && check_nodes (self, diags)
        && check_places (resolved->cluster, self->schedule, name, diags)
        && check_graphs (self, diags);
-  diag_list_set_place (diags, NULL);
-  diag_list_set_finder (diags, NULL, NULL);
+  unset_places (diags);
   if (!ok)
     return FALSE;
   if (schedule_check (self->schedule, &self->input.mesh, diags))
     return TRUE;
-  diag_error (diags, place, NULL, "strategy '%s' emits an unsound schedule", name);
+  diag_error (diags, &resolved->scenario->strategy_mark, NULL,
+              "strategy '%s' emits an unsound schedule", name);
   return FALSE;
 }
 

@@ -23,7 +23,10 @@ ReplayPlan *replay_plan_new_round (const ResolvedScenario *resolved, guint round
 ReplayPlan *replay_plan_new_after (const ResolvedScenario *resolved, guint first_micros,
                                    DiagList *diags);
 
-/* The same from the options, as resolved_new takes them: whole rounds. */
+/* Adds what such a plan warns of, without a schedule: of those that follow from other ones. */
+void replay_plan_warn (const ResolvedScenario *resolved, DiagList *diags);
+
+/* A plan from the options, as resolved_new takes them: whole rounds. */
 ReplayPlan *replay_plan_scenario (const Scenario *scenario, ProfileSet *profiles, DiagList *diags);
 
 const ReplayPlan *replay_plan_ref (const ReplayPlan *self);

@@ -82,7 +82,8 @@ held_bytes (const StrategyRun *run, PolicyStateKind state)
     sum += strategy_share_of (run, kind, state)
            * policy_state_bytes (&run->policy->kinds[kind].states[state]);
   for (guint kind = 0; kind < run->policy->n_kinds && state == STATE_OPTIMIZER; kind++)
-    sum += matrix_plan_kept (run->in, &run->policy->kinds[kind], run->units, run->n_units, kind);
+    sum += matrix_plan_kept (run->matrices[kind], run->in, &run->policy->kinds[kind], run->units,
+                             run->n_units, kind);
   return state == STATE_PARAMETERS ? sum - frozen_saving (run) : sum;
 }
 

@@ -147,7 +147,7 @@ units_of_kind (const StrategyRun *run, const GradientBucket *bucket, guint kind,
       guint           u = g_array_index (bucket->waiting, guint, i);
       const PlanUnit *unit = &run->units[u];
 
-      if (unit->expert != (kind == 1))
+      if (!plan_unit_is (unit, kind))
         continue;
       *elements += unit->trainable_elements;
       g_array_append_val (units, u);

@@ -39,7 +39,7 @@ static void
 use_gradients (const Update *self, const MatrixRound *round)
 {
   for (guint u = round->first; u < round->end; u++)
-    if (self->run->units[u].expert == (self->kind == 1)
+    if (plan_unit_is (&self->run->units[u], self->kind)
         && self->run->units[u].trainable_elements > 0)
       strategy_uses (self->run, u, UNIT_REDUCED, ACCESS_READ);
 }

@@ -9,7 +9,6 @@ typedef struct
   const TrainingOptions *training;
   MeshGroup              norm;
   OptimizerShare         share;
-  MatrixPlan            *plans[2]; /* by kind; NULL: none */
 } OptimizerStep;
 
 static void
@@ -119,7 +118,7 @@ part_alone (const OptimizerStep *self)
   for (guint u = 0; u < self->run->n_units; u++)
     all += (double) self->run->units[u].trainable_elements;
   for (guint k = 0; k < self->run->policy->n_kinds; k++)
-    planned += self->plans[k] != NULL ? (double) self->plans[k]->elements : 0;
+    planned += self->run->matrices[k] != NULL ? (double) self->run->matrices[k]->elements : 0;
   return all > 0 ? 1 - planned / all : 1;
 }
 
@@ -162,17 +161,12 @@ emit_optimizer (StrategyRun *run, MeshGroup norm, guint64 elements, guint gradie
                                  .master_bytes = dtype_bytes (training_master_dtype (training)),
                                  .gradient_bytes = gradient_bytes,
                                  .parameter_bytes = parameter_bytes };
-  for (guint k = 0; k < run->policy->n_kinds; k++)
-    self.plans[k] = matrix_plan_new (run->in, &run->policy->kinds[k], run->units, run->n_units, k);
   self.share.alone = (double) elements * part_alone (&self);
   taken = take_temporaries (&self, elements);
   emit_passes (&self);
   for (guint k = 0; k < run->policy->n_kinds; k++)
-    {
-      if (self.plans[k] != NULL)
-        emit_matrix_update (run, self.plans[k], k, &self.share);
-      matrix_plan_free (self.plans[k]);
-    }
+    if (run->matrices[k] != NULL)
+      emit_matrix_update (run, run->matrices[k], k, &self.share);
   for (guint i = 0; i < taken->len; i++)
     schedule_free (run->b, g_array_index (taken, BufferRef, i));
 }

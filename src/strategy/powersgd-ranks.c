@@ -72,7 +72,7 @@ powersgd_choose_ranks (StrategyRun *run, guint kind, const CompressorPlan *plan,
   if (plan == NULL || !layer_ranks_adjusts (o))
     return;
   for (guint u = 0; u < run->n_units; u++)
-    for (guint t = 0; t < run->units[u].n_trainable && run->units[u].expert == (kind == 1); t++)
+    for (guint t = 0; t < run->units[u].n_trainable && plan_unit_is (&run->units[u], kind); t++)
       cells += GRECO_BUCKETS * find_errors (run, o, &run->units[u].trainable[t], sums, u);
   cells /= (guint64) o->adjust_freq;
   work = host_desc_stream ("l_greco_choose", cells, (double) cells * 16, (double) cells * 8);

@@ -24,8 +24,8 @@
 #define ROOT_FLOPS  25.0 /* of an inverse root, times the cube of its side: an estimate */
 #define BASIS_FLOPS (2 + 8.0 / 3)
 
-static guint64
-longest (const TrainingOptions *training)
+guint64
+optimizer_longest_side (const TrainingOptions *training)
 {
   if (training->max_preconditioner_dim > 0)
     return (guint64) training->max_preconditioner_dim;
@@ -67,8 +67,8 @@ optimizer_matrices (const TrainingOptions *training, const TensorDesc *tensor)
   shape.stacked = tensor->n_dims > 2;
   if (training->optimizer != OPTIMIZER_SHAMPOO)
     return shape;
-  down = parts_of (shape.rows, longest (training));
-  across = parts_of (shape.columns, longest (training));
+  down = parts_of (shape.rows, optimizer_longest_side (training));
+  across = parts_of (shape.columns, optimizer_longest_side (training));
   return (MatrixShape){ .count = shape.count * down * across,
                         .rows = parts_of (shape.rows, down),
                         .columns = parts_of (shape.columns, across) };
@@ -78,7 +78,7 @@ optimizer_matrices (const TrainingOptions *training, const TensorDesc *tensor)
 static gboolean
 has_side (const TrainingOptions *training, guint64 dim)
 {
-  return dim <= longest (training);
+  return dim <= optimizer_longest_side (training);
 }
 
 /*

@@ -49,8 +49,9 @@ gboolean optimizer_takes (const TrainingOptions *training, const TensorDesc *ten
                           gboolean in_block);
 
 /*
- * Diagnoses at the MARKS (may be NULL) of WORKLOAD's training options of an optimizer that is
- * another one, and names of parameters that are none or no matrix.
+ * Diagnoses at the MARKS (may be NULL) of WORKLOAD's training, the whole model's, options of an
+ * optimizer that is another one, and names of parameters that are none or no matrix; warns where
+ * one of matrices takes none.
  */
 gboolean optimizer_check (const Workload *workload, const OptionMarks *marks, DiagList *diags);
 
@@ -133,6 +134,9 @@ typedef struct
 
 /* What an optimizer of SCOPE_MATRIX makes of TENSOR; count 0: its passes take it. */
 MatrixShape optimizer_matrices (const TrainingOptions *training, const TensorDesc *tensor);
+
+/* Of Shampoo's and SOAP's preconditioners. */
+guint64 optimizer_longest_side (const TrainingOptions *training);
 
 /*
  * Of one matrix: FLOPs of a step's products; what it counts for where ranks share matrices out,

@@ -1,5 +1,6 @@
 #include "workload/shard-block.h"
 
+#include <errno.h>
 #include <fnmatch.h>
 #include <string.h>
 
@@ -10,36 +11,64 @@ typedef struct
 
 static const Block one_row = { 1, 0 };
 
-/* "16rows", "1row", "32x32". */
-static gboolean
-read_block (const char *text, Block *block)
+/* Decimal digits at *TEXT, which is moved behind them. 0: there are none, or more than 64 bits. */
+static guint64
+read_number (const char **text, gboolean *too_large)
 {
-  char *end = NULL;
+  char   *end = NULL;
+  guint64 value;
 
-  *block = (Block){ 0, 0 };
-  if (!g_ascii_isdigit (*text))
-    return FALSE;
-  block->rows = g_ascii_strtoull (text, &end, 10);
-  if (*end == 'x' && g_ascii_isdigit (end[1]))
-    {
-      block->columns = g_ascii_strtoull (end + 1, &end, 10);
-      return block->rows > 0 && block->columns > 0 && *end == '\0';
-    }
-  return block->rows > 0 && (strcmp (end, "row") == 0 || strcmp (end, "rows") == 0);
+  if (!g_ascii_isdigit (**text))
+    return 0;
+  errno = 0;
+  value = g_ascii_strtoull (*text, &end, 10);
+  *text = end;
+  if (errno != ERANGE)
+    return value;
+  *too_large = TRUE;
+  return 0;
 }
 
-/* RULE, "PATTERN=BLOCK" or "BLOCK": its pattern, and its block (NULL: it is none). */
-static const char *
-split_rule (char *rule, Block *block)
+/* "16rows", "1row", "32x32"; of anything else, or numbers that are *TOO_LARGE, 0 rows. */
+static Block
+read_block (const char *text, gboolean *too_large)
+{
+  Block    block = { 0 };
+  gboolean tile, ok;
+
+  *too_large = FALSE;
+  block.rows = read_number (&text, too_large);
+  tile = *text == 'x';
+  if (tile)
+    {
+      text++;
+      block.columns = read_number (&text, too_large);
+    }
+  ok = tile ? block.columns > 0 && *text == '\0'
+            : strcmp (text, "row") == 0 || strcmp (text, "rows") == 0;
+  return ok ? block : (Block){ 0 };
+}
+
+typedef struct
+{
+  const char *pattern;
+  Block       block; /* of 0 rows: it is none */
+  gboolean    too_large;
+} Rule;
+
+/* RULE, "PATTERN=BLOCK" or "BLOCK", is cut into the two. */
+static Rule
+split_rule (char *rule)
 {
   char *text = strrchr (rule, '=');
+  Rule  result = { .pattern = "*" };
 
-  g_strstrip (rule);
   if (text != NULL)
     *text++ = '\0';
-  if (!read_block (g_strstrip (text != NULL ? text : rule), block))
-    *block = (Block){ 0, 0 };
-  return text != NULL ? g_strstrip (rule) : "*";
+  result.block = read_block (g_strstrip (text != NULL ? text : rule), &result.too_large);
+  if (text != NULL)
+    result.pattern = g_strstrip (rule);
+  return result;
 }
 
 /* The block of the first rule that takes TENSOR. */
@@ -50,11 +79,10 @@ find_block (const char *spec, const TensorDesc *tensor)
 
   for (guint i = 0; rules[i] != NULL; i++)
     {
-      Block       block;
-      const char *pattern = split_rule (rules[i], &block);
+      Rule rule = split_rule (rules[i]);
 
-      if (block.rows > 0 && fnmatch (pattern, tensor->name, 0) == 0)
-        return block;
+      if (rule.block.rows > 0 && fnmatch (rule.pattern, tensor->name, 0) == 0)
+        return rule.block;
     }
   return one_row;
 }
@@ -75,24 +103,48 @@ shard_block_of (const char *spec, const TensorDesc *tensor)
 
 /* ---- check ----------------------------------------------------------------------------------- */
 
+#define EXAMPLES "such as '16rows', '32x32', or '*experts*=128rows, 1row'"
+
 gboolean
 shard_block_check (const char *spec, const SourceMark *mark, DiagList *diags)
 {
   g_auto (GStrv) rules = g_strsplit (spec, ",", -1);
 
+  if (spec[strspn (spec, ", \t")] == '\0')
+    {
+      diag_error (diags, mark, EXAMPLES, "'shard_block' is an empty list: '%s'", spec);
+      return FALSE;
+    }
   for (guint i = 0; rules[i] != NULL; i++)
     {
       g_autofree char *said = g_strstrip (g_strdup (rules[i]));
-      Block            block;
+      Rule             rule = split_rule (rules[i]);
 
-      split_rule (rules[i], &block);
-      if (block.rows > 0)
+      if (rule.block.rows > 0)
         continue;
-      diag_error (diags, mark, "such as '16rows', '32x32', or '*experts*=128rows, 1row'",
-                  "'shard_block' has no block in '%s'", said);
+      if (rule.too_large)
+        diag_error (diags, mark, "a block is no larger than its tensor",
+                    "'shard_block' has a number that is too large in '%s'", said);
+      else
+        diag_error (diags, mark, EXAMPLES, "'shard_block' has no block in '%s'", said);
       return FALSE;
     }
   return TRUE;
+}
+
+GStrv
+shard_block_patterns (const char *spec)
+{
+  g_auto (GStrv) rules = g_strsplit (spec, ",", -1);
+
+  for (guint i = 0; rules[i] != NULL; i++)
+    {
+      char *pattern = g_strdup (split_rule (rules[i]).pattern);
+
+      g_free (rules[i]);
+      rules[i] = pattern;
+    }
+  return g_steal_pointer (&rules);
 }
 
 gboolean

@@ -20,6 +20,9 @@ guint64 shard_block_of (const char *spec, const TensorDesc *tensor);
 /* Whether SPEC is one: diagnoses at MARK. */
 gboolean shard_block_check (const char *spec, const SourceMark *mark, DiagList *diags);
 
+/* The pattern of each of its rules. The caller's: g_strfreev. */
+GStrv shard_block_patterns (const char *spec);
+
 /* Whether the block that it has for TENSOR divides it: the same, naming the tensor. */
 gboolean shard_block_check_tensor (const char *spec, const TensorDesc *tensor,
                                    const SourceMark *mark, DiagList *diags);

@@ -245,7 +245,7 @@ const OptionSpec training_options[] = {
     .type = OPTION_INT,
     .offset = FIELD (max_preconditioner_dim),
     .optional = TRUE,
-    .min = 1,
+    .min = 16,
     .max = 1 << 20,
     .help = "longest side of a preconditioner: shampoo cuts matrices into such blocks, soap leaves "
             "longer sides alone; unset: 1024 and 10000",

@@ -4,6 +4,8 @@
 #include "workload/peft.h"
 #include "workload/shard-block.h"
 
+#include <fnmatch.h>
+
 #define MAX_ACTIVATION_BYTES 0x1p60 /* leaves room for all that a strategy adds, within 64 bits */
 #define MAX_LOSS_CHUNKS      4096
 
@@ -37,19 +39,53 @@ activation_bytes (const Workload *self)
   return saved + transient;
 }
 
-gboolean
-workload_check_blocks (const Workload *workload, const char *spec, const SourceMark *mark,
-                       DiagList *diags)
+static gboolean
+names_one (const char *pattern, const Workload *workload)
 {
-  if (spec == NULL)
-    return TRUE;
-  if (!shard_block_check (spec, mark, diags))
-    return FALSE;
   for (guint l = 0; l < workload_n_layers (workload); l++)
+    for (guint t = 0; t < workload_layer (workload, l)->n_tensors; t++)
+      if (fnmatch (pattern, workload_layer (workload, l)->tensors[t].name, 0) == 0)
+        return TRUE;
+  return FALSE;
+}
+
+static gboolean
+check_block_names (const Workload *workload, const char *spec, const SourceMark *mark,
+                   DiagList *diags)
+{
+  g_auto (GStrv) patterns = shard_block_patterns (spec);
+  gboolean       ok = TRUE;
+
+  for (guint i = 0; patterns[i] != NULL; i++)
+    if (!names_one (patterns[i], workload))
+      {
+        diag_error (diags, mark, WORKLOAD_NAMES_HINT,
+                    "'shard_block' has '%s', which matches no parameter of '%s'", patterns[i],
+                    workload_shape (workload)->name);
+        ok = FALSE;
+      }
+  return ok;
+}
+
+gboolean
+workload_check_block_sizes (const Workload *workload, const char *spec, const SourceMark *mark,
+                            DiagList *diags)
+{
+  for (guint l = 0; spec != NULL && l < workload_n_layers (workload); l++)
     for (guint t = 0; t < workload_layer (workload, l)->n_tensors; t++)
       if (!shard_block_check_tensor (spec, &workload_layer (workload, l)->tensors[t], mark, diags))
         return FALSE;
   return TRUE;
+}
+
+gboolean
+workload_check_blocks (const Workload *workload, const char *spec, const SourceMark *mark,
+                       DiagList *diags)
+{
+  return spec == NULL
+         || (shard_block_check (spec, mark, diags)
+             && check_block_names (workload, spec, mark, diags)
+             && workload_check_block_sizes (workload, spec, mark, diags));
 }
 
 /* Of the workload that is made of both. */
@@ -59,17 +95,20 @@ check_whole (const ModelShape *shape, const TrainingOptions *training, const Opt
 {
   g_autoptr (Workload) workload = workload_new (shape, training);
   double               bytes = activation_bytes (workload);
+  gboolean             ok;
 
-  if (bytes <= MAX_ACTIVATION_BYTES)
-    return workload_check_blocks (workload, training->shard_block,
-                                  option_mark (marks, "shard_block", NULL), diags)
-           && optimizer_check (workload, marks, diags);
-  diag_error (diags, option_mark (marks, "lengths", "micro_batch", "seq_len", NULL),
-              "take shorter sequences, or fewer a micro-step",
-              "%" G_GUINT64_FORMAT
-              " tokens in a micro-step need more than 2^60 bytes of activations",
-              training_tokens (training));
-  return FALSE;
+  if (bytes > MAX_ACTIVATION_BYTES)
+    {
+      diag_error (diags, option_mark (marks, "lengths", "micro_batch", "seq_len", NULL),
+                  "take shorter sequences, or fewer a micro-step",
+                  "%" G_GUINT64_FORMAT
+                  " tokens in a micro-step need more than 2^60 bytes of activations",
+                  training_tokens (training));
+      return FALSE;
+    }
+  ok = workload_check_blocks (workload, training->shard_block,
+                              option_mark (marks, "shard_block", NULL), diags);
+  return optimizer_check (workload, marks, diags) && ok;
 }
 
 /* Only inputs of blocks that are recomputed as a whole are moved. */

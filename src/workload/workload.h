@@ -126,9 +126,18 @@ typedef struct _Workload Workload;
  */
 gboolean workload_check (const ModelShape *shape, const TrainingOptions *training,
                          const OptionMarks *marks, DiagList *diags);
-/* Whether the blocks that SPEC (shard-block.h; NULL: none) has for SELF's tensors divide them. */
+/* Of patterns that match none of them. */
+#define WORKLOAD_NAMES_HINT \
+  "'shardsim shards --model NAME --ranks 8 --format ragged' shows the names"
+
+/*
+ * Whether SPEC (shard-block.h; NULL: none) is one for the whole model SELF: its patterns match
+ * tensors, which its blocks divide. Of a rank's part the latter alone: it has not all names.
+ */
 gboolean workload_check_blocks (const Workload *self, const char *spec, const SourceMark *mark,
                                 DiagList *diags);
+gboolean workload_check_block_sizes (const Workload *self, const char *spec, const SourceMark *mark,
+                                     DiagList *diags);
 
 /*
  * Diagnoses at the MARKS (may be NULL) of MESH degrees of MESH that do not divide WORLD ranks, the

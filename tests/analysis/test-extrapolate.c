@@ -563,6 +563,44 @@ START_TEST (what_is_odd_is_said)
 }
 END_TEST
 
+/* Warnings are of the scenario, whatever it is predicted from. */
+START_TEST (what_is_warned_of_is_said)
+{
+  static const char *const steps[] = { "2", "64" }; /* replayed, extrapolated */
+  char                    *said[2];
+
+  for (guint i = 0; i < 2; i++)
+    {
+      PredictOptions         options = { .interval = TRUE };
+      Overrides              o = { .n = 0 };
+      DiagView               view;
+      g_autoptr (DiagList)   diags = diag_list_new ();
+      g_autoptr (Scenario)   scenario = NULL;
+      g_autoptr (Prediction) self = NULL;
+
+      set (&o, "cluster.name", "2 x dgx-a100");
+      set (&o, "model.config", "gpt2-xl");
+      set (&o, "training.seq_len", "512");
+      set (&o, "training.grad_accum", steps[i]);
+      set (&o, "training.optimizer", "muon");
+      set (&o, "strategy.name", "fsdp2");
+      scenario = load (&o, diags);
+      ck_assert_ptr_nonnull (scenario);
+      self = predict (scenario, &options, diags, NULL);
+      ck_assert_ptr_nonnull (self);
+      ck_assert_int_eq (self->n_replayed > 0, i == 1);
+      ck_assert (diag_list_get (diags, 0, &view));
+      ck_assert_int_eq (view.severity, DIAG_WARNING);
+      ck_assert_str_eq (view.file, "test muon"); /* where the optimizer was set */
+      said[i] = g_strdup (view.message);
+      ck_assert (!diag_list_get (diags, 1, &view));
+    }
+  ck_assert_str_eq (said[0], said[1]);
+  g_free (said[0]);
+  g_free (said[1]);
+}
+END_TEST
+
 /* ---- what others left ------------------------------------------------------------------------ */
 
 static Prediction *
@@ -632,6 +670,7 @@ extrapolate_suite (void)
   tcase_add_test (tcase, few_must_be_fewer);
   tcase_add_test (tcase, what_crosses_the_end_is_replayed);
   tcase_add_test (tcase, what_is_odd_is_said);
+  tcase_add_test (tcase, what_is_warned_of_is_said);
   tcase_add_test (tcase, what_others_left_changes_nothing);
   tcase_add_loop_test (tcase, few_steps_equal_all, 0, 12);
   tcase_add_loop_test (tcase, few_steps_of_exchanges_equal_all, 0, 10);

@@ -664,6 +664,13 @@ check shards-bad-words 2 shards --model llama-3-8b --shard-format rosw,each --or
 check shards-bad-block 2 shards --model gpt-oss-120b --block 128rows
 check shards-large-block 2 shards --model llama-3-8b --block '*k_proj*=2048rows'
 check shards-no-block 2 shards --model llama-3-8b --block 12
+check shards-wide-block 2 shards --model llama-3-8b --block 99999999999999999999rows
+check shards-lost-block 2 shards --model llama-3-8b --block '*expert*=16rows,1row'
+check shards-expert-block 0 shards --model gpt-oss-120b --expert-tensors each --ep 16 --ranks 64 \
+  --format ragged --format csv --block '*experts.127.*=5rows'
+check optimizer-names 2 simulate --strategy fsdp2 --model llama-3-8b --nodes 2 \
+  --set cluster.node=dgx-h100 --seq-len 2048 --set training.optimizer=muon \
+  --set training.matrix_parameters=, --set training.shard_block='*expert*=16rows'
 check shards-bad-mesh 2 shards --model mixtral-8x7b --ranks 8,12 --ep 8 --tp 3
 check shards-bad-dtype 2 shards --model llama-3-8b --reduce-dtype fp8
 check shards-one-plot 2 shards --model llama-3-8b --ranks 8 --plot drawn

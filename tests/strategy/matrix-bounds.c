@@ -27,7 +27,7 @@ add_tensor (const TrainingOptions *training, const TensorDesc *tensor, Matrices 
   sum->elements += (double) tensor->elements;
   sum->dearest = MAX (sum->dearest, cost);
   sum->densest = MAX (sum->densest, n * cost / (double) tensor->elements);
-  sum->sparsest = MIN (sum->sparsest, n * cost / (double) tensor->elements);
+  sum->sparsest = MIN (sum->sparsest, cost / ((double) shape.rows * (double) shape.columns));
 }
 
 /* A step's least and most. */

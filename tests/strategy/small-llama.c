@@ -121,6 +121,12 @@ llama_trained (guint blocks, const char *training)
 }
 
 Workload *
+llama_staged (guint blocks, const char *training, const MeshOptions *mesh, Workload **last)
+{
+  return build (blocks, 2, (Extras){ .training = training }, mesh, last);
+}
+
+Workload *
 llama_tiled (guint blocks, guint in_splits, guint out_splits)
 {
   return build (blocks, 1, (Extras){ .in_splits = in_splits, .out_splits = out_splits }, NULL,

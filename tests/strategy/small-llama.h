@@ -28,6 +28,10 @@ Workload *llama_without_optimizer (guint blocks);
 /* The first with options of `training`: "key=value;key=value". */
 Workload *llama_trained (guint blocks, const char *training);
 
+/* The same of stage 0 of MESH, and *LAST. */
+Workload *llama_staged (guint blocks, const char *training, const MeshOptions *mesh,
+                        Workload **last);
+
 /* The first, whose blocks' linears are cut into IN_SPLITS x OUT_SPLITS tiles. */
 Workload *llama_tiled (guint blocks, guint in_splits, guint out_splits);
 

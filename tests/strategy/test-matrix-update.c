@@ -421,29 +421,118 @@ static const SaidCase said_cases[] = {
     "'muon' runs on GPUs, and strategy 'zero-offload' keeps its states in pinned host memory",
     FALSE },
   { "zero-offload", "overlap_comm=true", "optimizer=sgd", NULL, TRUE },
-  { "zo2", "offloading=true", "optimizer=lamb",
+  { "zo2", "overlap=true", "optimizer=lamb",
     "strategy 'zo2' has no gradients that 'lamb' could work on", FALSE },
+  /* an exchange that somebody chose, and that is none: by each reason why nothing is cut */
+  { "ddp", "gradient_dtype=fp32", "optimizer=muon;matrix_exchange=owner",
+    "'matrix_exchange' has no effect: nothing is sent for 'muon', as a rank has all 14 tensors",
+    TRUE },
+  { "ddp", "gradient_dtype=fp32", "optimizer=shampoo;matrix_bucket_layers=2",
+    "'matrix_bucket_layers' has no effect: nothing is sent for 'shampoo', as a rank has all 14 "
+    "tensors",
+    TRUE },
+  { "ddp", "gradient_dtype=fp32", "optimizer=muon;matrix_exchange=all-to-all", NULL, TRUE },
+  { "zero1", "partition=tensors", "optimizer=muon;matrix_exchange=all-gather",
+    "'matrix_exchange' has no effect: nothing is sent for 'muon', as 4 ranks own whole tensors",
+    TRUE },
+  { "zero1", "partition=tensors", "optimizer=muon", NULL, TRUE },
+  { "vescale", "shard=all",
+    "optimizer=adamw-8bit;optimizer_tile=4;shard_block=4x4;matrix_exchange=owner",
+    "'matrix_exchange' has no effect: nothing is sent for 'adamw-8bit', as shards of format "
+    "'ragged' over 4 ranks cut none of 16 tensors",
+    TRUE },
+  { "fsdp2", "shard=all", "optimizer=muon;matrix_exchange=all-gather",
+    "'muon' needs whole matrices, and shards of format 'rows-inside' over 4 ranks cut 14 of 14 "
+    "tensors: a rank sends up to 240 KiB a step for it",
+    TRUE },
+  /* of each block four matrices are 64 x 64, the others are as long on one side */
+  { "ddp", "gradient_dtype=fp32", "optimizer=soap;max_preconditioner_dim=63",
+    "'soap' has no preconditioner for 14 tensors, first 'self_attn.q_proj.weight' of 64 x 64: both "
+    "sides are longer than 'max_preconditioner_dim' of 63",
+    TRUE },
+  { "ddp", "gradient_dtype=fp32", "optimizer=soap;max_preconditioner_dim=64", NULL, TRUE },
+  { "ddp", "gradient_dtype=fp32", "optimizer=shampoo;max_preconditioner_dim=16", NULL, TRUE },
 };
+
+/* All that is said of IN: one thing or nothing. */
+static gboolean
+check_choice (const Strategy *strategy, const char *text, const PlanInput *in, DiagList *diags)
+{
+  g_autofree gpointer  options = g_malloc0 (strategy->options_size);
+  const StrategyChoice choice = { strategy, options, NULL };
+  DiagView             view;
+  gboolean             ok;
+
+  set_options (strategy, options, text);
+  ok = strategy_check_stages (in, &choice, diags);
+  option_table_clear (strategy->options, options);
+  ck_assert (!diag_list_get (diags, 1, &view));
+  return ok;
+}
 
 START_TEST (says)
 {
   const SaidCase        *c = &said_cases[_i];
-  const Strategy        *strategy = strategy_find (c->strategy);
-  g_autofree gpointer    options = g_malloc0 (strategy->options_size);
   g_autoptr (Workload)   workload = llama_trained (2, c->training);
   g_autoptr (InputFiles) files = input_files_new ();
   const Mesh             mesh = { .n_ranks = 4, .ranks_per_node = 4, .world = 4 };
   const PlanInput        in = { .workload = workload, .mesh = mesh, .files = files };
-  const StrategyChoice   choice = { strategy, options, NULL };
   g_autoptr (DiagList)   diags = diag_list_new ();
 
-  option_table_defaults (strategy->options, options);
-  ck_assert_int_eq (strategy_check (&in, &choice, diags), c->taken);
+  ck_assert_int_eq (check_choice (strategy_find (c->strategy), c->options, &in, diags), c->taken);
   if (c->message != NULL)
     ck_assert_str_eq (diag_list_first_message (diags), c->message);
   else
     ck_assert_ptr_null (diag_list_first_message (diags));
-  option_table_clear (strategy->options, options);
+}
+END_TEST
+
+/* Two stages of a block each are one model. */
+START_TEST (says_once)
+{
+  const MeshOptions      pipeline = { .tp = 1, .cp = 1, .pp = 2, .vp = 1, .ep = 1 };
+  Workload              *last = NULL;
+  g_autoptr (Workload)   first = llama_staged (2, "optimizer=muon", &pipeline, &last);
+  g_autoptr (Workload)   owned = last;
+  const Workload        *stages[] = { first, last };
+  g_autoptr (InputFiles) files = input_files_new ();
+  const Mesh             mesh = { .n_ranks = 4, .ranks_per_node = 8, .world = 8, .stages = 2 };
+  const PlanInput        in = { .workload = first, .mesh = mesh, .stages = stages, .files = files };
+  g_autoptr (DiagList)   diags = diag_list_new ();
+
+  ck_assert (check_choice (strategy_find ("fsdp2"), "shard=all", &in, diags));
+  ck_assert (g_str_has_prefix (diag_list_first_message (diags),
+                               "'muon' needs whole matrices, and shards of format 'rows-inside' "
+                               "over 4 ranks cut 14 of 14 tensors: "));
+}
+END_TEST
+
+/* What to do about it: what the strategy itself offers comes first, if it goes with the rest. */
+START_TEST (advises)
+{
+  static const struct
+  {
+    const char *strategy, *options, *training, *hint;
+  } cases[] = {
+    { "zero1", "partition=flat", "optimizer=muon",
+      "with 'partition: tensors' ranks of 'zero1' have whole tensors and send nothing for it; else "
+      "'training.matrix_exchange' says how" },
+    { "zero1", "reduce=reduce_scatter", "optimizer=muon",
+      "'training.matrix_exchange' says how; shards that are whole matrices, as of experts, send "
+      "nothing" },
+    { "fsdp2", "shard=all", "optimizer=adamw-8bit;optimizer_tile=16",
+      "ragged shards with 'training.shard_block: 16x16' cut none, where that divides the tensors" },
+  };
+  g_autoptr (Workload)   workload = llama_trained (2, cases[_i].training);
+  g_autoptr (InputFiles) files = input_files_new ();
+  const Mesh             mesh = { .n_ranks = 4, .ranks_per_node = 4, .world = 4 };
+  const PlanInput        in = { .workload = workload, .mesh = mesh, .files = files };
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  DiagView               view;
+
+  ck_assert (check_choice (strategy_find (cases[_i].strategy), cases[_i].options, &in, diags));
+  ck_assert (diag_list_get (diags, 0, &view));
+  ck_assert_str_eq (view.hint, cases[_i].hint);
 }
 END_TEST
 
@@ -462,6 +551,8 @@ main (void)
   tcase_add_test (tcase, boundaries);
   tcase_add_test (tcase, longest_first);
   tcase_add_loop_test (tcase, says, 0, G_N_ELEMENTS (said_cases));
+  tcase_add_test (tcase, says_once);
+  tcase_add_loop_test (tcase, advises, 0, 3);
   suite_add_tcase (suite, tcase);
   runner = srunner_create (suite);
   srunner_run_all (runner, CK_ENV);

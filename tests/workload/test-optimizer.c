@@ -345,6 +345,26 @@ static const OptionCase option_cases[] = {
   { OPTIMIZER_SGD, "matrix_exchange", "owner",
     "'matrix_exchange' is an option of muon, shampoo, soap and adamw-8bit, and 'optimizer' is "
     "sgd" },
+  { OPTIMIZER_MUON, "matrix_parameters", ", ,", "'matrix_parameters' is an empty list: ', ,'" },
+  { OPTIMIZER_SHAMPOO, "max_preconditioner_dim", "16", NULL },
+  /* blocks of tensors, by name; of vectors they mean nothing */
+  { OPTIMIZER_ADAMW, "shard_block", "*norm*=1row, 16rows", NULL },
+  { OPTIMIZER_ADAMW, "shard_block", "16rows, *nothing*=1row",
+    "'shard_block' has '*nothing*', which matches no parameter of 'llama-3-8b'" },
+  { OPTIMIZER_ADAMW, "shard_block", "=16rows",
+    "'shard_block' has '', which matches no parameter of 'llama-3-8b'" },
+  { OPTIMIZER_ADAMW, "shard_block", ",", "'shard_block' is an empty list: ','" },
+  { OPTIMIZER_ADAMW, "shard_block", "16rows,", "'shard_block' has no block in ''" },
+  { OPTIMIZER_ADAMW, "shard_block", "32x", "'shard_block' has no block in '32x'" },
+  { OPTIMIZER_ADAMW, "shard_block", "18446744073709551616rows",
+    "'shard_block' has a number that is too large in '18446744073709551616rows'" },
+  { OPTIMIZER_ADAMW, "shard_block", "*norm*=99999999999999999999x32, 1row",
+    "'shard_block' has a number that is too large in '*norm*=99999999999999999999x32'" },
+  { OPTIMIZER_ADAMW, "shard_block", "32x99999999999999999999",
+    "'shard_block' has a number that is too large in '32x99999999999999999999'" },
+  { OPTIMIZER_ADAMW, "shard_block", "18446744073709551615rows",
+    "a block of 18446744073709551615 rows is larger than 'embed_tokens.weight' of 128256 rows of "
+    "4096" },
 };
 
 START_TEST (test_options)
@@ -360,7 +380,55 @@ START_TEST (test_options)
   ck_assert_int_eq (ok, c->message == NULL);
   if (c->message != NULL)
     ck_assert_str_eq (diag_list_first_message (diags), c->message);
+  else
+    ck_assert (diag_list_is_empty (diags));
   g_clear_pointer (&options.matrix_parameters, g_free);
+  g_clear_pointer (&options.shard_block, g_free);
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/* A preconditioner of a few rows would be a million kernels a step. */
+START_TEST (test_least_side)
+{
+  TrainingOptions      options = options_of (OPTIMIZER_SHAMPOO);
+  g_autoptr (DiagList) diags = diag_list_new ();
+
+  ck_assert (
+      !option_set_key (training_options, &options, "max_preconditioner_dim", "15", NULL, diags));
+  ck_assert_str_eq (diag_list_first_message (diags),
+                    "'max_preconditioner_dim' must be between 16 and 1048576, got '15'");
+}
+END_TEST
+
+/* With LoRA what is adapted is frozen: its names are names, and adapters alone are trained. */
+START_TEST (test_takes_none)
+{
+  static const struct
+  {
+    const char *names;
+    gboolean    none;
+  } cases[] = { { "*q_proj.weight", TRUE }, { "*q_proj*", FALSE }, { NULL, FALSE } };
+  ModelShape shape = shipped ("llama-3-8b");
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      TrainingOptions      options = options_of (OPTIMIZER_MUON);
+      g_autoptr (DiagList) diags = diag_list_new ();
+
+      options.peft = PEFT_LORA;
+      options.lora_r = 8;
+      options.lora_target_modules = (char *) "all-linear";
+      options.matrix_parameters = (char *) cases[i].names;
+      ck_assert (workload_check (&shape, &options, NULL, diags));
+      ck_assert (!diag_list_has_errors (diags));
+      if (cases[i].none)
+        ck_assert_str_eq (diag_list_first_message (diags),
+                          "'muon' takes no matrix of 'llama-3-8b': all that 'matrix_parameters' "
+                          "names is frozen, and AdamW updates everything");
+      else
+        ck_assert (diag_list_is_empty (diags));
+    }
   model_shape_clear (&shape);
 }
 END_TEST
@@ -376,5 +444,7 @@ main (void)
   tcase_add_loop_test (tcase, test_products, 0, G_N_ELEMENTS (product_cases));
   tcase_add_test (tcase, test_muon_of_llama);
   tcase_add_loop_test (tcase, test_options, 0, G_N_ELEMENTS (option_cases));
+  tcase_add_test (tcase, test_least_side);
+  tcase_add_test (tcase, test_takes_none);
   return run_case ("optimizer", tcase);
 }
