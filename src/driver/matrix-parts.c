@@ -96,7 +96,7 @@ matrix_part_find_cuts (MatrixPart *part)
 {
   part->n_cut = part->n_blocks;
   part->cut_elements = part->tensor->elements;
-  if (part->stride < smallest_block (part))
+  if (part->stride == 0 || part->stride < smallest_block (part)) /* none fits a rank */
     return;
   for (guint64 rank = part->offset / part->stride;
        rank * part->stride < part->offset + part->tensor->elements; rank++)

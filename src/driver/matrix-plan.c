@@ -470,7 +470,7 @@ matrix_plan_new (const PlanInput *in, const UnitPolicy *policy, const PlanUnit *
   const TrainingOptions *training = workload_training (in->workload);
   UpdateScope            scope = optimizer_scope (training);
   guint                  m = policy->states[STATE_OPTIMIZER].group.size;
-  gboolean               owners = m > 1 && policy->format->owned != NULL;
+  gboolean               owners = m != 1 && policy->format->owned != NULL;
   g_autoptr (GArray)     parts = NULL;
   g_autofree guint64    *bytes = NULL;
   g_autofree double     *loads = NULL, *local = NULL;

@@ -491,9 +491,8 @@ END_TEST
 START_TEST (says_once)
 {
   const MeshOptions      pipeline = { .tp = 1, .cp = 1, .pp = 2, .vp = 1, .ep = 1 };
-  Workload              *last = NULL;
+  g_autoptr (Workload)   last = NULL;
   g_autoptr (Workload)   first = llama_staged (2, "optimizer=muon", &pipeline, &last);
-  g_autoptr (Workload)   owned = last;
   const Workload        *stages[] = { first, last };
   g_autoptr (InputFiles) files = input_files_new ();
   const Mesh             mesh = { .n_ranks = 4, .ranks_per_node = 8, .world = 8, .stages = 2 };
