@@ -26,6 +26,7 @@ part_at (const Maker *self, guint i)
 static guint64
 shared (const Maker *self, guint64 elements)
 {
+  g_assert (self->m > 0);
   return (elements + self->m - 1) / self->m;
 }
 
@@ -470,7 +471,7 @@ matrix_plan_new (const PlanInput *in, const UnitPolicy *policy, const PlanUnit *
   const TrainingOptions *training = workload_training (in->workload);
   UpdateScope            scope = optimizer_scope (training);
   guint                  m = policy->states[STATE_OPTIMIZER].group.size;
-  gboolean               owners = m != 1 && policy->format->owned != NULL;
+  gboolean               owners = m > 1 && policy->format->owned != NULL;
   g_autoptr (GArray)     parts = NULL;
   g_autofree guint64    *bytes = NULL;
   g_autofree double     *loads = NULL, *local = NULL;
