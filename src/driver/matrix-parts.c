@@ -59,27 +59,57 @@ matrix_part_cut (const MatrixPart *part)
   return matrices_of (part, part->n_cut);
 }
 
-/* The element of PART that is the first at POSITION or behind it. */
+/* The element of a turn of PART that is the first at POSITION or behind it. */
 static guint64
 element_at (const MatrixPart *part, guint64 position)
 {
-  return position <= part->offset ? 0 : MIN (position - part->offset, part->tensor->elements);
+  return position <= part->offset ? 0 : MIN (position - part->offset, part->turn);
 }
 
-MatrixLot
-matrix_part_on (const MatrixPart *part, guint rank)
+/* Blocks within the elements [FROM, TO). */
+static MatrixLot
+lot_between (const MatrixPart *part, guint64 from, guint64 to)
 {
-  guint64 from = rank * part->stride;
-  guint64 first = block_from (part, element_at (part, from));
-  guint64 end = blocks_before (part, element_at (part, from + part->stride));
+  guint64 first = block_from (part, from), end = blocks_before (part, to);
 
-  if (part->stride == 0) /* one rank has all */
-    first = 0, end = part->n_blocks;
   if (end <= first)
     return (MatrixLot){ 0 };
   return (MatrixLot){ .blocks = end - first,
                       .matrices = matrices_of (part, end - first),
                       .elements = begin_of (part, end) - begin_of (part, first) };
+}
+
+MatrixLot
+matrix_part_on (const MatrixPart *part, guint rank)
+{
+  guint64   elements = part->tensor->elements;
+  guint64   from = element_at (part, rank * part->stride);
+  guint64   to = element_at (part, (rank + 1) * part->stride);
+  MatrixLot sum = { 0 };
+
+  if (part->stride == 0)
+    return lot_between (part, 0, elements);
+  for (guint64 turn = 0; turn < elements && to > from; turn += part->turn)
+    {
+      MatrixLot lot = lot_between (part, turn + from, turn + to);
+
+      sum.blocks += lot.blocks;
+      sum.matrices += lot.matrices;
+      sum.elements += lot.elements;
+    }
+  return sum;
+}
+
+guint
+matrix_part_first_rank (const MatrixPart *part)
+{
+  return part->stride > 0 ? (guint) (part->offset / part->stride) : 0;
+}
+
+guint
+matrix_part_last_rank (const MatrixPart *part)
+{
+  return part->stride > 0 ? (guint) ((part->offset + part->turn - 1) / part->stride) : 0;
 }
 
 static guint64
@@ -96,24 +126,20 @@ matrix_part_find_cuts (MatrixPart *part)
 {
   part->n_cut = part->n_blocks;
   part->cut_elements = part->tensor->elements;
-  if (part->stride == 0 || part->stride < smallest_block (part)) /* none fits a rank */
+  if (part->stride > 0 && part->stride < smallest_block (part)) /* none fits a rank */
     return;
-  for (guint64 rank = part->offset / part->stride;
-       rank * part->stride < part->offset + part->tensor->elements; rank++)
+  for (guint rank = matrix_part_first_rank (part); rank <= matrix_part_last_rank (part); rank++)
     {
-      MatrixLot lot = matrix_part_on (part, (guint) rank);
+      MatrixLot lot = matrix_part_on (part, rank);
 
       part->n_cut -= lot.blocks;
       part->cut_elements -= lot.elements;
     }
 }
 
-/* Who gathers a tensor, gathers all of it. */
-static void
-cut_all (MatrixPart *part)
+void
+matrix_part_cut_all (MatrixPart *part)
 {
-  if (part->n_cut == 0)
-    return;
   part->n_cut = part->n_blocks;
   part->cut_elements = part->tensor->elements;
 }
@@ -135,15 +161,17 @@ place_together (const Finder *self, const TensorDesc *tensors, guint n, MatrixPa
     }
 }
 
-/* Each tensor is cut by itself. */
+/* Each tensor is cut by itself; a strided one in each of the matrices along its first dimension. */
 static void
 place_alone (const Finder *self, MatrixPart *part)
 {
   const ShardFormat *format = self->policy->format;
   gboolean strided = format->strided != NULL && format->strided (part->tensor, 1, self->m) > 0;
+  guint64  turns = strided ? part->tensor->shape[0] : 1;
 
   part->offset = 0;
-  part->stride = strided ? 0 : format->padded (part->tensor, 1, self->m) / self->m;
+  part->turn = part->tensor->elements / turns;
+  part->stride = format->padded (part->tensor, 1, self->m) / self->m / turns;
 }
 
 static void
@@ -159,8 +187,8 @@ place (const Finder *self, const GArray *tensors, MatrixPart *parts, guint n_par
       if (!together)
         place_alone (self, &parts[i]);
       matrix_part_find_cuts (&parts[i]);
-      if (self->training->matrix_exchange == MATRIX_EXCHANGE_ALL_GATHER)
-        cut_all (&parts[i]);
+      if (self->training->matrix_exchange == MATRIX_EXCHANGE_ALL_GATHER && parts[i].n_cut > 0)
+        matrix_part_cut_all (&parts[i]); /* who gathers a tensor, gathers all of it */
     }
 }
 
@@ -182,6 +210,7 @@ append (Finder *self, guint unit, const TensorDesc *tensor, guint index)
                        .tensor = tensor,
                        .shape = shape,
                        .matrix = matrix_of (tensor, shape),
+                       .turn = tensor->elements,
                        .block = optimizer_block (self->training, tensor),
                        .offset = index };
 
@@ -190,7 +219,7 @@ append (Finder *self, guint unit, const TensorDesc *tensor, guint index)
   part.n_blocks = tensor->elements / part.matrix * blocks_of_matrix (&part);
   if (shape.count > 0)
     {
-      part.cost = optimizer_matrix_cost (self->training, shape);
+      part.flops = optimizer_matrix_flops (self->training, shape);
       part.bytes = optimizer_matrix_bytes (self->training, shape);
     }
   g_array_append_val (self->parts, part);

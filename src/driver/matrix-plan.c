@@ -3,16 +3,18 @@
 #include "driver/matrix-balance.h"
 #include "driver/matrix-parts.h"
 
+#include <string.h>
+
 typedef struct
 {
   const TrainingOptions *training;
   const PlanUnit        *units;
-  guint                  m;
+  guint                  n_units, m, kind;
   gboolean               matrices; /* else blocks */
   gboolean               owners;   /* a format gives whole tensors to ranks */
   GArray                *parts;    /* MatrixPart, by unit */
   guint64               *bytes;    /* [m]: what lives for ever on each rank */
-  double                *local;    /* [m]: cost of what each rank has of its own */
+  double                *local;    /* [m]: FLOPs of what each rank has of its own */
   double                *loads;    /* [m]: of the buckets so far */
   MatrixPlan            *plan;
 } Maker;
@@ -53,7 +55,7 @@ add_shape (GArray *shapes, MatrixShape shape)
     {
       MatrixShape *one = &g_array_index (shapes, MatrixShape, i);
 
-      if (one->rows == shape.rows && one->columns == shape.columns && one->stacked == shape.stacked)
+      if (one->rows == shape.rows && one->columns == shape.columns && one->stack == shape.stack)
         {
           one->count += shape.count;
           return i;
@@ -80,20 +82,13 @@ give (MatrixRound *round, MatrixShape shape, guint64 count)
 static void
 add_local_loads (Maker *self, const MatrixPart *part)
 {
-  guint64 from = 0, last = 0; /* ranks that have some of it */
-
   if (part->n_cut == part->n_blocks)
     return;
-  if (part->stride > 0)
+  for (guint rank = matrix_part_first_rank (part); rank <= matrix_part_last_rank (part); rank++)
     {
-      from = part->offset / part->stride;
-      last = (part->offset + part->tensor->elements - 1) / part->stride;
-    }
-  for (guint64 rank = from; rank <= last; rank++)
-    {
-      guint64 count = matrix_part_on (part, (guint) rank).matrices;
+      guint64 count = matrix_part_on (part, rank).matrices;
 
-      self->local[rank] += (double) count * part->cost;
+      self->local[rank] += (double) count * part->flops;
       self->bytes[rank] += count * part->bytes;
     }
 }
@@ -145,62 +140,68 @@ add_gathered (Maker *self, guint first, guint end)
   round->held = round->sent = shared (self, round->elements) * self->m;
 }
 
-/* Matrices over ranks. */
+/* Things that go to one rank or another as a whole: a matrix, or a tensor of some or none. */
 typedef struct
 {
-  GArray        *shapes; /* of all of them, each once */
-  MatrixBalance *balance;
-  guint64        elements;
+  MatrixShape shape; /* count: its matrices */
+  guint64     n, elements;
+  double      weight; /* of one, for who shares them out */
+} Item;
+
+/* What the rank with most work has of what is shared out. */
+typedef struct
+{
+  GArray *shapes; /* MatrixShape: its matrices */
+  guint   rank;
+  guint64 elements, held; /* of all ranks; of this one */
 } Spread;
 
-/* Matrices of PART that go to who has least: those that are cut; of a format of owners all. */
-static guint64
-spread_matrices (const Maker *self, const MatrixPart *part)
+/* Of the rank at COUNTS, by item. */
+static void
+take_items (Spread *self, const GArray *items, const guint *counts)
 {
-  return self->owners ? part->shape.count : matrix_part_cut (part);
-}
-
-static GArray *
-spread_shapes (const Maker *self, guint first, guint end)
-{
-  GArray *shapes = g_array_new (FALSE, FALSE, sizeof (MatrixShape));
-
-  for (guint i = first; i < end; i++)
+  for (guint i = 0; i < items->len; i++)
     {
-      MatrixShape shape = part_at (self, i)->shape;
+      const Item *item = &g_array_index (items, Item, i);
+      MatrixShape shape = item->shape;
 
-      shape.count = spread_matrices (self, part_at (self, i));
+      shape.count *= counts[i];
       if (shape.count > 0)
-        add_shape (shapes, shape);
+        add_shape (self->shapes, shape);
+      self->held += shape.count * shape.rows * shape.columns;
     }
-  return shapes;
 }
 
-/* Of the parts [FIRST, END). START: what ranks have already (matrix_balance_new). */
+/* The longest first. START: FLOPs that ranks have already, whose weights those are; or NULL. */
 static Spread
-spread_new (Maker *self, guint first, guint end, const double *start)
+spread_new (Maker *self, const GArray *items, const double *start)
 {
-  Spread              result = { .shapes = spread_shapes (self, first, end) };
-  guint               n = result.shapes->len;
-  g_autofree guint64 *counts = g_new0 (guint64, n + 1);
-  g_autofree guint64 *bytes = g_new0 (guint64, n + 1);
-  g_autofree double  *costs = g_new0 (double, n + 1);
+  Spread                    result = { .shapes = g_array_new (FALSE, FALSE, sizeof (MatrixShape)) };
+  g_autofree guint64       *counts = g_new0 (guint64, items->len + 1);
+  g_autofree double        *weights = g_new0 (double, items->len + 1);
+  g_autofree double        *flops = g_new0 (double, self->m);
+  g_autoptr (MatrixBalance) balance = NULL;
 
-  for (guint i = first; i < end; i++)
-    result.elements +=
-        self->owners ? part_at (self, i)->tensor->elements : part_at (self, i)->cut_elements;
-  for (guint i = 0; i < n; i++)
+  for (guint i = 0; i < items->len; i++)
     {
-      MatrixShape shape = g_array_index (result.shapes, MatrixShape, i);
-
-      counts[i] = shape.count;
-      costs[i] = optimizer_matrix_cost (self->training, shape);
-      bytes[i] = optimizer_matrix_bytes (self->training, shape);
+      counts[i] = g_array_index (items, Item, i).n;
+      weights[i] = g_array_index (items, Item, i).weight;
     }
-  result.balance = matrix_balance_new (counts, costs, n, self->m, start, self->loads);
+  balance = matrix_balance_new (counts, weights, items->len, self->m, start, self->loads);
   for (guint rank = 0; rank < self->m; rank++)
-    for (guint i = 0; i < n; i++)
-      self->bytes[rank] += result.balance->counts[(gsize) rank * n + i] * bytes[i];
+    {
+      flops[rank] = start != NULL ? start[rank] : 0;
+      for (guint i = 0; i < items->len; i++)
+        {
+          MatrixShape shape = g_array_index (items, Item, i).shape;
+          guint64     n = shape.count * balance->counts[(gsize) rank * items->len + i];
+
+          flops[rank] += (double) n * optimizer_matrix_flops (self->training, shape);
+          self->bytes[rank] += n * optimizer_matrix_bytes (self->training, shape);
+        }
+    }
+  result.rank = busiest_of (flops, self->m);
+  take_items (&result, items, balance->counts + (gsize) result.rank * items->len);
   return result;
 }
 
@@ -208,48 +209,103 @@ static void
 spread_clear (Spread *self)
 {
   g_array_unref (self->shapes);
-  matrix_balance_free (self->balance);
 }
 
-/* Elements of all matrices of the busiest rank. */
-static guint64
-held_of (const Spread *spread)
+/* What is cut of the parts [FIRST, END), matrix by matrix. */
+static Spread
+spread_cut (Maker *self, guint first, guint end, const double *start)
 {
-  const guint *counts =
-      spread->balance->counts + (gsize) spread->balance->busiest * spread->shapes->len;
-  guint64 sum = 0;
+  g_autoptr (GArray) shapes = g_array_new (FALSE, FALSE, sizeof (MatrixShape));
+  g_autoptr (GArray) items = g_array_new (FALSE, FALSE, sizeof (Item));
+  guint64            elements = 0;
+  Spread             result;
 
-  for (guint k = 0; k < spread->shapes->len; k++)
+  for (guint i = first; i < end; i++)
     {
-      MatrixShape shape = g_array_index (spread->shapes, MatrixShape, k);
+      MatrixShape shape = part_at (self, i)->shape;
 
-      sum += counts[k] * shape.rows * shape.columns;
+      shape.count = matrix_part_cut (part_at (self, i));
+      elements += part_at (self, i)->cut_elements;
+      if (shape.count > 0)
+        add_shape (shapes, shape);
     }
-  return sum;
+  for (guint i = 0; i < shapes->len; i++)
+    {
+      MatrixShape shape = g_array_index (shapes, MatrixShape, i);
+      Item item = { .n = shape.count, .weight = optimizer_matrix_flops (self->training, shape) };
+
+      item.shape = shape;
+      item.shape.count = 1;
+      g_array_append_val (items, item);
+    }
+  result = spread_new (self, items, start);
+  result.elements = elements;
+  return result;
+}
+
+/* A tensor more of ITEMS, which has each kind once. */
+static void
+add_tensor (const Maker *self, const TensorDesc *tensor, GArray *items)
+{
+  Item item = { .shape = optimizer_matrices (self->training, tensor),
+                .n = 1,
+                .weight = (double) tensor->elements };
+
+  for (guint i = 0; i < items->len; i++)
+    {
+      Item *one = &g_array_index (items, Item, i);
+
+      if (memcmp (&one->shape, &item.shape, sizeof item.shape) == 0 && one->weight == item.weight)
+        {
+          one->n++;
+          return;
+        }
+    }
+  g_array_append_val (items, item);
+}
+
+/*
+ * Of a format that gives whole tensors to ranks, by its rule: the largest to who has least
+ * (strategy/format.c, owned_whole), whatever work they are.
+ */
+static Spread
+spread_owned (Maker *self)
+{
+  g_autoptr (GArray) items = g_array_new (FALSE, FALSE, sizeof (Item));
+  Spread             result;
+
+  for (guint u = 0; u < self->n_units; u++)
+    for (guint t = 0; t < self->units[u].n_trainable; t++)
+      if (plan_unit_is (&self->units[u], self->kind))
+        add_tensor (self, &self->units[u].trainable[t], items);
+  result = spread_new (self, items, NULL);
+  for (guint i = 0; i < self->parts->len; i++)
+    result.elements += part_at (self, i)->tensor->elements;
+  return result;
 }
 
 /* ROUND, the I-th of N, has as large a part of what the busiest rank has and of what travels. */
 static void
 fill (Maker *self, MatrixRound *round, const Spread *spread, guint i, guint n)
 {
-  guint        n_shapes = spread->shapes->len;
-  const guint *counts = spread->balance->counts + (gsize) spread->balance->busiest * n_shapes;
-  guint64      all = 0, at = 0, from, to;
+  guint64 all = 0, at = 0, from, to;
 
-  for (guint k = 0; k < n_shapes; k++)
-    all += counts[k];
+  for (guint k = 0; k < spread->shapes->len; k++)
+    all += g_array_index (spread->shapes, MatrixShape, k).count;
   from = all * i / n;
   to = all * (i + 1) / n;
-  for (guint k = 0; k < n_shapes; at += counts[k++])
+  for (guint k = 0; k < spread->shapes->len; k++)
     {
-      guint64 low = MAX (at, from), high = MIN (at + counts[k], to);
+      MatrixShape shape = g_array_index (spread->shapes, MatrixShape, k);
+      guint64     low = MAX (at, from), high = MIN (at + shape.count, to);
 
-      give (round, g_array_index (spread->shapes, MatrixShape, k), high > low ? high - low : 0);
+      at += shape.count;
+      give (round, shape, high > low ? high - low : 0);
     }
   round->elements = spread->elements * (i + 1) / n - spread->elements * i / n;
   if (round->travels)
     {
-      guint64 sent = MAX (shared (self, spread->elements), held_of (spread));
+      guint64 sent = MAX (shared (self, spread->elements), spread->held);
 
       round->sent = sent * (i + 1) / n - sent * i / n;
     }
@@ -300,11 +356,11 @@ cut_matrices (const Maker *self, guint first, guint end)
 }
 
 static void
-add_bucket (Maker *self, guint first, guint end, gboolean travels)
+add_bucket (Maker *self, guint first, guint end)
 {
-  Spread spread = spread_new (self, first, end, NULL);
+  Spread spread = spread_cut (self, first, end, NULL);
 
-  fill (self, round_new (self, first, end, travels), &spread, 0, 1);
+  fill (self, round_new (self, first, end, TRUE), &spread, 0, 1);
   spread_clear (&spread);
 }
 
@@ -323,7 +379,7 @@ add_buckets (Maker *self)
       end = end_of_unit (self, at);
       if (its != layer && matrices > 0 && (most > 0 ? layers >= most : matrices >= self->m))
         {
-          add_bucket (self, first, at, TRUE);
+          add_bucket (self, first, at);
           first = at, matrices = 0, layers = 0;
         }
       layers += its != layer;
@@ -331,20 +387,20 @@ add_buckets (Maker *self)
       matrices += cut_matrices (self, at, end);
     }
   if (matrices > 0)
-    add_bucket (self, first, self->parts->len, TRUE);
+    add_bucket (self, first, self->parts->len);
 }
 
-/* SPREAD, of everything at once, shown as a round for each of the N units that have cut parts. */
+/* SPREAD, of everything at once, shown as a round for each of the N units that have some of it. */
 static void
-add_at_once (Maker *self, const Spread *spread, guint n)
+add_at_once (Maker *self, const Spread *spread, guint n, gboolean travels)
 {
   guint i = 0;
 
   for (guint at = 0, end; at < self->parts->len; at = end)
     {
       end = end_of_unit (self, at);
-      if (n_cut_of (self, at, end) > 0)
-        fill (self, round_new (self, at, end, TRUE), spread, i++, n);
+      if (!travels || n_cut_of (self, at, end) > 0)
+        fill (self, round_new (self, at, end, travels), spread, i++, n);
     }
 }
 
@@ -384,46 +440,67 @@ add_units (Maker *self, guint rank)
     }
 }
 
-/* Counts tensors, and what ranks have of their own. Returns units that have cut parts. */
-static guint
-survey (Maker *self)
+/*
+ * Where each unit is a buffer of its own, the same ranks have the same matrices of every unit. So
+ * those that are a tensor by themselves are shared out with what is cut of their unit, which has
+ * the parts [FIRST, END) (veScale's SelectRoot is of every matrix). Experts stay where they are.
+ */
+static void
+let_singles_travel (Maker *self, guint first, guint end)
 {
-  guint n = 0;
+  for (guint i = first; i < end; i++)
+    if (part_at (self, i)->n_blocks == 1)
+      matrix_part_cut_all (&g_array_index (self->parts, MatrixPart, i));
+}
 
+/* Counts tensors, and what ranks have of their own. *N_UNITS: of parts; *N_CUT: that have cut ones. */
+static void
+survey (Maker *self, gboolean spreads, guint *n_units, guint *n_cut)
+{
+  *n_units = *n_cut = 0;
   for (guint at = 0, end; at < self->parts->len; at = end)
     {
-      guint n_cut;
+      guint n;
 
       end = end_of_unit (self, at);
-      n_cut = n_cut_of (self, at, end);
+      n = n_cut_of (self, at, end);
       self->plan->n_tensors += end - at;
-      self->plan->n_cut += n_cut;
-      n += n_cut > 0;
+      self->plan->n_cut += n;
+      *n_units += 1;
+      *n_cut += n > 0;
+      if (spreads && n > 0)
+        let_singles_travel (self, at, end);
       for (guint i = at; i < end && self->matrices && !self->owners; i++)
         add_local_loads (self, part_at (self, i));
     }
-  return n;
 }
 
 static void
-add_rounds (Maker *self)
+add_rounds (Maker *self, gboolean joined)
 {
-  guint    n = survey (self);
-  gboolean spreads = self->matrices && n > 0 && !self->plan->gathers;
+  const gboolean at_once = self->training->matrix_exchange == MATRIX_EXCHANGE_OWNER;
+  const gboolean spreads = self->matrices && !self->owners && !self->plan->gathers;
+  guint          n_units, n_cut;
 
-  if (self->matrices && self->owners)
-    add_bucket (self, 0, self->parts->len, FALSE);
-  else if (spreads && self->training->matrix_exchange == MATRIX_EXCHANGE_OWNER)
+  survey (self, spreads && !joined, &n_units, &n_cut);
+  if (self->owners && self->matrices)
     {
-      Spread spread = spread_new (self, 0, self->parts->len, self->local);
+      Spread spread = spread_owned (self);
 
-      add_units (self, spread.balance->busiest);
-      add_at_once (self, &spread, n);
+      add_at_once (self, &spread, n_units, FALSE);
+      spread_clear (&spread);
+    }
+  else if (spreads && at_once && n_cut > 0)
+    {
+      Spread spread = spread_cut (self, 0, self->parts->len, self->local);
+
+      add_units (self, spread.rank);
+      add_at_once (self, &spread, n_cut, TRUE);
       spread_clear (&spread);
     }
   else
     add_units (self, busiest_of (self->local, self->m));
-  if (spreads && self->training->matrix_exchange == MATRIX_EXCHANGE_ALL_TO_ALL)
+  if (spreads && !at_once && n_cut > 0)
     add_buckets (self);
 }
 
@@ -485,7 +562,9 @@ matrix_plan_new (const PlanInput *in, const UnitPolicy *policy, const PlanUnit *
   local = g_new0 (double, m);
   self = (Maker){ .training = training,
                   .units = units,
+                  .n_units = n_units,
                   .m = m,
+                  .kind = kind,
                   .matrices = scope == SCOPE_MATRIX,
                   .owners = owners,
                   .parts = parts,
@@ -494,7 +573,7 @@ matrix_plan_new (const PlanInput *in, const UnitPolicy *policy, const PlanUnit *
                   .loads = loads,
                   .plan = plan_new (training, scope == SCOPE_MATRIX, m) };
   if (parts->len > 0)
-    add_rounds (&self);
+    add_rounds (&self, policy->joined);
   add_up (&self);
   return self.plan;
 }

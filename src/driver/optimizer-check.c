@@ -43,8 +43,7 @@ typedef struct
   Cuts                   kinds[2];
   guint                  n_kinds;
   guint                  n_bare; /* matrices' tensors without a preconditioner; the first one, */
-  const char            *bare;
-  MatrixShape            bare_shape;
+  const TensorDesc      *bare;
 } Findings;
 
 /* Bytes that a rank sends in a step, there and back. */
@@ -75,29 +74,23 @@ add_kind (Findings *self, const UnitPolicy *policy, const MatrixPlan *plan, guin
   cuts->sent = MAX (cuts->sent, sent_bytes (plan, self->training));
 }
 
-/* Products are what preconditioners are used in. */
 static void
 add_bare (Findings *self, const PlanUnit *unit)
 {
   for (guint t = 0; t < unit->n_trainable; t++)
     {
-      MatrixShape shape = optimizer_matrices (self->training, &unit->trainable[t]);
+      const TensorDesc *tensor = &unit->trainable[t];
 
-      if (shape.count == 0 || optimizer_matrix_flops (self->training, shape) > 0)
-        continue;
-      if (self->n_bare++ == 0)
-        {
-          self->bare = unit->trainable[t].name;
-          self->bare_shape = shape;
-        }
+      if (optimizer_is_bare (self->training, tensor) && self->n_bare++ == 0)
+        self->bare = tensor;
     }
 }
 
 static void
 add_stage (Findings *self, const DriverStage *stage, const StrategyRun *run)
 {
-  self->n_kinds = stage->policy->n_kinds;
-  for (guint k = 0; k < self->n_kinds; k++)
+  self->n_kinds = MAX (self->n_kinds, stage->policy->n_kinds);
+  for (guint k = 0; k < stage->policy->n_kinds; k++)
     add_kind (self, &stage->policy->kinds[k], stage->matrices[k], k);
   for (guint u = 0; u < run->n_units; u++)
     add_bare (self, &run->units[u]);
@@ -153,8 +146,7 @@ hint_of (const Findings *self)
     return g_strdup_printf ("ragged shards with 'training.shard_block: %" G_GUINT64_FORMAT
                             "x%" G_GUINT64_FORMAT "' cut none, where that divides the tensors",
                             side, side);
-  return g_strdup ("'training.matrix_exchange' says how; shards that are whole matrices, as of "
-                   "experts, send nothing");
+  return g_strdup ("'training.matrix_exchange' says how");
 }
 
 static void
@@ -234,8 +226,9 @@ warn_of_bare (const Findings *self, DiagList *diags)
                 "'%s' has no preconditioner for %u tensor%s, first '%s' of %" G_GUINT64_FORMAT
                 " x %" G_GUINT64_FORMAT ": both sides are longer than 'max_preconditioner_dim' of "
                 "%" G_GUINT64_FORMAT,
-                optimizer_name (training), self->n_bare, self->n_bare > 1 ? "s" : "", self->bare,
-                self->bare_shape.rows, self->bare_shape.columns, optimizer_longest_side (training));
+                optimizer_name (training), self->n_bare, self->n_bare > 1 ? "s" : "",
+                self->bare->name, self->bare->shape[self->bare->n_dims - 2],
+                self->bare->shape[self->bare->n_dims - 1], optimizer_longest_side (training));
   diag_list_set_key (diags, NULL);
 }
 

@@ -74,9 +74,8 @@ check_read (const TrainingOptions *training, const OptionMarks *marks, DiagList 
       "muon, shampoo and soap" },
     { "matrix_exchange", training->matrix_exchange != MATRIX_EXCHANGE_ALL_TO_ALL, exchanges,
       "muon, shampoo, soap and adamw-8bit" },
-    { "matrix_bucket_layers", training->matrix_bucket_layers > 0,
-      matrices && training->matrix_exchange == MATRIX_EXCHANGE_ALL_TO_ALL,
-      "the optimizers muon, shampoo and soap with 'matrix_exchange: all-to-all'" },
+    { "matrix_bucket_layers", training->matrix_bucket_layers > 0, matrices,
+      "muon, shampoo and soap" },
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (options); i++)
@@ -89,6 +88,22 @@ check_read (const TrainingOptions *training, const OptionMarks *marks, DiagList 
         ok = FALSE;
       }
   return ok;
+}
+
+static gboolean
+check_buckets (const TrainingOptions *training, const OptionMarks *marks, DiagList *diags)
+{
+  const OptionSpec *spec = option_table_find (training_options, "matrix_exchange");
+
+  if (training->matrix_bucket_layers == 0
+      || training->matrix_exchange == MATRIX_EXCHANGE_ALL_TO_ALL)
+    return TRUE;
+  diag_error (diags, option_mark (marks, "matrix_bucket_layers", "matrix_exchange", NULL),
+              "leave one of the two out",
+              "'matrix_bucket_layers' is an option of 'matrix_exchange: all-to-all', and "
+              "'matrix_exchange' is %s",
+              spec->choices[training->matrix_exchange]);
+  return FALSE;
 }
 
 static gboolean
@@ -145,7 +160,7 @@ optimizer_check (const Workload *workload, const OptionMarks *marks, DiagList *d
   const TrainingOptions *training = workload_training (workload);
   const SourceMark      *mark = option_mark (marks, "matrix_parameters", "optimizer", NULL);
 
-  if (!check_read (training, marks, diags)
+  if (!check_read (training, marks, diags) || !check_buckets (training, marks, diags)
       || (training->matrix_parameters != NULL && !check_names (workload, mark, diags)))
     return FALSE;
   warn_of_none (workload, mark, diags);

@@ -53,32 +53,50 @@ parts_of (guint64 dim, guint64 most)
   return (dim + most - 1) / most;
 }
 
+/* Whether a side of DIM has a preconditioner. */
+static gboolean
+has_side (const TrainingOptions *training, guint64 dim)
+{
+  return dim <= optimizer_longest_side (training);
+}
+
+static MatrixShape
+shape_of (const TensorDesc *tensor)
+{
+  guint64 n = tensor->n_dims > 2 ? tensor->shape[0] : 1;
+
+  return (MatrixShape){ .count = n,
+                        .rows = tensor->shape[tensor->n_dims - 2],
+                        .columns = tensor->shape[tensor->n_dims - 1],
+                        .stack = n };
+}
+
+gboolean
+optimizer_is_bare (const TrainingOptions *training, const TensorDesc *tensor)
+{
+  return training->optimizer == OPTIMIZER_SOAP && tensor->matrix
+         && !has_side (training, shape_of (tensor).rows)
+         && !has_side (training, shape_of (tensor).columns);
+}
+
 MatrixShape
 optimizer_matrices (const TrainingOptions *training, const TensorDesc *tensor)
 {
-  MatrixShape shape = { 0 };
+  MatrixShape shape;
   guint64     down, across;
 
-  if (optimizer_scope (training) != SCOPE_MATRIX || !tensor->matrix)
-    return shape;
-  shape.count = tensor->n_dims > 2 ? tensor->shape[0] : 1;
-  shape.rows = tensor->shape[tensor->n_dims - 2];
-  shape.columns = tensor->shape[tensor->n_dims - 1];
-  shape.stacked = tensor->n_dims > 2;
+  if (optimizer_scope (training) != SCOPE_MATRIX || !tensor->matrix
+      || optimizer_is_bare (training, tensor))
+    return (MatrixShape){ 0 };
+  shape = shape_of (tensor);
   if (training->optimizer != OPTIMIZER_SHAMPOO)
     return shape;
   down = parts_of (shape.rows, optimizer_longest_side (training));
   across = parts_of (shape.columns, optimizer_longest_side (training));
   return (MatrixShape){ .count = shape.count * down * across,
                         .rows = parts_of (shape.rows, down),
-                        .columns = parts_of (shape.columns, across) };
-}
-
-/* Whether a side of DIM has a preconditioner. */
-static gboolean
-has_side (const TrainingOptions *training, guint64 dim)
-{
-  return dim <= optimizer_longest_side (training);
+                        .columns = parts_of (shape.columns, across),
+                        .stack = 1 };
 }
 
 /*
@@ -114,12 +132,6 @@ optimizer_matrix_flops (const TrainingOptions *training, MatrixShape shape)
          + side_flops (training, shape.columns, shape.rows);
 }
 
-double
-optimizer_matrix_cost (const TrainingOptions *training, MatrixShape shape)
-{
-  return optimizer_matrix_flops (training, shape) + (double) shape.rows * (double) shape.columns;
-}
-
 guint64
 optimizer_matrix_bytes (const TrainingOptions *training, MatrixShape shape)
 {
@@ -149,7 +161,7 @@ longest_square (const TrainingOptions *training, MatrixShape shape)
 guint64
 optimizer_matrix_workspace (const TrainingOptions *training, MatrixShape shape)
 {
-  guint64 at_once = shape.stacked ? shape.count : MIN (shape.count, 1);
+  guint64 at_once = MIN (shape.count, shape.stack);
   guint64 elements = shape.rows * shape.columns, s = MIN (shape.rows, shape.columns);
   guint64 matrices = training->optimizer == OPTIMIZER_SOAP ? 4 : 2;
 
@@ -160,6 +172,13 @@ optimizer_matrix_workspace (const TrainingOptions *training, MatrixShape shape)
 }
 
 /* ---- kernels --------------------------------------------------------------------------------- */
+
+/* A tensor's matrices are one kernel's. */
+static guint
+launches_of (MatrixShape shape)
+{
+  return (guint) ((shape.count + shape.stack - 1) / shape.stack);
+}
 
 /* One for each matrix of SHAPE, of DTYPE: together, or one after another. */
 static void
@@ -174,8 +193,8 @@ append_product (GArray *kernels, const char *name, Dtype dtype, guint64 m, guint
                         .n = n,
                         .k = k,
                         .batch = shape.count,
-                        .streams = shape.stacked ? 0 : 1,
-                        .launches = shape.stacked ? 1 : (guint) shape.count,
+                        .streams = shape.stack > 1 ? 0 : 1,
+                        .launches = launches_of (shape),
                         .module = -1 };
 
   kernel.flops = 2.0 * b * (double) m * (double) n * (double) k;
@@ -191,7 +210,7 @@ append_pass (GArray *kernels, KernelKind kind, const char *name, Dtype dtype, Ma
 {
   double     elements = (double) shape.count * (double) shape.rows * (double) shape.columns;
   KernelDesc kernel = kernel_desc_stream (kind, name, dtype, read * elements, written * elements,
-                                          shape.stacked ? 1 : (guint) shape.count);
+                                          launches_of (shape));
 
   g_array_append_val (kernels, kernel);
 }

@@ -85,7 +85,7 @@ optimizer_bytes (const TrainingOptions *training, const TensorDesc *tensor)
     return quantised_bytes (training, tensor);
   if (training->optimizer == OPTIMIZER_ADAFACTOR)
     return factored_bytes (training, tensor);
-  if (tensor->matrix)
+  if (tensor->matrix && !optimizer_is_bare (training, tensor))
     return (OptimizerBytes){ 0 };
   return (OptimizerBytes){ .shared =
                                optimizer_rest_moments (training) * moment * tensor->elements };

@@ -128,8 +128,8 @@ guint64 optimizer_sum (const TrainingOptions *training, OptimizerSum sum, const 
 /* COUNT matrices of one shape. */
 typedef struct
 {
-  guint64  count, rows, columns;
-  gboolean stacked; /* they are one tensor: a product of all of them is one kernel */
+  guint64 count, rows, columns;
+  guint64 stack; /* so many of them are a tensor, whose products are one kernel */
 } MatrixShape;
 
 /* What an optimizer of SCOPE_MATRIX makes of TENSOR; count 0: its passes take it. */
@@ -138,13 +138,11 @@ MatrixShape optimizer_matrices (const TrainingOptions *training, const TensorDes
 /* Of Shampoo's and SOAP's preconditioners. */
 guint64 optimizer_longest_side (const TrainingOptions *training);
 
-/*
- * Of one matrix: FLOPs of a step's products; what it counts for where ranks share matrices out,
- * those and one an element, so that matrices without a product are shared out too; bytes that live
- * for ever where it is updated.
- */
+/* Whether both sides of TENSOR's matrices are too long for a preconditioner: AdamW updates it. */
+gboolean optimizer_is_bare (const TrainingOptions *training, const TensorDesc *tensor);
+
+/* Of one matrix: FLOPs of a step's products, and bytes that live for ever where it is updated. */
 double  optimizer_matrix_flops (const TrainingOptions *training, MatrixShape shape);
-double  optimizer_matrix_cost (const TrainingOptions *training, MatrixShape shape);
 guint64 optimizer_matrix_bytes (const TrainingOptions *training, MatrixShape shape);
 
 /* Bytes that products hold on their way, of those matrices of SHAPE that are under way at once. */

@@ -4,30 +4,27 @@
 
 #include "workload/optimizer.h"
 
-/*
- * Matrices of some units. What one costs, for who shares them out, is its FLOPs and one an element
- * (without a preconditioner SOAP has no products): all but 1 / SPARSEST of it are FLOPs at least.
- */
+/* Matrices of some units. */
 typedef struct
 {
-  double cost, elements;
-  double dearest;           /* cost of one */
-  double densest, sparsest; /* cost of an element */
+  double flops, elements;
+  double dearest;           /* FLOPs of one */
+  double densest, sparsest; /* FLOPs of an element */
 } Matrices;
 
 static void
 add_tensor (const TrainingOptions *training, const TensorDesc *tensor, Matrices *sum)
 {
   MatrixShape shape = optimizer_matrices (training, tensor);
-  double      n = (double) shape.count, cost = optimizer_matrix_cost (training, shape);
+  double      n = (double) shape.count, flops = optimizer_matrix_flops (training, shape);
 
   if (shape.count == 0)
     return;
-  sum->cost += n * cost;
+  sum->flops += n * flops;
   sum->elements += (double) tensor->elements;
-  sum->dearest = MAX (sum->dearest, cost);
-  sum->densest = MAX (sum->densest, n * cost / (double) tensor->elements);
-  sum->sparsest = MIN (sum->sparsest, cost / ((double) shape.rows * (double) shape.columns));
+  sum->dearest = MAX (sum->dearest, flops);
+  sum->densest = MAX (sum->densest, n * flops / (double) tensor->elements);
+  sum->sparsest = MIN (sum->sparsest, flops / ((double) shape.rows * (double) shape.columns));
 }
 
 /* A step's least and most. */
@@ -41,6 +38,7 @@ typedef struct
  * Ranks share the N units of KIND at LIST. The one with most has its part at least. Of its own it
  * has no more than its shards can hold, padding with them; of what is shared out, as longest first
  * does it, in each turn its part and the dearest one (Graham, 1969), which travel there and back.
+ * Owners of whole tensors may have all that is worth anything.
  */
 static void
 add_kind (const PlanUnit *list, guint n, const UnitPolicy *policy, gboolean expert,
@@ -60,9 +58,10 @@ add_kind (const PlanUnit *list, guint n, const UnitPolicy *policy, gboolean expe
       }
   if (all.elements == 0)
     return;
-  spread = all.cost / m + turns * all.dearest;
-  bounds->low += all.cost / m * (1 - 1 / all.sparsest);
-  bounds->high += MIN (shard * all.densest + spread, all.cost);
+  spread = all.flops / m + turns * all.dearest;
+  bounds->low += all.flops / m;
+  bounds->high +=
+      policy->format->owned != NULL ? all.flops : MIN (shard * all.densest + spread, all.flops);
   bounds->sent += 2.0 * dtype_bytes (optimizer_exchange_dtype (training))
                   * (MAX (all.elements / m, spread / all.sparsest) + turns);
 }

@@ -91,20 +91,25 @@ static const UpdateCase update_cases[] = {
     -4.0 * MATRICES / 2 },
   /*
    * A flat parameter of a block, 41 088 elements: boundaries at 10 272, 20 544 and 30 816 cut v, a
-   * square, and two long ones. Rank 0 has q and k of both blocks, 24 units; of the bucket of both
-   * the four long ones go to four ranks, a square to one of them: 16 units, 12 288 elements.
+   * square, and two long ones. The others travel with these, or rank 0 would have q and k of each
+   * block: as above.
    */
-  { "fsdp1", "shard=all", "optimizer=muon", 24 + 16, 2 * 4 * 3 * SQUARE, 0, 0, G_MAXDOUBLE },
-  /* all at once: ranks have 24, 12, 0 and 20 units; the third gets three long ones */
-  { "fsdp1", "shard=all", "optimizer=muon;matrix_exchange=owner", 30, 2 * 2 * 6 * SQUARE, 0, 0,
+  { "fsdp1", "shard=all", "optimizer=muon", 2 * 16, 2 * 2 * 4 * 3 * SQUARE, 0, 0, G_MAXDOUBLE },
+  { "fsdp1", "shard=all", "optimizer=muon;matrix_exchange=owner", 28, 2 * 2 * 5 * SQUARE, 0, 0,
     G_MAXDOUBLE },
-  /* whole tensors are gathered: v and two long ones, twice; all ranks make those, 26 units */
+  /*
+   * Whole tensors are gathered: v and two long ones, twice; all ranks make those, 26 units. Rank 0
+   * has q and k, 24 units of both blocks.
+   */
   { "fsdp1", "shard=all", "optimizer=muon;matrix_exchange=all-gather", 24 + 2 * 26, 0,
     4 * 2 * 5 * SQUARE, 0, G_MAXDOUBLE },
   /* nothing is cut where every rank has all */
   { "ddp", "gradient_dtype=fp32", "optimizer=muon", 108, 0, 0, 0, -4.0 * MATRICES },
-  /* nor where whole tensors have an owner: moments of them are its own, of unlike sizes */
-  { "zero1", "partition=tensors", "optimizer=muon", 28, 0, 0, 0, G_MAXDOUBLE },
+  /*
+   * Nor where whole tensors have an owner. The largest goes to who has least: a rank gets two long
+   * ones and then two squares, 24 576 elements, another one with a table more of the squares.
+   */
+  { "zero1", "partition=tensors", "optimizer=muon", 32, 0, 0, 0, G_MAXDOUBLE },
   /* two matrices make no bucket for four ranks: both blocks are one */
   { "fsdp2", "shard=all", "optimizer=muon;matrix_parameters=*gate_proj*", 10, 2 * 2 * 4 * SQUARE, 0,
     0, G_MAXDOUBLE },
@@ -223,9 +228,9 @@ END_TEST
 
 /* ---- boundaries ------------------------------------------------------------------------------ */
 
-/* A tensor of some matrices, each of some blocks, somewhere in shards. */
+/* A tensor of some matrices, each of some blocks, somewhere in shards, or cut INSIDE of its rows. */
 static MatrixPart
-draw_part (GRand *rand, TensorDesc *tensor, gboolean aligned)
+draw_part (GRand *rand, TensorDesc *tensor, gboolean aligned, gboolean inside)
 {
   MatrixPart part = { .tensor = tensor,
                       .block = (guint64) g_rand_int_range (rand, 1, 12),
@@ -243,8 +248,26 @@ draw_part (GRand *rand, TensorDesc *tensor, gboolean aligned)
   each = (part.matrix + part.block - 1) / part.block;
   tensor->elements = n * part.matrix;
   part.n_blocks = n * each;
+  part.turn = tensor->elements;
+  if (inside && part.matrix > 1) /* at least two ranks share each turn of it */
+    {
+      part.turn = part.matrix;
+      part.offset = 0;
+      part.stride = MIN (part.stride, part.matrix - 1);
+      if (g_rand_boolean (rand)) /* tiles that go through */
+        {
+          part.matrix = tensor->elements;
+          part.n_blocks = (part.matrix + part.block - 1) / part.block;
+        }
+    }
   part.shape.count = 3 * part.n_blocks;
   return part;
+}
+
+static guint64
+rank_at (const MatrixPart *part, guint64 x)
+{
+  return (part->offset + x % part->turn) / part->stride;
 }
 
 static guint64
@@ -268,12 +291,13 @@ lot_of (const MatrixPart *part, guint rank)
 
   for (guint64 x = 0; x < elements; x++)
     {
-      guint64 owner = (part->offset + first) / part->stride;
+      guint64 owner = rank_at (part, first);
 
       if (x + 1 < elements && block_at (part, x + 1) == block_at (part, first))
         continue;
-      if ((part->offset + x) / part->stride != owner)
-        owner = G_MAXUINT;
+      for (guint64 y = first; y <= x; y++)
+        if (rank_at (part, y) != rank_at (part, first))
+          owner = G_MAXUINT;
       if (owner == rank)
         lot = (MatrixLot){ lot.blocks + 1, lot.matrices + 3, lot.elements + x + 1 - first };
       first = x + 1;
@@ -289,8 +313,8 @@ START_TEST (boundaries)
   for (guint i = 0; i < 20000; i++)
     {
       TensorDesc tensor = { 0 };
-      MatrixPart part = draw_part (rand, &tensor, i % 3 == 0);
-      guint64    last = (part.offset + tensor.elements - 1) / part.stride;
+      MatrixPart part = draw_part (rand, &tensor, i % 3 == 0, i % 5 == 0);
+      guint64    last = (part.offset + part.turn - 1) / part.stride;
       MatrixLot  none = lot_of (&part, G_MAXUINT);
 
       matrix_part_find_cuts (&part);
@@ -517,8 +541,7 @@ START_TEST (advises)
       "with 'partition: tensors' ranks of 'zero1' have whole tensors and send nothing for it; else "
       "'training.matrix_exchange' says how" },
     { "zero1", "reduce=reduce_scatter", "optimizer=muon",
-      "'training.matrix_exchange' says how; shards that are whole matrices, as of experts, send "
-      "nothing" },
+      "'training.matrix_exchange' says how" },
     { "fsdp2", "shard=all", "optimizer=adamw-8bit;optimizer_tile=16",
       "ragged shards with 'training.shard_block: 16x16' cut none, where that divides the tensors" },
   };

@@ -245,21 +245,21 @@ typedef struct
 
 static const ProductCase product_cases[] = {
   /* five steps of 4 x 64^2 x 96 + 2 x 64^3; the same of its transpose */
-  { OPTIMIZER_MUON, { 1, 64, 96, FALSE }, 5 * (4.0 * 64 * 64 * 96 + 2.0 * 64 * 64 * 64), 0 },
-  { OPTIMIZER_MUON, { 3, 96, 64, TRUE }, 5 * (4.0 * 64 * 64 * 96 + 2.0 * 64 * 64 * 64), 0 },
+  { OPTIMIZER_MUON, { 1, 64, 96, 1 }, 5 * (4.0 * 64 * 64 * 96 + 2.0 * 64 * 64 * 64), 0 },
+  { OPTIMIZER_MUON, { 3, 96, 64, 3 }, 5 * (4.0 * 64 * 64 * 96 + 2.0 * 64 * 64 * 64), 0 },
   /* 4 r^2 c and an inner dimension of 12.5 r / 50, which is 16 of 64 and 24 of 96 */
   { OPTIMIZER_SHAMPOO,
-    { 1, 64, 96, FALSE },
+    { 1, 64, 96, 1 },
     4.0 * 64 * 64 * 96 + 4.0 * 96 * 96 * 64 + 2.0 * 64 * 64 * 16 + 2.0 * 96 * 96 * 24,
     2 * 4 * (64 * 64 + 96 * 96) },
   /* 6 r^2 c and one of 7/3 r / 10, 15 and 22; the moments of the matrix */
   { OPTIMIZER_SOAP,
-    { 2, 64, 96, FALSE },
+    { 2, 64, 96, 1 },
     6.0 * 64 * 64 * 96 + 6.0 * 96 * 96 * 64 + 2.0 * 64 * 64 * 15 + 2.0 * 96 * 96 * 22,
     2 * 4 * (64 * 64 + 96 * 96) + 8 * 64 * 96 },
   /* the longer side of a table of 20000 rows is left alone; 7/3 x 96 / 10 is 22 */
   { OPTIMIZER_SOAP,
-    { 1, 20000, 96, FALSE },
+    { 1, 20000, 96, 1 },
     6.0 * 96 * 96 * 20000 + 2.0 * 96 * 96 * 22,
     2 * 4 * 96 * 96 + 8 * 20000 * 96 },
 };
@@ -277,11 +277,56 @@ START_TEST (test_products)
       const KernelDesc *kernel = &g_array_index (kernels, KernelDesc, i);
 
       sum += kernel_desc_is_product (kernel) ? kernel->flops : 0;
-      ck_assert_uint_eq (kernel->launches, c->shape.stacked ? 1 : c->shape.count);
+      ck_assert_uint_eq (kernel->launches, c->shape.stack > 1 ? 1 : c->shape.count);
     }
   ck_assert_double_eq (optimizer_matrix_flops (&options, c->shape), c->flops);
   ck_assert_double_eq (sum, (double) c->shape.count * c->flops);
   ck_assert_uint_eq (optimizer_matrix_bytes (&options, c->shape), c->bytes);
+}
+END_TEST
+
+/*
+ * What products hold of the matrices that are under way at once, by hand: two X and two grams in 16
+ * bits; a product old and new against three squares of the longer side; four of a matrix' size.
+ */
+START_TEST (test_workspace)
+{
+  static const struct
+  {
+    gint        optimizer;
+    MatrixShape shape;
+    guint64     bytes;
+  } cases[] = {
+    { OPTIMIZER_MUON, { 5, 64, 96, 1 }, 2 * 2 * (64 * 96 + 64 * 64) },
+    { OPTIMIZER_MUON,
+      { 6, 96, 64, 3 },
+      3 * 2 * 2 * (64 * 96 + 64 * 64) }, /* two tensors of three */
+    { OPTIMIZER_MUON, { 2, 96, 64, 8 }, 2 * 2 * 2 * (64 * 96 + 64 * 64) },
+    { OPTIMIZER_SHAMPOO, { 4, 64, 96, 1 }, 4 * 3 * 96 * 96 },
+    { OPTIMIZER_SOAP, { 1, 64, 96, 1 }, 4 * 3 * 96 * 96 },
+    { OPTIMIZER_SOAP, { 1, 20000, 96, 1 }, 4 * 4 * 20000 * 96 },
+  };
+  TrainingOptions options = options_of (cases[_i].optimizer);
+
+  ck_assert_uint_eq (optimizer_matrix_workspace (&options, cases[_i].shape), cases[_i].bytes);
+}
+END_TEST
+
+/* Without a preconditioner a matrix is AdamW's: two moments, no products. */
+START_TEST (test_bare)
+{
+  const TensorDesc square = {
+    .name = "a", .shape = { 256, 256 }, .n_dims = 2, .elements = 256 * 256, .matrix = TRUE
+  };
+  TrainingOptions options = options_of (OPTIMIZER_SOAP);
+
+  ck_assert (!optimizer_is_bare (&options, &square));
+  ck_assert_uint_eq (optimizer_matrices (&options, &square).count, 1);
+  options.max_preconditioner_dim = 255;
+  ck_assert (optimizer_is_bare (&options, &square));
+  ck_assert_uint_eq (optimizer_matrices (&options, &square).count, 0);
+  ck_assert_uint_eq (optimizer_block (&options, &square), 1);
+  ck_assert_uint_eq (optimizer_bytes (&options, &square).shared, 2 * 4 * 256 * 256);
 }
 END_TEST
 
@@ -388,6 +433,24 @@ START_TEST (test_options)
 }
 END_TEST
 
+/* Both are options of Muon, but not together. */
+START_TEST (test_buckets)
+{
+  ModelShape           shape = shipped ("llama-3-8b");
+  TrainingOptions      options = options_of (OPTIMIZER_MUON);
+  g_autoptr (DiagList) diags = diag_list_new ();
+
+  options.matrix_bucket_layers = 2;
+  ck_assert (workload_check (&shape, &options, NULL, diags));
+  options.matrix_exchange = MATRIX_EXCHANGE_OWNER;
+  ck_assert (!workload_check (&shape, &options, NULL, diags));
+  ck_assert_str_eq (diag_list_first_message (diags),
+                    "'matrix_bucket_layers' is an option of 'matrix_exchange: all-to-all', and "
+                    "'matrix_exchange' is owner");
+  model_shape_clear (&shape);
+}
+END_TEST
+
 /* A preconditioner of a few rows would be a million kernels a step. */
 START_TEST (test_least_side)
 {
@@ -444,6 +507,9 @@ main (void)
   tcase_add_loop_test (tcase, test_products, 0, G_N_ELEMENTS (product_cases));
   tcase_add_test (tcase, test_muon_of_llama);
   tcase_add_loop_test (tcase, test_options, 0, G_N_ELEMENTS (option_cases));
+  tcase_add_test (tcase, test_buckets);
+  tcase_add_loop_test (tcase, test_workspace, 0, 6);
+  tcase_add_test (tcase, test_bare);
   tcase_add_test (tcase, test_least_side);
   tcase_add_test (tcase, test_takes_none);
   return run_case ("optimizer", tcase);
