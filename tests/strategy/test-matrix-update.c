@@ -8,6 +8,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "../workload/fixture.h"
 #include "driver/matrix-balance.h"
 #include "driver/matrix-parts.h"
 #include "small-llama.h"
@@ -511,6 +512,32 @@ START_TEST (says)
 }
 END_TEST
 
+/*
+ * Mixtral on 32 ranks: experts, fewer than ranks, are cut along their second dimension, 14 336 / 32
+ * = 448 rows and 4096 / 32 = 128 rows of each, whole tiles of 32 rows. A row of each of 32 routers
+ * and 1000 rows of both tables are not.
+ */
+START_TEST (tiles_inside_experts)
+{
+  ModelShape             shape = shipped ("mixtral-8x7b");
+  TrainingOptions        options = training (64, 1);
+  g_autoptr (Workload)   workload = NULL;
+  g_autoptr (InputFiles) files = input_files_new ();
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  PlanInput              in = { .mesh = { .n_ranks = 32, .ranks_per_node = 8, .world = 32 } };
+
+  options.optimizer = OPTIMIZER_ADAMW_8BIT;
+  workload = workload_new (&shape, &options);
+  in.workload = workload;
+  in.files = files;
+  ck_assert (check_choice (strategy_find ("fsdp2"), "shard=all", &in, diags));
+  ck_assert (g_str_has_prefix (diag_list_first_message (diags),
+                               "'adamw-8bit' needs whole blocks, and shards of format "
+                               "'rows-inside' over 32 ranks cut 34 of 258 tensors: "));
+  model_shape_clear (&shape);
+}
+END_TEST
+
 /* Two stages of a block each are one model. */
 START_TEST (says_once)
 {
@@ -540,8 +567,7 @@ START_TEST (advises)
     { "zero1", "partition=flat", "optimizer=muon",
       "with 'partition: tensors' ranks of 'zero1' have whole tensors and send nothing for it; else "
       "'training.matrix_exchange' says how" },
-    { "zero1", "reduce=reduce_scatter", "optimizer=muon",
-      "'training.matrix_exchange' says how" },
+    { "zero1", "reduce=reduce_scatter", "optimizer=muon", "'training.matrix_exchange' says how" },
     { "fsdp2", "shard=all", "optimizer=adamw-8bit;optimizer_tile=16",
       "ragged shards with 'training.shard_block: 16x16' cut none, where that divides the tensors" },
   };
@@ -573,6 +599,7 @@ main (void)
   tcase_add_test (tcase, boundaries);
   tcase_add_test (tcase, longest_first);
   tcase_add_loop_test (tcase, says, 0, G_N_ELEMENTS (said_cases));
+  tcase_add_test (tcase, tiles_inside_experts);
   tcase_add_test (tcase, says_once);
   tcase_add_loop_test (tcase, advises, 0, 3);
   suite_add_tcase (suite, tcase);
