@@ -144,7 +144,7 @@ add_gathered (Maker *self, guint first, guint end)
 typedef struct
 {
   MatrixShape shape; /* count: its matrices */
-  guint64     n, elements;
+  guint64     n;
   double      weight; /* of one, for who shares them out */
 } Item;
 
@@ -172,7 +172,7 @@ take_items (Spread *self, const GArray *items, const guint *counts)
     }
 }
 
-/* The longest first. START: FLOPs that ranks have already, whose weights those are; or NULL. */
+/* The heaviest first. START: what ranks have already, if weights are FLOPs; else NULL. */
 static Spread
 spread_new (Maker *self, const GArray *items, const double *start)
 {
@@ -453,7 +453,7 @@ let_singles_travel (Maker *self, guint first, guint end)
       matrix_part_cut_all (&g_array_index (self->parts, MatrixPart, i));
 }
 
-/* Counts tensors, and what ranks have of their own. *N_UNITS: of parts; *N_CUT: that have cut ones. */
+/* Counts tensors, units and those of them that are cut, and what ranks have of their own. */
 static void
 survey (Maker *self, gboolean spreads, guint *n_units, guint *n_cut)
 {

@@ -229,7 +229,7 @@ END_TEST
 
 /* ---- boundaries ------------------------------------------------------------------------------ */
 
-/* A tensor of some matrices, each of some blocks, somewhere in shards, or cut INSIDE of its rows. */
+/* A tensor of some matrices, each of some blocks, somewhere in shards, or INSIDE: cut in each. */
 static MatrixPart
 draw_part (GRand *rand, TensorDesc *tensor, gboolean aligned, gboolean inside)
 {
