@@ -29,6 +29,7 @@ typedef struct
   gint64                refused; /* the lowest number that cannot be; 0: none was met */
   char                 *reason;  /* why */
   DiagList             *diags;   /* of the lowest */
+  DiagList             *said;    /* warnings of what is reported; NULL: none was simulated */
   GError               *error;
   Maximum              *result;
 } Search;
@@ -126,6 +127,16 @@ is_planned_to_fit (Search *self, gint64 number)
   return excess <= 0;
 }
 
+/* What was warned of the largest that fits, until one does of the smallest that does not. */
+static void
+keep_said (Search *self, gboolean fit, DiagList **said)
+{
+  if (!fit && self->result->value > 0)
+    return;
+  g_clear_pointer (&self->said, diag_list_free);
+  self->said = g_steal_pointer (said);
+}
+
 static gboolean
 fits (Search *self, gint64 number)
 {
@@ -144,6 +155,7 @@ fits (Search *self, gint64 number)
       refuse (self, number, diags, error);
       return FALSE;
     }
+  keep_said (self, prediction->fits, &diags);
   kept = prediction->fits ? &result->prediction : &result->beyond;
   prediction_free (*kept);
   *kept = prediction;
@@ -246,6 +258,9 @@ maximum_find (const Scenario *scenario, const StrategySet *strategies, const Lev
   guess = find_largest (&self, 1, is_planned_to_fit);
   if (self.refused != 1)
     find_largest (&self, MAX (guess, 1), fits);
+  if (self.said != NULL && self.refused != 1)
+    diag_list_append (diags, self.said);
+  g_clear_pointer (&self.said, diag_list_free);
   if (self.refused == 1)
     {
       if (self.error != NULL)

@@ -31,8 +31,9 @@ typedef struct
 } Maximum;
 
 /*
- * STRATEGIES: of scenario_load. OPTIONS->count is told of plans and simulations. NULL after
- * diagnostics, or with ERROR set: the smallest value cannot be. Thread-safe as predict.
+ * STRATEGIES: of scenario_load. OPTIONS->count is told of plans and simulations. DIAGS gets the
+ * warnings of `prediction`, and none of other values. NULL after diagnostics, or with ERROR set:
+ * the smallest value cannot be. Thread-safe as predict.
  */
 Maximum *maximum_find (const Scenario *scenario, const StrategySet *strategies, const Lever *key,
                        const PredictOptions *options, DiagList *diags, GError **error);

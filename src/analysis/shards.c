@@ -346,9 +346,8 @@ add_stretches (GArray *places, const ShardUnit *unit, const guint64 *starts, gui
   for (guint t = 0; t < unit->tensors->len; t++)
     {
       const TensorDesc *tensor = &tensors_of (unit)[t];
-      const ShardPlace  place = {
-         unit, tensor, starts[t], starts[t] + tensor->elements, 0, 0, 0, 0
-      };
+      const ShardPlace  place = { unit, tensor, starts[t], starts[t] + tensor->elements, 0, 0,
+                                  0,    0,      0 };
 
       g_array_append_val (places, place);
     }
@@ -397,6 +396,17 @@ add_cuts (GArray *places, const ShardUnit *unit, const ShardFormat *format, guin
 }
 
 static void
+set_blocks (GArray *places)
+{
+  for (guint i = 0; i < places->len; i++)
+    {
+      ShardPlace *place = &g_array_index (places, ShardPlace, i);
+
+      place->block = place->tensor != NULL ? place->tensor->block : 0;
+    }
+}
+
+static void
 add_places (Shards *self, const ShardFormat *format, guint ranks)
 {
   for (guint i = 0; i < self->units->len; i++)
@@ -414,6 +424,8 @@ add_places (Shards *self, const ShardFormat *format, guint ranks)
       else
         add_cuts (self->places, unit, format, m);
     }
+  if (format->heeds_blocks)
+    set_blocks (self->places);
 }
 
 gboolean

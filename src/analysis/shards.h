@@ -45,6 +45,7 @@ typedef struct
   guint64           padding;    /* before it; or what it is itself padded by */
   guint             first_rank, last_rank; /* that have some of it */
   guint64           rank_elements;         /* that one of them has at most */
+  guint64           block; /* elements that the format does not cut; 0: it heeds no blocks */
 } ShardPlace;
 
 /* What to do about a size that pads much. */

@@ -67,6 +67,38 @@ parse_formats (const char *option, const char *text, ShardsOptions *options, Dia
     diag_error (diags, &mark, NULL, "there is no sharding format");
 }
 
+/* Names of those of N FORMATS that do (or do not) HEED blocks: "'rows', 'each'". */
+static char *
+names_that (const ShardFormat *const *formats, guint n, gboolean heed)
+{
+  g_autoptr (GString) out = g_string_new (NULL);
+
+  for (guint f = 0; f < n; f++)
+    if (formats[f]->heeds_blocks == heed)
+      g_string_append_printf (out, "%s'%s'", out->len > 0 ? ", " : "", formats[f]->name);
+  return g_string_free (g_steal_pointer (&out), FALSE);
+}
+
+/* Of a BLOCK (NULL: none) that none of the formats heeds. */
+static void
+warn_of_block (const char *block, const ShardsOptions *options, DiagList *diags)
+{
+  const ShardFormat *const *all = shard_format_list ();
+  const SourceMark          mark = argument_mark ("--block", block != NULL ? block : "");
+  g_autofree char          *heeding = names_that (options->formats, options->n_formats, TRUE);
+  g_autofree char          *others = names_that (options->formats, options->n_formats, FALSE);
+  g_autofree char          *known = NULL, *hint = NULL;
+  guint                     n = 0;
+
+  while (all[n] != NULL)
+    n++;
+  known = names_that (all, n, TRUE);
+  hint = g_strdup_printf ("leave it out, or take %s", known);
+  if (block != NULL && *heeding == '\0' && *others != '\0')
+    diag_warning (diags, &mark, hint, "'--block' has no effect: shards of %s heed no blocks",
+                  others);
+}
+
 /*
  * --format means how the answer is printed, or, where its word names them, sharding formats: those
  * leave ARGV and are handed back, the last ones said. FALSE after a message.
@@ -256,6 +288,7 @@ run (const Common *common, const Arguments *arguments, const char *more_formats)
   if (more_formats == NULL && arguments->formats == NULL)
     for (const ShardFormat *const *list = shard_format_list (); *list != NULL; list++)
       add_format (&options, *list);
+  warn_of_block (arguments->block, &options, diags);
   if (common->plot != NULL && ranks->len == 1)
     diag_error (diags, NULL, "--ranks 8..1024", "--plot draws over several numbers of ranks");
   if (stream_report_diags (diags) != EXIT_DONE || workload == NULL)

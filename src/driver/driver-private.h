@@ -189,6 +189,9 @@ gboolean policy_check_optimizer (const Strategy *strategy, const Policy *policy,
  */
 void driver_warn_of_optimizer (const Driver *self, DiagList *diags);
 
+/* shard-block-check.c: warns of blocks that no boundary of shards heeds. */
+void driver_warn_of_blocks (const Driver *self, DiagList *diags);
+
 /*
  * perturbed.c: whether the steps of the current role have perturbed forward passes alone; FALSE
  * after a diagnostic of what has no meaning there, or what the issue does not carry.

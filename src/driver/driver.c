@@ -495,6 +495,7 @@ resolve_stages (Driver *self, const StrategyChoice *choice, DiagList *diags)
     }
   plan_stages (self);
   driver_warn_of_optimizer (self, diags);
+  driver_warn_of_blocks (self, diags);
   return TRUE;
 }
 

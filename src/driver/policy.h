@@ -35,6 +35,7 @@ typedef struct
    * Returns what `padded` does. NULL: there is no such buffer, every tensor is cut by itself.
    */
   guint64 (*layout) (const TensorDesc *tensors, guint n, guint m, guint order, guint64 *starts);
+  gboolean heeds_blocks; /* no boundary cuts a TensorDesc.block; else it is not looked at */
 } ShardFormat;
 
 /*

@@ -176,7 +176,7 @@ shards_place_cells (const ShardPlace *place)
   cells[n++] = g_strdup (place->unit->name);
   cells[n++] = g_strdup (tensor != NULL ? tensor->name : "(padding)");
   cells[n++] = shape_text (tensor);
-  cells[n++] = tensor != NULL ? count_text (tensor->block) : g_strdup ("");
+  cells[n++] = place->block > 0 ? count_text (place->block) : g_strdup ("");
   cells[n++] = count_text (place->start);
   cells[n++] = count_text (place->end);
   cells[n++] = place->last_rank > place->first_rank
@@ -364,7 +364,7 @@ place_json (const ShardPlace *place)
   json_add_count (object, "units", place->unit->n);
   json_add_text (object, "tensor", tensor != NULL ? tensor->name : NULL);
   json_add_text (object, "shape", shape);
-  json_add_count (object, "block", tensor != NULL ? tensor->block : 0);
+  json_add_count (object, "block", place->block);
   json_add_count (object, "start", place->start);
   json_add_count (object, "end", place->end);
   json_add_count (object, "first_rank", place->first_rank);

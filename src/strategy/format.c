@@ -303,6 +303,7 @@ const ShardFormat format_ragged = {
   .padded = padded_ragged,
   .formula = planned_ragged,
   .layout = layout_ragged,
+  .heeds_blocks = TRUE,
 };
 
 const ShardFormat format_whole = {

@@ -39,14 +39,21 @@ activation_bytes (const Workload *self)
   return saved + transient;
 }
 
-static gboolean
-names_one (const char *pattern, const Workload *workload)
+/* The most dimensions of a tensor that PATTERN matches; 0: it matches none. */
+static guint
+named_dims (const char *pattern, const Workload *workload)
 {
+  guint most = 0;
+
   for (guint l = 0; l < workload_n_layers (workload); l++)
     for (guint t = 0; t < workload_layer (workload, l)->n_tensors; t++)
-      if (fnmatch (pattern, workload_layer (workload, l)->tensors[t].name, 0) == 0)
-        return TRUE;
-  return FALSE;
+      {
+        const TensorDesc *tensor = &workload_layer (workload, l)->tensors[t];
+
+        if (fnmatch (pattern, tensor->name, 0) == 0)
+          most = MAX (most, tensor->n_dims);
+      }
+  return most;
 }
 
 static gboolean
@@ -57,13 +64,20 @@ check_block_names (const Workload *workload, const char *spec, const SourceMark 
   gboolean       ok = TRUE;
 
   for (guint i = 0; patterns[i] != NULL; i++)
-    if (!names_one (patterns[i], workload))
-      {
+    {
+      const guint dims = named_dims (patterns[i], workload);
+
+      if (dims == 0)
         diag_error (diags, mark, WORKLOAD_NAMES_HINT,
                     "'shard_block' has '%s', which matches no parameter of '%s'", patterns[i],
                     workload_shape (workload)->name);
-        ok = FALSE;
-      }
+      else if (dims == 1)
+        diag_warning (diags, mark, "leave it out, or name matrices",
+                      "'shard_block' has '%s', which matches vectors alone: shards cut these "
+                      "anywhere",
+                      patterns[i]);
+      ok = ok && dims > 0;
+    }
   return ok;
 }
 

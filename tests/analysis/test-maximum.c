@@ -1,9 +1,11 @@
 /*
  * The largest value that fits: of a state worked by hand; of others the value fits and the next
  * does not, as a prediction of each one by one says. Also: what ends the search is said, and a
- * value that the plan alone takes to fit does not count. Not asserted: how many values are tried.
+ * value that the plan alone takes to fit does not count; warnings are of what is reported. Not
+ * asserted: how many values are tried.
  */
 #include <check.h>
+#include <string.h>
 
 #include "analysis/maximum.h"
 
@@ -223,6 +225,56 @@ START_TEST (test_refused)
 }
 END_TEST
 
+/*
+ * Shards over two ranks cut all seven matrices of a block: what Muon's exchange costs is warned of
+ * once, for the layers that are reported. Fewer and more than these were simulated too.
+ */
+START_TEST (test_warns_once)
+{
+  static const char *const keys[] = { "strategy.name",
+                                      "fsdp2",
+                                      "training.optimizer",
+                                      "muon",
+                                      "strategy.shard_format",
+                                      "rows",
+                                      "model.d_model",
+                                      "2000",
+                                      "model.d_ff",
+                                      "4000",
+                                      NULL };
+  static const char *const many[] = { "strategy.name",
+                                      "fsdp2",
+                                      "training.optimizer",
+                                      "muon",
+                                      "model.d_model",
+                                      "2000",
+                                      "model.d_ff",
+                                      "4000",
+                                      "model.n_layers",
+                                      "90",
+                                      NULL };
+  g_autoptr (Scenario)     scenario = load (keys), unfit = load (many);
+  g_autoptr (DiagList)     diags = diag_list_new (), others = diag_list_new ();
+  g_autoptr (Maximum)      maximum = find (scenario, "n_layers", diags);
+  g_autoptr (Maximum)      none = find (unfit, "micro_batch", others);
+  g_autofree char         *cut = NULL;
+  DiagView                 view;
+
+  ck_assert (maximum != NULL && none != NULL);
+  ck_assert_int_gt (maximum->value, 2);
+  ck_assert_uint_gt (maximum->n_simulated, 1);
+  ck_assert (diag_list_get (diags, 0, &view) && view.severity == DIAG_WARNING);
+  cut = g_strdup_printf ("cut %d of %d tensors", (int) (7 * maximum->value),
+                         (int) (7 * maximum->value));
+  ck_assert_msg (strstr (view.message, cut) != NULL, "%s", view.message);
+  ck_assert (!diag_list_get (diags, 1, &view));
+  /* Where none fits it is said of the smallest, which is reported. */
+  ck_assert_int_eq (none->value, 0);
+  ck_assert (diag_list_get (others, 0, &view) && !diag_list_get (others, 1, &view));
+  ck_assert_ptr_nonnull (strstr (diag_list_first_message (others), "cut 630 of 630 tensors"));
+}
+END_TEST
+
 int
 main (void)
 {
@@ -236,6 +288,7 @@ main (void)
   tcase_add_loop_test (tcase, test_next_does_not_fit, 0, G_N_ELEMENTS (cases));
   tcase_add_test (tcase, test_bounds);
   tcase_add_test (tcase, test_refused);
+  tcase_add_test (tcase, test_warns_once);
   suite_add_tcase (suite, tcase);
   srunner_run_all (runner, CK_ENV);
   n_failed = srunner_ntests_failed (runner);

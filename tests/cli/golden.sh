@@ -665,6 +665,9 @@ check shards-bad-block 2 shards --model gpt-oss-120b --block 128rows
 check shards-large-block 2 shards --model llama-3-8b --block '*k_proj*=2048rows'
 check shards-no-block 2 shards --model llama-3-8b --block 12
 check shards-wide-block 2 shards --model llama-3-8b --block 99999999999999999999rows
+check shards-idle-block 0 shards --model llama-3-8b --ranks 8 --format rows,flat --block 32x32
+check shards-vector-block 0 shards --model llama-3-8b --ranks 8,16 --format ragged \
+  --block '*norm*=1row,16rows'
 check shards-lost-block 2 shards --model llama-3-8b --block '*expert*=16rows,1row'
 check shards-expert-block 0 shards --model gpt-oss-120b --expert-tensors each --ep 16 --ranks 64 \
   --format ragged --format csv --block '*experts.127.*=5rows'

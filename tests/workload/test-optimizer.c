@@ -393,7 +393,7 @@ static const OptionCase option_cases[] = {
   { OPTIMIZER_MUON, "matrix_parameters", ", ,", "'matrix_parameters' is an empty list: ', ,'" },
   { OPTIMIZER_SHAMPOO, "max_preconditioner_dim", "16", NULL },
   /* blocks of tensors, by name; of vectors they mean nothing */
-  { OPTIMIZER_ADAMW, "shard_block", "*norm*=1row, 16rows", NULL },
+  { OPTIMIZER_ADAMW, "shard_block", "*embed*=1row, 16rows", NULL },
   { OPTIMIZER_ADAMW, "shard_block", "16rows, *nothing*=1row",
     "'shard_block' has '*nothing*', which matches no parameter of 'llama-3-8b'" },
   { OPTIMIZER_ADAMW, "shard_block", "=16rows",
@@ -447,6 +447,26 @@ START_TEST (test_buckets)
   ck_assert_str_eq (diag_list_first_message (diags),
                     "'matrix_bucket_layers' is an option of 'matrix_exchange: all-to-all', and "
                     "'matrix_exchange' is owner");
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/* Rules of vectors are no errors: shards cut these anywhere, whatever the block. */
+START_TEST (test_vector_rules)
+{
+  ModelShape           shape = shipped ("llama-3-8b");
+  TrainingOptions      options = options_of (OPTIMIZER_ADAMW);
+  g_autoptr (DiagList) diags = diag_list_new ();
+  DiagView             view;
+
+  options.shard_block = g_strdup ("*norm*=7rows, *_proj*=16rows, 1row");
+  ck_assert (workload_check (&shape, &options, NULL, diags));
+  ck_assert (diag_list_get (diags, 0, &view) && !diag_list_get (diags, 1, NULL));
+  ck_assert_int_eq (view.severity, DIAG_WARNING);
+  ck_assert_str_eq (
+      view.message,
+      "'shard_block' has '*norm*', which matches vectors alone: shards cut these anywhere");
+  g_clear_pointer (&options.shard_block, g_free);
   model_shape_clear (&shape);
 }
 END_TEST
@@ -510,6 +530,7 @@ main (void)
   tcase_add_test (tcase, test_buckets);
   tcase_add_loop_test (tcase, test_workspace, 0, 6);
   tcase_add_test (tcase, test_bare);
+  tcase_add_test (tcase, test_vector_rules);
   tcase_add_test (tcase, test_least_side);
   tcase_add_test (tcase, test_takes_none);
   return run_case ("optimizer", tcase);
