@@ -1,6 +1,14 @@
 /* The format whose shards are multiples of all rows of a unit: none of them is ever cut. */
 #include "strategy/format.h"
 
+#include <math.h>
+
+/*
+ * Rows of widths that share no factor have a common multiple beyond all memory. So many elements a
+ * unit are counted at most (2^10 units of 16 bytes an element are 64 bits): it does not fit anyway.
+ */
+#define MOST_ELEMENTS (G_GUINT64_CONSTANT (1) << 50)
+
 static guint64
 rounded_up (guint64 elements, guint64 m)
 {
@@ -31,15 +39,38 @@ greatest_common_divisor (guint64 a, guint64 b)
   return a;
 }
 
-/* The least common multiple of the rows of all tensors: shards are multiples of it. */
+/*
+ * The least common multiple of the rows of all tensors: shards are multiples of it. G_MAXUINT64:
+ * beyond what 64 bits hold.
+ */
 static guint64
 common_block (const TensorDesc *tensors, guint n)
 {
   guint64 block = 1;
 
   for (guint i = 0; i < n; i++)
-    block = block / greatest_common_divisor (block, row_of (&tensors[i])) * row_of (&tensors[i]);
+    {
+      const guint64 row = row_of (&tensors[i]);
+
+      if (__builtin_mul_overflow (block / greatest_common_divisor (block, row), row, &block))
+        return G_MAXUINT64;
+    }
   return block;
+}
+
+/* END in shards of whole BLOCKs for M ranks, at most MOST_ELEMENTS, but never less than END. */
+static guint64
+padded_end (guint64 end, guint m, guint64 block)
+{
+  guint64 whole, padded;
+
+  if (!__builtin_mul_overflow (block, m, &whole) && whole <= MOST_ELEMENTS)
+    {
+      padded = rounded_up (end, whole);
+      if (padded <= MOST_ELEMENTS)
+        return padded;
+    }
+  return MAX (MOST_ELEMENTS / m * m, rounded_up (end, m));
 }
 
 typedef struct
@@ -146,7 +177,7 @@ layout_lcm_rows (const TensorDesc *tensors, guint n, guint m, G_GNUC_UNUSED guin
       if (starts != NULL)
         starts[i] = places[i];
     }
-  return rounded_up (end, m * self.block);
+  return padded_end (end, m, self.block);
 }
 
 static guint64
@@ -196,11 +227,21 @@ formula_fill (RowItem *items, guint n, guint64 block, guint64 at, guint64 end)
   return at;
 }
 
+/* Elements in multiples of M blocks; counted up to 2^50, in multiples of M. */
+static double
+formula_padded (double elements, double m, double block)
+{
+  const double whole = m * block, padded = whole * ceil (elements / whole);
+
+  return padded <= 0x1p50 ? padded : fmax (m * floor (0x1p50 / m), m * ceil (elements / m));
+}
+
 static double
 formula_lcm_rows (const TensorDesc *tensors, guint n, guint m)
 {
   g_autofree RowItem *items = g_new0 (RowItem, n + 1);
   guint64             block = 1, blocks = 0, shard;
+  gboolean            beyond = FALSE;
 
   for (guint i = 0; i < n; i++)
     {
@@ -214,8 +255,13 @@ formula_lcm_rows (const TensorDesc *tensors, guint n, guint m)
           rest = of;
           of = common % of;
         }
-      block = block / common * items[i].row;
+      if ((double) (block / common) * (double) items[i].row > 0x1p63)
+        beyond = TRUE;
+      else
+        block = block / common * items[i].row;
     }
+  if (beyond)
+    block = G_MAXUINT64 / 2; /* more than any tensor has */
   for (guint i = 0; i < n; i++)
     {
       guint64 rest = items[i].elements % block, left = block - rest;
@@ -236,8 +282,7 @@ formula_lcm_rows (const TensorDesc *tensors, guint n, guint m)
         formula_fill (items, n, block, rest, rest + left);
     }
   shard = blocks * block + formula_fill (items, n, block, 0, G_MAXUINT64 / 2);
-  shard = shard / m / block + (shard % (m * block) != 0);
-  return (double) (shard * m * block);
+  return formula_padded ((double) shard, m, (double) block);
 }
 
 const ShardFormat format_lcm_rows = {

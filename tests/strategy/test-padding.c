@@ -104,6 +104,51 @@ START_TEST (test_lcm_rows_never_cut)
 END_TEST
 
 /*
+ * Rows of prime widths: shards are multiples of their product. Of 1009, 1013 and 1019 it is
+ * 1041537223 and shards have it exactly. Of 2^31 - 1 and 2^31 - 19 it has 62 bits, which 64 ranks
+ * are beyond, and of 2^32 - 5, 2^32 - 17 and 65537 more than 64: as many as 2^50 are counted, in
+ * whole shards (2^50 is 1 more than a multiple of 3), and tensors still lie apart.
+ */
+START_TEST (test_lcm_rows_of_primes)
+{
+  static const guint64 small[] = { 1009, 1013, 1019 }, middle[] = { 2147483647, 2147483629 },
+                       large[] = { 4294967291, 4294967279, 65537 };
+  static const struct
+  {
+    const guint64 *widths;
+    guint          n, m;
+    guint64        padded;
+  } cases[] = {
+    { small, 3, 64, 64 * G_GUINT64_CONSTANT (1041537223) },
+    { small, 3, 1024, 1024 * G_GUINT64_CONSTANT (1041537223) },
+    { middle, 2, 64, G_GUINT64_CONSTANT (1) << 50 },
+    { middle, 2, 1024, G_GUINT64_CONSTANT (1) << 50 },
+    { large, 3, 1, G_GUINT64_CONSTANT (1) << 50 },
+    { large, 3, 3, (G_GUINT64_CONSTANT (1) << 50) - 1 },
+  };
+  const guint n = cases[_i].n, m = cases[_i].m;
+  TensorDesc  t[3];
+  guint64     starts[3];
+
+  for (guint i = 0; i < n; i++)
+    t[i] = (TensorDesc){ .shape = { 1, cases[_i].widths[i] },
+                         .n_dims = 2,
+                         .elements = cases[_i].widths[i] };
+  ck_assert_uint_eq (format_lcm_rows.layout (t, n, m, 0, starts), cases[_i].padded);
+  ck_assert_double_eq (format_lcm_rows.formula (t, n, m), (double) cases[_i].padded);
+  /* the widest first, others from where one of their own rows ends: all are about as wide */
+  ck_assert_uint_eq (starts[_i < 2 ? 2 : 0], 0);
+  for (guint i = 0; i < n; i++)
+    {
+      ck_assert_uint_eq (starts[i] % t[i].elements, 0);
+      for (guint o = 0; o < i; o++)
+        ck_assert (starts[o] + t[o].elements <= starts[i]
+                   || starts[i] + t[i].elements <= starts[o]);
+    }
+}
+END_TEST
+
+/*
  * Over random tensors, in any order that a format has: each lies in the buffer by itself, which has
  * what is padded, whether somebody asks where they lie or not. Who has no buffer cuts each.
  */
@@ -253,6 +298,7 @@ main (void)
   tcase_add_test (tcase, test_small);
   tcase_add_test (tcase, test_lcm_rows);
   tcase_add_test (tcase, test_lcm_rows_never_cut);
+  tcase_add_loop_test (tcase, test_lcm_rows_of_primes, 0, 6);
   tcase_add_test (tcase, test_stacked_experts);
   g_assert (shard_format_list ()[N_FORMATS] == NULL);
   tcase_add_loop_test (tcase, test_formulas, 0, N_FORMATS + 1);
