@@ -76,8 +76,9 @@ walk_op (Walk *walk, OpId op)
       add_step (walk, time, kernel && s->cause == CAUSE_LATENCY ? TIME_LATENCY : part, s->cause, op,
                 s->cause == CAUSE_RESOURCE ? s->resource : ENGINE_NONE);
     }
-  if (record->drain > 0)
-    add_step (walk, record->begin - record->drain, part, CAUSE_DRAIN, op, ENGINE_NONE);
+  if (record->drain > 0) /* a wait for SMs is the time of who holds them */
+    add_step (walk, record->begin - record->drain, time_part_of_op (walk->replay, record->drain_op),
+              CAUSE_DRAIN, record->drain_op, ENGINE_NONE);
 }
 
 /*

@@ -178,6 +178,7 @@ typedef struct
   Vector  *drain_targets; /* DrainTarget; NULL until needed */
   EventId  drain_event;
   StreamId next_drain;
+  OpId     drain_op; /* of the targets the one that is reached last */
   gboolean draining, drain_dirty;
 } Stream;
 

@@ -320,7 +320,8 @@ typedef struct
  * One op. `issue` is the time of its last submission, `begin` the time when its last member had
  * arrived, `end` its end. `gate` says what made the last member arrive no sooner than `begin`:
  * CAUSE_HOST (then `gate_host` issued it just then), or CAUSE_STREAM, CAUSE_WAIT, CAUSE_ORDER with
- * `gate_op` having ended at `begin` (or `drain` before it).
+ * `gate_op` having ended at `begin` (or `drain` before it). Of `drain_op`, which had begun by then,
+ * a wave or all of it ended at `begin`, the last one that it had to wait for.
  */
 typedef struct
 {
@@ -328,6 +329,7 @@ typedef struct
   SimTime  issue, begin, end;
   SimTime  first_arrival; /* of its first member: begin - first_arrival is the wait for peers */
   SimTime  drain;         /* part of the wait that was for running waves to drain */
+  OpId     drain_op;      /* ENGINE_NONE where `drain` is 0 */
   Cause    gate;
   OpId     gate_op;
   HostId   gate_host;

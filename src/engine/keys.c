@@ -48,17 +48,42 @@ target_time (const Engine *self, const DrainTarget *target)
   return MAX (self->now, sim_time_add (op->settled, span));
 }
 
+/*
+ * When the last target of STREAM is reached; its op is noted. Of targets that have been reached the
+ * time is not known any more: the op noted before stands until another target is later.
+ */
+static SimTime
+last_target (const Engine *self, Stream *stream)
+{
+  SimTime last = self->now, known = 0;
+  OpId    op = ENGINE_NONE;
+
+  for (guint i = 0; i < stream->drain_targets->len; i++)
+    {
+      const DrainTarget *target = &vector_at (stream->drain_targets, DrainTarget, i);
+      const SimTime      time = target_time (self, target);
+
+      if (op == ENGINE_NONE || time > last)
+        op = target->op;
+      last = MAX (last, time);
+      if (target->op == stream->drain_op)
+        known = time;
+    }
+  if (known < last)
+    stream->drain_op = op;
+  return last;
+}
+
 static void
 key_drain (Engine *self, StreamId id)
 {
   Stream *stream = engine_stream_at (self, id);
-  SimTime last = self->now;
+  SimTime last;
 
   stream->drain_dirty = FALSE;
   if (!stream->draining)
     return;
-  for (guint i = 0; i < stream->drain_targets->len; i++)
-    last = MAX (last, target_time (self, &vector_at (stream->drain_targets, DrainTarget, i)));
+  last = last_target (self, stream);
   if (last < SIM_TIME_MAX)
     event_heap_set (self->heap, stream->drain_event, last, event_sequence (EVENT_DRAIN, id));
   else

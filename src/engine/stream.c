@@ -24,6 +24,7 @@ engine_add_stream (Engine *self, const char *name, gint priority, guint depth)
     .gate_op = ENGINE_NONE,
     .drain_event = ENGINE_NONE,
     .next_drain = ENGINE_NONE,
+    .drain_op = ENGINE_NONE,
   };
 
   vector_push (self->streams, stream);
@@ -175,6 +176,7 @@ arrive (Engine *self, StreamId id)
       record->gate_op = stream->gate_op;
       record->gate_host = stream->gate == CAUSE_HOST ? turn.host : ENGINE_NONE;
       record->drain = self->now - stream->ready_time;
+      record->drain_op = record->drain > 0 ? stream->drain_op : ENGINE_NONE;
       record->stream = id;
     }
   op->n_arrived++;
@@ -279,6 +281,7 @@ start_drain (Engine *self, StreamId id, ResourceId resource_id)
   if (stream->drain_event == ENGINE_NONE)
     stream->drain_event = event_heap_add (self->heap);
   stream->draining = TRUE;
+  stream->drain_op = ENGINE_NONE;
   stream->next_drain = resource->first_drain;
   resource->first_drain = id;
   engine_mark_drain (self, id);

@@ -14,6 +14,16 @@
 #define N_RANDOM 150
 #define SEED     77
 
+/* What an op is on the path for is its own run time: what it waited for is somebody else's. */
+static void
+check_runs (const Engine *engine, const PathStep *step)
+{
+  const OpRecord *record = engine_op_record (engine, step->op);
+
+  ck_assert_uint_ge (step->start, record->begin);
+  ck_assert_uint_le (step->end, record->end);
+}
+
 static void
 check_path (const Replay *replay)
 {
@@ -27,6 +37,8 @@ check_path (const Replay *replay)
 
       ck_assert_uint_eq (step->end, at);
       ck_assert_uint_lt (step->start, step->end);
+      if (step->op != ENGINE_NONE)
+        check_runs (replay_engine (replay), step);
       at = step->start;
       sum += step->end - step->start;
     }

@@ -443,6 +443,7 @@ START_TEST (reservation_drains_a_wave)
   ck_assert_uint_eq (record->begin, SECONDS (1));
   ck_assert_uint_eq (record->first_arrival, SECONDS (1));
   ck_assert_uint_eq (record->drain, SECONDS (0.5));
+  ck_assert_uint_eq (record->drain_op, kernel);
   ck_assert_uint_eq (record->issue, SECONDS (0.5));
   ck_assert_uint_eq (record->end, SECONDS (11));
   ck_assert_uint_eq (test_end (e, kernel), 3666666666667);
@@ -467,6 +468,7 @@ START_TEST (reservation_beside_a_part_of_a_wave)
   test_run (e);
   ck_assert_uint_eq (engine_op_record (e, late.op)->begin, SECONDS (0.5));
   ck_assert_uint_eq (engine_op_record (e, late.op)->drain, 0);
+  ck_assert_uint_eq (engine_op_record (e, late.op)->drain_op, ENGINE_NONE);
   ck_assert_uint_eq (test_end (e, kernel), SECONDS (1));
 }
 END_TEST
@@ -510,13 +512,14 @@ START_TEST (drain_waits_for_the_longest_wave)
   TestTimer          timer = { calls, 1, 0 };
   TestOp             fast = waves (late.sm, 20, 0.75), slow = waves (late.sm, 20, 2);
   fast.share = 2;
-  start (e, slow);
+  OpId slowest = start (e, slow);
   start (e, fast);
   test_add_timer (e, "h", &timer);
 
   /* 2 * 15 L + 40 L = 10 slots: L = 1/7. First waves end at 1.75 s (fast) and 3.5 s (slow) */
   test_run (e);
   ck_assert_uint_eq (test_begin (e, late.op), SECONDS (3.5));
+  ck_assert_uint_eq (engine_op_record (e, late.op)->drain_op, slowest);
 }
 END_TEST
 
@@ -553,12 +556,13 @@ START_TEST (drain_outlasts_one_of_two_kernels)
   TestOp             fast = waves (late.sm, 10, 0.75), slow = waves (late.sm, 10, 4);
   fast.share = 2;
   start (e, fast);
-  start (e, slow);
+  OpId slowest = start (e, slow);
   test_add_timer (e, "h", &timer);
 
   /* 2 * 7.5 L + 40 L = 10: L = 2/11. Fast ends at 2.75 s, when slow is half done: 2 s more alone */
   test_run (e);
   ck_assert_uint_eq (test_begin (e, late.op), SECONDS (4.75));
+  ck_assert_uint_eq (engine_op_record (e, late.op)->drain_op, slowest);
 }
 END_TEST
 
@@ -585,6 +589,7 @@ START_TEST (drains_stand_still_with_their_kernel)
   ck_assert_uint_eq (engine_op_record (e, first.op)->drain, SECONDS (1.75));
   ck_assert_uint_eq (test_begin (e, second.op), SECONDS (2));
   ck_assert_uint_eq (engine_op_record (e, second.op)->drain, SECONDS (1.25));
+  ck_assert_uint_eq (engine_op_record (e, second.op)->drain_op, kernel);
   ck_assert_uint_eq (test_end (e, kernel), SECONDS (3));
 }
 END_TEST
