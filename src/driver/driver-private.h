@@ -200,6 +200,9 @@ gboolean driver_is_perturbed (const Driver *self);
 gboolean policy_check_perturbed (const Strategy *strategy, const Policy *policy,
                                  const PlanInput *in, DiagList *diags);
 
+/* stages.c: plans the units of all stages, whose levels are resolved. */
+void driver_plan_stages (Driver *self);
+
 /* policy.c: what the units of STAGE have under its policy; the role's communicators. */
 void policy_plan_units (Driver *self, DriverStage *stage);
 void policy_open (Driver *self);

@@ -426,58 +426,6 @@ count_levels (const StrategyChoice *choice)
   return n;
 }
 
-/* ---- units ----------------------------------------------------------------------------------- */
-
-static void
-plan_stage (Driver *self, DriverStage *stage)
-{
-  guint           n_layers = workload_n_layers (stage->workload);
-  UnitGranularity granularity = strategy_granularity (stage->levels[self->n_levels - 1].strategy);
-  g_autoptr (GArray) units = plan_units (stage->workload, granularity);
-  guint              u = 0;
-
-  stage->unit_offset = self->units->len;
-  stage->n_units = units->len;
-  stage->places = g_new (UnitPlaces, units->len);
-  stage->uses = plan_uses (stage->workload, units, granularity);
-  stage->first_unit = g_new (guint, n_layers + 1);
-  for (guint l = 0; l <= n_layers; l++)
-    {
-      stage->first_unit[l] = u;
-      while (u < units->len && g_array_index (units, PlanUnit, u).layer == l)
-        u++;
-      g_assert (l == n_layers || u > stage->first_unit[l]); /* every layer owns parameters */
-    }
-  g_array_append_vals (self->units, units->data, units->len);
-}
-
-/* The array of all units no longer grows: runs may point into it. */
-static void
-plan_stages (Driver *self)
-{
-  self->units = g_array_new (FALSE, FALSE, sizeof (PlanUnit));
-  for (guint s = 0; s < self->pipeline.stages; s++)
-    plan_stage (self, &self->stages[s]);
-  for (guint s = 0; s < self->pipeline.stages; s++)
-    policy_plan_units (self, &self->stages[s]);
-  for (guint s = 0; s < self->pipeline.stages; s++)
-    for (guint i = 0; i < self->n_levels; i++)
-      {
-        StrategyRun *run = &self->stages[s].levels[i].run;
-
-        run->units = &g_array_index (self->units, PlanUnit, self->stages[s].unit_offset);
-        run->n_units = self->stages[s].n_units;
-        run->places = self->stages[s].places;
-        run->policy = self->stages[s].policy;
-        run->shares = self->stages[s].shares;
-        run->matrices = self->stages[s].matrices;
-        run->uses = (const PlanUse *) (void *) self->stages[s].uses->data;
-        run->n_uses = self->stages[s].uses->len;
-      }
-  self->owner = g_array_new (FALSE, FALSE, sizeof (guint));
-  self->accumulating = g_hash_table_new (NULL, NULL);
-}
-
 /* One stage after another: what does not fit one says so once. */
 static gboolean
 resolve_stages (Driver *self, const StrategyChoice *choice, DiagList *diags)
@@ -493,7 +441,7 @@ resolve_stages (Driver *self, const StrategyChoice *choice, DiagList *diags)
       if (!resolve_levels (self, stage, choice, diags) || !count_steps (self, stage, diags))
         return FALSE;
     }
-  plan_stages (self);
+  driver_plan_stages (self);
   driver_warn_of_optimizer (self, diags);
   driver_warn_of_blocks (self, diags);
   return TRUE;

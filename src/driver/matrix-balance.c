@@ -123,11 +123,7 @@ matrix_balance_new (const guint64 *counts, const double *costs, guint n_kinds, g
       give_all (self, &heap, kind, counts[kind->kind]);
     }
   for (guint r = 0; r < n_ranks; r++)
-    {
-      before[r] += self->loads[r];
-      if (self->loads[r] > self->loads[self->busiest])
-        self->busiest = r;
-    }
+    before[r] += self->loads[r];
   return self;
 }
 

@@ -9,9 +9,8 @@
 typedef struct
 {
   guint   n_kinds;
-  guint  *counts;  /* [rank][kind]: matrices of KIND that RANK has */
-  double *loads;   /* [rank] */
-  guint   busiest; /* the first rank of the greatest load */
+  guint  *counts; /* [rank][kind]: matrices of KIND that RANK has */
+  double *loads;  /* [rank] */
 } MatrixBalance;
 
 /*

@@ -1,7 +1,7 @@
 #include "driver/matrix-plan.h"
 
-#include "driver/matrix-balance.h"
 #include "driver/matrix-parts.h"
+#include "driver/matrix-spread.h"
 
 #include <string.h>
 
@@ -47,24 +47,6 @@ round_new (Maker *self, guint first, guint end, gboolean travels)
   return &g_array_index (self->plan->rounds, MatrixRound, self->plan->rounds->len - 1);
 }
 
-/* Adds SHAPE to a list that has each shape once. Its place. */
-static guint
-add_shape (GArray *shapes, MatrixShape shape)
-{
-  for (guint i = 0; i < shapes->len; i++)
-    {
-      MatrixShape *one = &g_array_index (shapes, MatrixShape, i);
-
-      if (one->rows == shape.rows && one->columns == shape.columns && one->stack == shape.stack)
-        {
-          one->count += shape.count;
-          return i;
-        }
-    }
-  g_array_append_val (shapes, shape);
-  return shapes->len - 1;
-}
-
 /* COUNT matrices of SHAPE are the busiest rank's. */
 static void
 give (MatrixRound *round, MatrixShape shape, guint64 count)
@@ -72,7 +54,7 @@ give (MatrixRound *round, MatrixShape shape, guint64 count)
   if (count == 0)
     return;
   shape.count = count;
-  add_shape (round->shapes, shape);
+  matrix_shapes_add (round->shapes, shape);
   round->held += count * shape.rows * shape.columns;
 }
 
@@ -91,17 +73,6 @@ add_local_loads (Maker *self, const MatrixPart *part)
       self->local[rank] += (double) count * part->flops;
       self->bytes[rank] += count * part->bytes;
     }
-}
-
-static guint
-busiest_of (const double *loads, guint n)
-{
-  guint busiest = 0;
-
-  for (guint rank = 1; rank < n; rank++)
-    if (loads[rank] > loads[busiest])
-      busiest = rank;
-  return busiest;
 }
 
 /* What RANK has of the parts [FIRST, END) of a unit: where others have them, nothing. */
@@ -140,85 +111,14 @@ add_gathered (Maker *self, guint first, guint end)
   round->held = round->sent = shared (self, round->elements) * self->m;
 }
 
-/* Things that go to one rank or another as a whole: a matrix, or a tensor of some or none. */
-typedef struct
-{
-  MatrixShape shape; /* count: its matrices */
-  guint64     n;
-  double      weight; /* of one, for who shares them out */
-} Item;
-
-/* What the rank with most work has of what is shared out. */
-typedef struct
-{
-  GArray *shapes; /* MatrixShape: its matrices */
-  guint   rank;
-  guint64 elements, held; /* of all ranks; of this one */
-} Spread;
-
-/* Of the rank at COUNTS, by item. */
-static void
-take_items (Spread *self, const GArray *items, const guint *counts)
-{
-  for (guint i = 0; i < items->len; i++)
-    {
-      const Item *item = &g_array_index (items, Item, i);
-      MatrixShape shape = item->shape;
-
-      shape.count *= counts[i];
-      if (shape.count > 0)
-        add_shape (self->shapes, shape);
-      self->held += shape.count * shape.rows * shape.columns;
-    }
-}
-
-/* The heaviest first. START: what ranks have already, if weights are FLOPs; else NULL. */
-static Spread
-spread_new (Maker *self, const GArray *items, const double *start)
-{
-  Spread                    result = { .shapes = g_array_new (FALSE, FALSE, sizeof (MatrixShape)) };
-  g_autofree guint64       *counts = g_new0 (guint64, items->len + 1);
-  g_autofree double        *weights = g_new0 (double, items->len + 1);
-  g_autofree double        *flops = g_new0 (double, self->m);
-  g_autoptr (MatrixBalance) balance = NULL;
-
-  for (guint i = 0; i < items->len; i++)
-    {
-      counts[i] = g_array_index (items, Item, i).n;
-      weights[i] = g_array_index (items, Item, i).weight;
-    }
-  balance = matrix_balance_new (counts, weights, items->len, self->m, start, self->loads);
-  for (guint rank = 0; rank < self->m; rank++)
-    {
-      flops[rank] = start != NULL ? start[rank] : 0;
-      for (guint i = 0; i < items->len; i++)
-        {
-          MatrixShape shape = g_array_index (items, Item, i).shape;
-          guint64     n = shape.count * balance->counts[(gsize) rank * items->len + i];
-
-          flops[rank] += (double) n * optimizer_matrix_flops (self->training, shape);
-          self->bytes[rank] += n * optimizer_matrix_bytes (self->training, shape);
-        }
-    }
-  result.rank = busiest_of (flops, self->m);
-  take_items (&result, items, balance->counts + (gsize) result.rank * items->len);
-  return result;
-}
-
-static void
-spread_clear (Spread *self)
-{
-  g_array_unref (self->shapes);
-}
-
 /* What is cut of the parts [FIRST, END), matrix by matrix. */
-static Spread
+static MatrixSpread
 spread_cut (Maker *self, guint first, guint end, const double *start)
 {
   g_autoptr (GArray) shapes = g_array_new (FALSE, FALSE, sizeof (MatrixShape));
-  g_autoptr (GArray) items = g_array_new (FALSE, FALSE, sizeof (Item));
+  g_autoptr (GArray) items = g_array_new (FALSE, FALSE, sizeof (MatrixItem));
   guint64            elements = 0;
-  Spread             result;
+  MatrixSpread       result;
 
   for (guint i = first; i < end; i++)
     {
@@ -227,18 +127,19 @@ spread_cut (Maker *self, guint first, guint end, const double *start)
       shape.count = matrix_part_cut (part_at (self, i));
       elements += part_at (self, i)->cut_elements;
       if (shape.count > 0)
-        add_shape (shapes, shape);
+        matrix_shapes_add (shapes, shape);
     }
   for (guint i = 0; i < shapes->len; i++)
     {
       MatrixShape shape = g_array_index (shapes, MatrixShape, i);
-      Item item = { .n = shape.count, .weight = optimizer_matrix_flops (self->training, shape) };
+      MatrixItem  item = { .n = shape.count,
+                           .weight = optimizer_matrix_flops (self->training, shape) };
 
       item.shape = shape;
       item.shape.count = 1;
       g_array_append_val (items, item);
     }
-  result = spread_new (self, items, start);
+  result = matrix_spread_new (self->training, items, self->m, start, self->loads, self->bytes);
   result.elements = elements;
   return result;
 }
@@ -247,13 +148,13 @@ spread_cut (Maker *self, guint first, guint end, const double *start)
 static void
 add_tensor (const Maker *self, const TensorDesc *tensor, GArray *items)
 {
-  Item item = { .shape = optimizer_matrices (self->training, tensor),
-                .n = 1,
-                .weight = (double) tensor->elements };
+  MatrixItem item = { .shape = optimizer_matrices (self->training, tensor),
+                      .n = 1,
+                      .weight = (double) tensor->elements };
 
   for (guint i = 0; i < items->len; i++)
     {
-      Item *one = &g_array_index (items, Item, i);
+      MatrixItem *one = &g_array_index (items, MatrixItem, i);
 
       if (memcmp (&one->shape, &item.shape, sizeof item.shape) == 0 && one->weight == item.weight)
         {
@@ -268,17 +169,17 @@ add_tensor (const Maker *self, const TensorDesc *tensor, GArray *items)
  * Of a format that gives whole tensors to ranks, by its rule: the largest to who has least
  * (strategy/format.c, owned_whole), whatever work they are.
  */
-static Spread
+static MatrixSpread
 spread_owned (Maker *self)
 {
-  g_autoptr (GArray) items = g_array_new (FALSE, FALSE, sizeof (Item));
-  Spread             result;
+  g_autoptr (GArray) items = g_array_new (FALSE, FALSE, sizeof (MatrixItem));
+  MatrixSpread       result;
 
   for (guint u = 0; u < self->n_units; u++)
     for (guint t = 0; t < self->units[u].n_trainable; t++)
       if (plan_unit_is (&self->units[u], self->kind))
         add_tensor (self, &self->units[u].trainable[t], items);
-  result = spread_new (self, items, NULL);
+  result = matrix_spread_new (self->training, items, self->m, NULL, self->loads, self->bytes);
   for (guint i = 0; i < self->parts->len; i++)
     result.elements += part_at (self, i)->tensor->elements;
   return result;
@@ -286,7 +187,7 @@ spread_owned (Maker *self)
 
 /* ROUND, the I-th of N, has as large a part of what the busiest rank has and of what travels. */
 static void
-fill (Maker *self, MatrixRound *round, const Spread *spread, guint i, guint n)
+fill (Maker *self, MatrixRound *round, const MatrixSpread *spread, guint i, guint n)
 {
   guint64 all = 0, at = 0, from, to;
 
@@ -358,10 +259,10 @@ cut_matrices (const Maker *self, guint first, guint end)
 static void
 add_bucket (Maker *self, guint first, guint end)
 {
-  Spread spread = spread_cut (self, first, end, NULL);
+  MatrixSpread spread = spread_cut (self, first, end, NULL);
 
   fill (self, round_new (self, first, end, TRUE), &spread, 0, 1);
-  spread_clear (&spread);
+  matrix_spread_clear (&spread);
 }
 
 /* Layer by layer, as many a bucket as told, or as give every rank a matrix. */
@@ -392,7 +293,7 @@ add_buckets (Maker *self)
 
 /* SPREAD, of everything at once, shown as a round for each of the N units that have some of it. */
 static void
-add_at_once (Maker *self, const Spread *spread, guint n, gboolean travels)
+add_at_once (Maker *self, const MatrixSpread *spread, guint n, gboolean travels)
 {
   guint i = 0;
 
@@ -485,21 +386,21 @@ add_rounds (Maker *self, gboolean joined)
   survey (self, spreads && !joined, &n_units, &n_cut);
   if (self->owners && self->matrices)
     {
-      Spread spread = spread_owned (self);
+      MatrixSpread spread = spread_owned (self);
 
       add_at_once (self, &spread, n_units, FALSE);
-      spread_clear (&spread);
+      matrix_spread_clear (&spread);
     }
   else if (spreads && at_once && n_cut > 0)
     {
-      Spread spread = spread_cut (self, 0, self->parts->len, self->local);
+      MatrixSpread spread = spread_cut (self, 0, self->parts->len, self->local);
 
       add_units (self, spread.rank);
       add_at_once (self, &spread, n_cut, TRUE);
-      spread_clear (&spread);
+      matrix_spread_clear (&spread);
     }
   else
-    add_units (self, busiest_of (self->local, self->m));
+    add_units (self, matrix_busiest (self->local, self->m));
   if (spreads && !at_once && n_cut > 0)
     add_buckets (self);
 }

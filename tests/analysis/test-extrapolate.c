@@ -529,6 +529,16 @@ START_TEST (what_crosses_the_end_is_replayed)
 }
 END_TEST
 
+static void
+set_gpt2 (Overrides *o, const char *grad_accum)
+{
+  set (o, "cluster.name", "2 x dgx-a100");
+  set (o, "model.config", "gpt2-xl");
+  set (o, "training.seq_len", "512");
+  set (o, "training.grad_accum", grad_accum);
+  set (o, "strategy.name", "fsdp2");
+}
+
 /* What is odd in the options is said once, whether all micro-batches are replayed or a few. */
 START_TEST (what_is_odd_is_said)
 {
@@ -543,12 +553,8 @@ START_TEST (what_is_odd_is_said)
       g_autoptr (Scenario)   scenario = NULL;
       g_autoptr (Prediction) self = NULL;
 
-      set (&o, "cluster.name", "2 x dgx-a100");
-      set (&o, "model.config", "gpt2-xl");
-      set (&o, "training.seq_len", "512");
-      set (&o, "training.grad_accum", steps[i]);
+      set_gpt2 (&o, steps[i]);
       set (&o, "mesh.sp", "1");
-      set (&o, "strategy.name", "fsdp2");
       scenario = load (&o, diags);
       ck_assert_ptr_nonnull (scenario);
       self = predict (scenario, &options, diags, NULL);
@@ -578,12 +584,8 @@ START_TEST (what_is_warned_of_is_said)
       g_autoptr (Scenario)   scenario = NULL;
       g_autoptr (Prediction) self = NULL;
 
-      set (&o, "cluster.name", "2 x dgx-a100");
-      set (&o, "model.config", "gpt2-xl");
-      set (&o, "training.seq_len", "512");
-      set (&o, "training.grad_accum", steps[i]);
+      set_gpt2 (&o, steps[i]);
       set (&o, "training.optimizer", "muon");
-      set (&o, "strategy.name", "fsdp2");
       scenario = load (&o, diags);
       ck_assert_ptr_nonnull (scenario);
       self = predict (scenario, &options, diags, NULL);

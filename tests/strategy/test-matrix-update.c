@@ -401,7 +401,6 @@ START_TEST (longest_first)
           matrix_balance_new (counts, costs, n_kinds, n_ranks, i % 2 == 1 ? start : NULL, before);
 
       assign (counts, costs, n_kinds, loads, n_ranks);
-      ck_assert_double_eq (balance->loads[balance->busiest], before[balance->busiest]);
       for (guint k = 0; k < n_kinds; k++)
         {
           guint64 given = 0;
