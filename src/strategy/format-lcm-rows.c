@@ -255,10 +255,8 @@ formula_lcm_rows (const TensorDesc *tensors, guint n, guint m)
           rest = of;
           of = common % of;
         }
-      if ((double) (block / common) * (double) items[i].row > 0x1p63)
+      if (!g_uint64_checked_mul (&block, block / common, items[i].row))
         beyond = TRUE;
-      else
-        block = block / common * items[i].row;
     }
   if (beyond)
     block = G_MAXUINT64 / 2; /* more than any tensor has */
