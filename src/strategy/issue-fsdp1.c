@@ -25,7 +25,7 @@ typedef struct
 {
   BufferRef full, grads, shard_buffer;
   EventRef  gathered;
-  EventRef  table_used; /* a tied head read it, maybe in a concurrent pass; or SCHEDULE_NONE */
+  EventRef  used; /* by passes that may be concurrent with the last one; or SCHEDULE_NONE */
   gboolean  available;
 } UnitState;
 
@@ -64,7 +64,7 @@ fsdp1_init (StrategyRun *run)
     {
       UnitState *u = &s->units[i];
 
-      u->full = u->grads = u->shard_buffer = u->table_used = SCHEDULE_NONE;
+      u->full = u->grads = u->shard_buffer = u->used = SCHEDULE_NONE;
     }
   s->shards = schedule_alloc (run->b, PLACE_HBM, POOL_PARAMETER, held_bytes (run, STATE_PARAMETERS),
                               "flat parameter shards");
@@ -89,7 +89,7 @@ fsdp1_step_begin (StrategyRun *run)
 
   s->n_freed = 0; /* the step before has ended: its events are over */
   for (guint i = 0; i < run->n_units; i++)
-    s->units[i].table_used = SCHEDULE_NONE;
+    s->units[i].used = SCHEDULE_NONE;
   schedule_wait_stream (run->b, s->pre_unshard, SCHEDULE_COMPUTE);
   schedule_wait_stream (run->b, s->unshard, SCHEDULE_COMPUTE);
 }
@@ -152,11 +152,10 @@ reshard (StrategyRun *run, guint unit)
 {
   Fsdp1State *s = run->state;
   UnitState  *u = &s->units[unit];
-  EventRef    last_use =
-      schedule_join (run->b, schedule_record (run->b, SCHEDULE_COMPUTE), u->table_used);
+  EventRef last_use = schedule_join (run->b, schedule_record (run->b, SCHEDULE_COMPUTE), u->used);
 
   schedule_free_after (run->b, u->full, last_use);
-  u->full = u->table_used = SCHEDULE_NONE;
+  u->full = u->used = SCHEDULE_NONE;
   u->available = FALSE;
   if (s->n_freed == MAX_IN_FLIGHT) /* nobody has asked for the oldest: only the newest two matter */
     s->freed[0] = s->freed[1], s->n_freed--;
@@ -180,15 +179,21 @@ need_table (StrategyRun *run, const UnitSlot *slot)
   schedule_wait (run->b, SCHEDULE_COMPUTE, s->units[table].gathered);
 }
 
-/* Passes of the table's own chunk may not wait for this one: another chunk uses it. */
+/*
+ * Uses for which the pass that gives a unit back may not wait: a tied head's in another chunk, and,
+ * of a unit that stays, the forward pass of the next micro-batch beside its backward pass.
+ */
 static void
-note_table (StrategyRun *run, const UnitSlot *slot)
+note_uses (StrategyRun *run, const UnitSlot *slot)
 {
   Fsdp1State *s = run->state;
   guint       table = slot->plan->shares;
 
   if (table < slot->first_unit || table >= slot->end_unit)
-    s->units[slot->plan->shares].table_used = schedule_record (run->b, SCHEDULE_COMPUTE);
+    s->units[table].used = schedule_record (run->b, SCHEDULE_COMPUTE);
+  if (workload_mesh (run->in->workload)->moe_overlap && slot->use == USE_FORWARD
+      && stays_gathered (run, slot->unit))
+    s->units[slot->unit].used = schedule_record (run->b, SCHEDULE_COMPUTE);
 }
 
 static void
@@ -223,7 +228,7 @@ fsdp1_use_end (StrategyRun *run, const UnitSlot *slot)
   Fsdp1State       *s = run->state;
   const Fsdp1Issue *o = options_of (run);
 
-  note_table (run, slot);
+  note_uses (run, slot);
   if (slot->use == USE_BACKWARD ? s->units[slot->unit].available
                                 : !stays_gathered (run, slot->unit))
     reshard (run, slot->unit);

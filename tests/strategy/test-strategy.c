@@ -79,19 +79,30 @@ matches (const RandomPlan *plan, const Schedule *schedule, char **why)
   return TRUE;
 }
 
+static void
+check_plan (const Strategy *strategy, guint seed, guint case_)
+{
+  g_autoptr (RandomPlan) plan = random_plan_new_mesh (strategy, seed, case_);
+  g_autoptr (Schedule)   schedule = build_checked (plan);
+  g_autofree char       *why = NULL;
+
+  ck_assert_msg (matches (plan, schedule, &why), "%s\n%s", plan->text, why);
+  ck_assert_msg (is_within_bounds (plan, schedule, &why), "%s\n%s", plan->text, why);
+}
+
 START_TEST (test_expect)
 {
   const Strategy *strategy = nth_strategy (_i);
 
   for (guint i = 0; i < cases_of (CASES); i++)
-    {
-      g_autoptr (RandomPlan) plan = random_plan_new_mesh (strategy, 1000 + i, i);
-      g_autoptr (Schedule)   schedule = build_checked (plan);
-      g_autofree char       *why = NULL;
+    check_plan (strategy, 1000 + i, i);
+}
+END_TEST
 
-      ck_assert_msg (matches (plan, schedule, &why), "%s\n%s", plan->text, why);
-      ck_assert_msg (is_within_bounds (plan, schedule, &why), "%s\n%s", plan->text, why);
-    }
+/* A forward pass beside a backward pass of the same units, which stay gathered between the two. */
+START_TEST (test_passes_share_units)
+{
+  check_plan (nth_strategy (_i), 1627, 627);
 }
 END_TEST
 
@@ -444,6 +455,7 @@ strategy_suite (const char *part)
   if (g_str_equal (part, "expect"))
     {
       tcase_add_loop_test (tcase, test_expect, 0, all);
+      tcase_add_loop_test (tcase, test_passes_share_units, 0, all);
       tcase_add_loop_test (tcase, test_defaults_are_exact, 0, n);
       tcase_add_loop_test (tcase, test_compressions, 0, schemes);
     }
