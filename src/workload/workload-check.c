@@ -39,44 +39,62 @@ activation_bytes (const Workload *self)
   return saved + transient;
 }
 
-/* The most dimensions of a tensor that PATTERN matches; 0: it matches none. */
-static guint
-named_dims (const char *pattern, const Workload *workload)
+/* What a rule of 'shard_block' is for. */
+typedef struct
 {
-  guint most = 0;
+  guint dims;  /* the most of a tensor that it names; 0: it names none */
+  guint taken; /* the most of one that it takes: no earlier rule names that */
+} RuleReach;
+
+/* Of each of the rules of PATTERNS, one after another; the caller's. */
+static RuleReach *
+reach_of_rules (char *const *patterns, const Workload *workload)
+{
+  RuleReach *reach = g_new0 (RuleReach, g_strv_length ((GStrv) patterns) + 1);
 
   for (guint l = 0; l < workload_n_layers (workload); l++)
     for (guint t = 0; t < workload_layer (workload, l)->n_tensors; t++)
       {
         const TensorDesc *tensor = &workload_layer (workload, l)->tensors[t];
+        gboolean          taken = FALSE;
 
-        if (fnmatch (pattern, tensor->name, 0) == 0)
-          most = MAX (most, tensor->n_dims);
+        for (guint i = 0; patterns[i] != NULL; i++)
+          {
+            if (fnmatch (patterns[i], tensor->name, 0) != 0)
+              continue;
+            reach[i].dims = MAX (reach[i].dims, tensor->n_dims);
+            if (!taken)
+              reach[i].taken = MAX (reach[i].taken, tensor->n_dims);
+            taken = TRUE;
+          }
       }
-  return most;
+  return reach;
 }
 
 static gboolean
 check_block_names (const Workload *workload, const char *spec, const SourceMark *mark,
                    DiagList *diags)
 {
-  g_auto (GStrv) patterns = shard_block_patterns (spec);
-  gboolean       ok = TRUE;
+  g_auto (GStrv)        patterns = shard_block_patterns (spec);
+  g_autofree RuleReach *reach = reach_of_rules (patterns, workload);
+  gboolean              ok = TRUE;
 
   for (guint i = 0; patterns[i] != NULL; i++)
     {
-      const guint dims = named_dims (patterns[i], workload);
-
-      if (dims == 0)
+      if (reach[i].dims == 0)
         diag_error (diags, mark, WORKLOAD_NAMES_HINT,
                     "'shard_block' has '%s', which matches no parameter of '%s'", patterns[i],
                     workload_shape (workload)->name);
-      else if (dims == 1)
+      else if (reach[i].dims == 1)
         diag_warning (diags, mark, "leave it out, or name matrices",
                       "'shard_block' has '%s', which matches vectors alone: shards cut these "
                       "anywhere",
                       patterns[i]);
-      ok = ok && dims > 0;
+      else if (reach[i].taken < 2)
+        diag_warning (diags, mark, "put it before those, or leave it out",
+                      "'shard_block' has '%s', but earlier rules take all matrices that it matches",
+                      patterns[i]);
+      ok = ok && reach[i].dims > 0;
     }
   return ok;
 }

@@ -433,6 +433,42 @@ START_TEST (test_options)
 }
 END_TEST
 
+typedef struct
+{
+  const char *spec, *message; /* NULL: nothing is said */
+} RuleCase;
+
+static const RuleCase rule_cases[] = {
+  { "*q_proj*=32rows, 16rows", NULL },
+  { "16rows, *q_proj*=32rows",
+    "'shard_block' has '*q_proj*', but earlier rules take all matrices that it matches" },
+  /* by two rules together */
+  { "*q_proj*=32rows, *k_proj*=8rows, *[qk]_proj*=16rows",
+    "'shard_block' has '*[qk]_proj*', but earlier rules take all matrices that it matches" },
+  { "*q_proj*=32rows, *[qk]_proj*=16rows", NULL },
+  /* the vectors that are left have no blocks */
+  { "*proj*=32rows, *embed*=8rows, *lm_head*=8rows, *=16rows",
+    "'shard_block' has '*', but earlier rules take all matrices that it matches" },
+};
+
+START_TEST (test_rules_without_effect)
+{
+  const RuleCase      *c = &rule_cases[_i];
+  ModelShape           shape = shipped ("llama-3-8b");
+  TrainingOptions      options = options_of (OPTIMIZER_ADAMW);
+  g_autoptr (DiagList) diags = diag_list_new ();
+
+  options.shard_block = g_strdup (c->spec);
+  ck_assert (workload_check (&shape, &options, NULL, diags)); /* a warning at most */
+  if (c->message != NULL)
+    ck_assert_str_eq (diag_list_first_message (diags), c->message);
+  else
+    ck_assert (diag_list_is_empty (diags));
+  g_clear_pointer (&options.shard_block, g_free);
+  model_shape_clear (&shape);
+}
+END_TEST
+
 /* Both are options of Muon, but not together. */
 START_TEST (test_buckets)
 {
@@ -527,6 +563,7 @@ main (void)
   tcase_add_loop_test (tcase, test_products, 0, G_N_ELEMENTS (product_cases));
   tcase_add_test (tcase, test_muon_of_llama);
   tcase_add_loop_test (tcase, test_options, 0, G_N_ELEMENTS (option_cases));
+  tcase_add_loop_test (tcase, test_rules_without_effect, 0, G_N_ELEMENTS (rule_cases));
   tcase_add_test (tcase, test_buckets);
   tcase_add_loop_test (tcase, test_workspace, 0, 6);
   tcase_add_test (tcase, test_bare);
