@@ -79,24 +79,23 @@ names_that (const ShardFormat *const *formats, guint n, gboolean heed)
   return g_string_free (g_steal_pointer (&out), FALSE);
 }
 
-/* Of a BLOCK (NULL: none) that none of the formats heeds. */
+/* Of a BLOCK that none of the formats heeds. */
 static void
 warn_of_block (const char *block, const ShardsOptions *options, DiagList *diags)
 {
-  const ShardFormat *const *all = shard_format_list ();
-  const SourceMark          mark = argument_mark ("--block", block != NULL ? block : "");
-  g_autofree char          *heeding = names_that (options->formats, options->n_formats, TRUE);
-  g_autofree char          *others = names_that (options->formats, options->n_formats, FALSE);
-  g_autofree char          *known = NULL, *hint = NULL;
-  guint                     n = 0;
+  const SourceMark mark = argument_mark ("--block", block);
+  g_autofree char *heeding = names_that (options->formats, options->n_formats, TRUE);
+  g_autofree char *others = names_that (options->formats, options->n_formats, FALSE);
+  g_autofree char *known = NULL, *hint = NULL;
+  guint            n = 0;
 
-  while (all[n] != NULL)
+  if (*heeding != '\0' || *others == '\0')
+    return;
+  while (shard_format_list ()[n] != NULL)
     n++;
-  known = names_that (all, n, TRUE);
+  known = names_that (shard_format_list (), n, TRUE);
   hint = g_strdup_printf ("leave it out, or take %s", known);
-  if (block != NULL && *heeding == '\0' && *others != '\0')
-    diag_warning (diags, &mark, hint, "'--block' has no effect: shards of %s heed no blocks",
-                  others);
+  diag_warning (diags, &mark, hint, "'--block' has no effect: shards of %s heed no blocks", others);
 }
 
 /*
@@ -288,7 +287,8 @@ run (const Common *common, const Arguments *arguments, const char *more_formats)
   if (more_formats == NULL && arguments->formats == NULL)
     for (const ShardFormat *const *list = shard_format_list (); *list != NULL; list++)
       add_format (&options, *list);
-  warn_of_block (arguments->block, &options, diags);
+  if (arguments->block != NULL)
+    warn_of_block (arguments->block, &options, diags);
   if (common->plot != NULL && ranks->len == 1)
     diag_error (diags, NULL, "--ranks 8..1024", "--plot draws over several numbers of ranks");
   if (stream_report_diags (diags) != EXIT_DONE || workload == NULL)

@@ -52,7 +52,7 @@ common_block (const TensorDesc *tensors, guint n)
     {
       const guint64 row = row_of (&tensors[i]);
 
-      if (__builtin_mul_overflow (block / greatest_common_divisor (block, row), row, &block))
+      if (!g_uint64_checked_mul (&block, block / greatest_common_divisor (block, row), row))
         return G_MAXUINT64;
     }
   return block;
@@ -64,7 +64,7 @@ padded_end (guint64 end, guint m, guint64 block)
 {
   guint64 whole, padded;
 
-  if (!__builtin_mul_overflow (block, m, &whole) && whole <= MOST_ELEMENTS)
+  if (g_uint64_checked_mul (&whole, block, m) && whole <= MOST_ELEMENTS)
     {
       padded = rounded_up (end, whole);
       if (padded <= MOST_ELEMENTS)
