@@ -34,6 +34,11 @@ static const struct
   { AMD, 0x7408, "mi250x-gcd-64" },   { AMD, 0x74a1, "mi300x-192" },
   { AMD, 0x75a3, "mi355x-288" },      { NVIDIA, 0x3182, "b300-288" },
   { NVIDIA, 0x31c2, "gb300-288" },    { AMD, 0x74a5, "mi325x-256" },
+  { NVIDIA, 0x15f8, "p100-16" },      { NVIDIA, 0x2204, "rtx3090-24" },
+  { NVIDIA, 0x2230, "rtxa6000-48" },  { NVIDIA, 0x2236, "a10-24" },
+  { NVIDIA, 0x25b6, "a16-16" },       { NVIDIA, 0x27b8, "l4-24" },
+  { NVIDIA, 0x2321, "h100-nvl-94" },  { NVIDIA, 0x2bb1, "rtx-pro-6000-96" },
+  { AMD, 0x738c, "mi100-32" },        { AMD, 0x740f, "mi210-64" },
 };
 
 static const char *

@@ -12,9 +12,9 @@
 #define NODE(member) G_STRUCT_OFFSET (NodeProfile, member)
 #define REQUIRED     NAN
 
-const char *const profile_architectures[] = { "volta",  "turing",    "ampere", "ada",
-                                              "hopper", "blackwell", "cdna2",  "cdna3",
-                                              "cdna4",  "host",      NULL };
+const char *const profile_architectures[] = { "volta",     "turing", "ampere", "ada",   "hopper",
+                                              "blackwell", "cdna",   "cdna2",  "cdna3", "cdna4",
+                                              "pascal",    "host",   NULL };
 
 static const char *const link_kinds[] = { "none", "switch", "mesh",    "pairs", "graph",
                                           "pcie", "host",   "network", NULL };

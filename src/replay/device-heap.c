@@ -30,7 +30,7 @@ static guint
 list_workspaces (const MemoryConfig *config, const GpuProfile *gpu, const MeshOptions *mesh,
                  guint64 *blocks)
 {
-  static const char *const old[] = { "volta", "turing", "ampere", "ada", NULL };
+  static const char *const old[] = { "pascal", "volta", "turing", "ampere", "ada", NULL };
   static const char *const new_cdna[] = { "cdna3", "cdna4", NULL };
   const gboolean           before = is_of (gpu, old);
   guint                    n = 0;

@@ -155,7 +155,7 @@ END_TEST
   "      all_reduce_net_factor: 1.4, node_channels: 24, ll128: true, ll128_net: true,\n"  \
   "      ll128_over_pxn: false,\n"                                                        \
   "      source: made up, confidence: estimate }\n"
-#define ALL "volta turing ampere ada hopper blackwell cdna2 cdna3 cdna4 host"
+#define ALL "pascal volta turing ampere ada hopper blackwell cdna cdna2 cdna3 cdna4 host"
 
 #define PROTOCOL(name, factors)                                                            \
   "  - { protocol: " name ", thread_bytes: 4 KiB, post: 1 us, tree_correction: \"" factors \
