@@ -4,6 +4,7 @@
 
 #define MAX_WORD   64
 #define MAX_LISTED 12
+#define LEAST_PART 2 /* letters of a word that stands for longer names */
 
 static guint
 min3 (guint a, guint b, guint c)
@@ -71,12 +72,45 @@ suggest_nearest (const char *word, const char *const *names)
   return best;
 }
 
+/* Whether WORD begins NAME or a part of it after a dash, in either case: 'h100' of 'dgx-h100'. */
+static gboolean
+begins_part (const char *name, const char *word)
+{
+  const gsize length = strlen (word);
+
+  while (name != NULL && g_ascii_strncasecmp (name, word, length) != 0)
+    {
+      name = strchr (name, '-');
+      name = name != NULL ? name + 1 : NULL;
+    }
+  return name != NULL;
+}
+
+char **
+suggest_containing (const char *word, const char *const *names)
+{
+  g_autoptr (GStrvBuilder) found = g_strv_builder_new ();
+
+  for (; strlen (word) >= LEAST_PART && *names != NULL; names++)
+    if (begins_part (*names, word))
+      g_strv_builder_add (found, *names);
+  return g_strv_builder_end (found);
+}
+
 char *
 suggest_hint (const char *word, const char *const *names)
 {
-  const char *nearest = suggest_nearest (word, names);
-  GString    *hint;
+  g_auto (GStrv) longer = suggest_containing (word, names);
+  const guint    n = g_strv_length (longer);
+  const char    *nearest = suggest_nearest (word, names);
+  GString       *hint;
 
+  if (n > 0 && n <= MAX_LISTED)
+    {
+      g_autofree char *list = g_strjoinv ("', '", longer);
+
+      return g_strdup_printf (n > 1 ? "did you mean one of '%s'?" : "did you mean '%s'?", list);
+    }
   if (nearest)
     return g_strdup_printf ("did you mean '%s'?", nearest);
 

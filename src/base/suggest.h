@@ -21,7 +21,14 @@ gint name_index (const char *word, const char *const *names);
 guint name_find_loosely (const char *const *names, guint n, const char *name);
 
 /*
- * "did you mean 'x'?" or, when nothing is near, "valid values: a, b, c" (at most 12 names). Newly
- * allocated.
+ * The NAMES (NULL-terminated) that WORD begins, or a part of which after a dash it begins, in either
+ * case: 'h100' stands for 'h100-sxm-80' and for 'dgx-h100'. NULL-terminated, to be freed with
+ * g_strfreev; none for a word of one letter.
+ */
+char **suggest_containing (const char *word, const char *const *names);
+
+/*
+ * "did you mean 'x'?" of the names that WORD begins, else of the nearest, or, when nothing is near,
+ * "valid values: a, b, c" (at most 12 names). Newly allocated.
  */
 char *suggest_hint (const char *word, const char *const *names);

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/suggest.h"
 #include "cli/listing.h"
 
 static const ListingColumn list_columns[] = {
@@ -229,14 +228,8 @@ append_all (const Strategy *strategy, const Listing *listing, GString *text)
 static ExitStatus
 unknown_strategy (const Common *common, const char *name)
 {
-  g_autoptr (GPtrArray)  names = g_ptr_array_new ();
-  const Strategy *const *all = strategy_set_list (common->strategies);
-  g_autofree char       *hint = NULL;
+  g_autofree char *hint = strategy_set_hint (common->strategies, name);
 
-  for (guint i = 0; all[i] != NULL; i++)
-    g_ptr_array_add (names, (gpointer) all[i]->name);
-  g_ptr_array_add (names, NULL);
-  hint = suggest_hint (name, (const char *const *) names->pdata);
   stream_say ("shardsim: unknown strategy '%s'\n  hint: %s\n", name, hint);
   return EXIT_USAGE;
 }

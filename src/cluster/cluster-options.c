@@ -315,6 +315,40 @@ check_alone (ClusterReader *reader, const ClusterOptions *options, const char *w
   return extra == NULL;
 }
 
+/*
+ * What to say where a GPU was named and a node was wanted: the nodes that have it, and the way by
+ * parts. NULL where WORD names no GPU.
+ */
+static char *
+hint_of_gpu (ClusterReader *reader, const char *word)
+{
+  g_auto (GStrv)           gpus = profile_set_list (reader->profiles, "gpu");
+  g_auto (GStrv)           meant = suggest_containing (word, (const char *const *) gpus);
+  g_auto (GStrv)           nodes = profile_set_list (reader->profiles, "node");
+  g_autoptr (GStrvBuilder) having = g_strv_builder_new ();
+  g_autoptr (DiagList)     ignored = diag_list_new ();
+  g_auto (GStrv)           found = NULL;
+  g_autofree char         *list = NULL, *gpu_words = NULL;
+
+  if (meant[0] == NULL)
+    return NULL;
+  for (guint i = 0; nodes[i] != NULL; i++)
+    {
+      const NodeProfile *node = profile_set_node (reader->profiles, nodes[i], NULL, ignored);
+
+      if (node != NULL && node->gpu != NULL
+          && g_strv_contains ((const char *const *) meant, node->gpu))
+        g_strv_builder_add (having, nodes[i]);
+    }
+  found = g_strv_builder_end (having);
+  list = g_strjoinv (", ", found);
+  gpu_words = g_strjoinv ("|", meant);
+  return g_strdup_printf ("that is a GPU; %s%s%sby parts: --nodes N --gpus-per-node G --gpu %s "
+                          "--intra LINK --nics N --nic LINK",
+                          found[0] != NULL ? "nodes that have it: " : "", list,
+                          found[0] != NULL ? "; or " : "", gpu_words);
+}
+
 /* No node: a cluster where one was wanted, or neither, when names of both are worth suggesting. */
 static void
 unknown_name (ClusterReader *reader, const char *name)
@@ -339,7 +373,9 @@ unknown_name (ClusterReader *reader, const char *name)
   for (guint i = 0; clusters[i] != NULL; i++)
     g_ptr_array_add (all, clusters[i]);
   g_ptr_array_add (all, NULL);
-  g_autofree char *hint = suggest_hint (name, (const char *const *) all->pdata);
+  g_autofree char *hint = hint_of_gpu (reader, name);
+  if (hint == NULL)
+    hint = suggest_hint (name, (const char *const *) all->pdata);
   diag_error (reader->diags, READER_MARK (reader, "name"), hint, "unknown cluster or node '%s'",
               name);
 }

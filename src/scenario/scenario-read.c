@@ -54,20 +54,8 @@ static void
 diagnose_strategy (const StrategySet *strategies, const char *name, const SourceMark *mark,
                    DiagList *diags)
 {
-  const Strategy *const *list =
-      strategies != NULL ? strategy_set_list (strategies) : strategy_list ();
-  g_autoptr (GPtrArray) names = g_ptr_array_new ();
-  g_autofree char      *all = NULL;
-  g_autofree char      *hint = NULL;
-  const char           *nearest;
+  g_autofree char *hint = strategy_set_hint (strategies, name);
 
-  for (guint i = 0; list[i] != NULL; i++)
-    g_ptr_array_add (names, (gpointer) list[i]->name);
-  g_ptr_array_add (names, NULL);
-  all = g_strjoinv (", ", (char **) names->pdata);
-  nearest = suggest_nearest (name, (const char *const *) names->pdata);
-  hint = nearest != NULL ? g_strdup_printf ("did you mean '%s'? strategies: %s", nearest, all)
-                         : g_strdup_printf ("strategies: %s", all);
   diag_error (diags, mark, hint, "unknown strategy '%s'", name);
 }
 

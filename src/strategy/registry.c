@@ -4,6 +4,8 @@
 #include <gmodule.h>
 #include <string.h>
 
+#include "base/suggest.h"
+
 struct _StrategySet
 {
   GPtrArray *strategies; /* const Strategy *, by name, NULL-terminated */
@@ -118,4 +120,38 @@ const Strategy *
 strategy_find (const char *name)
 {
   return find_in (strategy_list (), name);
+}
+
+/* What people call a family of strategies, or a framework that has them, and its members here. */
+static const struct
+{
+  const char *word, *meant;
+} families[] = {
+  { "fsdp",
+    "fsdp2 (PyTorch's fully_shard), fsdp1 (FullyShardedDataParallel), hsdp (with replicas)" },
+  { "fsdp3", "fsdp2 (PyTorch's fully_shard), simplefsdp (compiled)" },
+  { "deepspeed", "zero1, zero2, zero3, zero-offload, zero-infinity, zeropp, mics" },
+  { "zero", "zero1, zero2, zero3, zero-offload, zero-infinity, zeropp (ZeRO++)" },
+  { "megatron", "zero1 (its distributed optimizer), megatron-fsdp (its custom FSDP)" },
+  { "megatron-lm", "zero1 (its distributed optimizer), megatron-fsdp (its custom FSDP)" },
+  { "megatron-core", "zero1 (its distributed optimizer), megatron-fsdp (its custom FSDP)" },
+};
+
+char *
+strategy_set_hint (const StrategySet *set, const char *name)
+{
+  const Strategy *const *list = set != NULL ? strategy_set_list (set) : strategy_list ();
+  g_autoptr (GPtrArray)  names = g_ptr_array_new ();
+  g_autofree char       *near = NULL, *all = NULL;
+
+  for (guint i = 0; i < G_N_ELEMENTS (families); i++)
+    if (g_ascii_strcasecmp (families[i].word, name) == 0)
+      return g_strdup_printf ("did you mean one of %s?", families[i].meant);
+  for (guint i = 0; list[i] != NULL; i++)
+    g_ptr_array_add (names, (gpointer) list[i]->name);
+  g_ptr_array_add (names, NULL);
+  near = suggest_hint (name, (const char *const *) names->pdata);
+  all = g_strjoinv (", ", (char **) names->pdata);
+  return g_str_has_prefix (near, "did you") ? g_strdup_printf ("%s strategies: %s", near, all)
+                                            : g_strdup_printf ("strategies: %s", all);
 }

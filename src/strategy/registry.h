@@ -34,3 +34,9 @@ const Strategy *const *strategy_set_list (const StrategySet *self);
 
 /* The same among the built-in ones. */
 const Strategy *strategy_find (const char *name);
+
+/*
+ * What to say of NAME, which no strategy of SET (NULL: the built-in ones) bears: those that people
+ * mean by it, else the nearest or all. Newly allocated.
+ */
+char *strategy_set_hint (const StrategySet *set, const char *name);

@@ -246,6 +246,34 @@ START_TEST (test_hints)
 }
 END_TEST
 
+/*
+ * A word that begins a longer name stands for it, before a name that is merely spelt like it: 'fsdp'
+ * is not a misspelt 'fcdp'.
+ */
+START_TEST (test_beginnings)
+{
+  static const char *const names[] = { "fcdp",        "fsdp1", "fsdp2", "megatron-fsdp",
+                                       "h100-sxm-80", "x-y",   NULL };
+  static const struct
+  {
+    const char *word, *hint;
+  } cases[] = {
+    { "fsdp", "did you mean one of 'fsdp1', 'fsdp2', 'megatron-fsdp'?" },
+    { "H100", "did you mean 'h100-sxm-80'?" },
+    { "fsdp3", "did you mean 'fsdp1'?" }, /* as near as fsdp2, and first */
+    { "f", "valid values: fcdp, fsdp1, fsdp2, megatron-fsdp, h100-sxm-80, x-y" }, /* too short */
+    { "gatron", "valid values: fcdp, fsdp1, fsdp2, megatron-fsdp, h100-sxm-80, x-y" },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autofree char *hint = suggest_hint (cases[i].word, names);
+
+      ck_assert_str_eq (hint, cases[i].hint);
+    }
+}
+END_TEST
+
 int
 main (void)
 {
@@ -264,5 +292,6 @@ main (void)
   tcase_add_test (tcase, test_limit);
   tcase_add_test (tcase, test_nearest);
   tcase_add_test (tcase, test_hints);
+  tcase_add_test (tcase, test_beginnings);
   return run_case (suite_create ("diag"), tcase);
 }

@@ -411,6 +411,37 @@ START_TEST (test_mistakes)
 }
 END_TEST
 
+/*
+ * A GPU where a node is wanted: the hint names the shipped nodes that have it, and how to build one.
+ * 'h100' stands for every H100; no shipped node has an L4.
+ */
+START_TEST (test_gpu_for_a_node)
+{
+  static const struct
+  {
+    const char *name, *in_hint, *not_in_hint;
+  } cases[] = {
+    { "name=h100", "dgx-h100", "dgx-a100" },
+    { "name=64xh100", "nodes that have it: ", "dgx-a100" },
+    { "name=8 x a100-sxm-40", "p4d", "dgx-h100" },
+    { "name=l4", "--gpu l4-24", "nodes that have it" },
+    { "name=dgx-h10", "did you mean", "that is a GPU" },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+      g_autoptr (DiagList)   diags = diag_list_new ();
+      g_autoptr (Cluster)    cluster = try_cluster (profiles, cases[i].name, diags);
+      g_autofree char       *text = diag_text (diags);
+
+      ck_assert_ptr_null (cluster);
+      ck_assert_msg (strstr (text, cases[i].in_hint) != NULL, "%s", text);
+      ck_assert_msg (strstr (text, cases[i].not_in_hint) == NULL, "%s", text);
+    }
+}
+END_TEST
+
 int
 main (void)
 {
@@ -430,5 +461,6 @@ main (void)
   tcase_add_test (tcase, test_numbering);
   tcase_add_test (tcase, test_hundred_thousand);
   tcase_add_test (tcase, test_mistakes);
+  tcase_add_test (tcase, test_gpu_for_a_node);
   return run_case ("cluster", tcase);
 }

@@ -108,6 +108,32 @@ START_TEST (test_twice)
 }
 END_TEST
 
+/* What people call families of strategies, and what begins a name, leads to the names. */
+START_TEST (test_hints)
+{
+  static const struct
+  {
+    const char *word, *in_hint;
+  } cases[] = {
+    { "fsdp", "did you mean one of fsdp2 (" },
+    { "FSDP", "hsdp" },
+    { "fsdp3", "fsdp2" },
+    { "deepspeed", "zero3" },
+    { "megatron", "megatron-fsdp" },
+    { "zero4", "did you mean 'zero" },
+    { "zero-", "zero-offload" },
+    { "nothing-like-it", "strategies: co2, ddp" },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autofree char *hint = strategy_set_hint (NULL, cases[i].word);
+
+      ck_assert_msg (strstr (hint, cases[i].in_hint) != NULL, "%s: %s", cases[i].word, hint);
+    }
+}
+END_TEST
+
 int
 main (int argc, char **argv)
 {
@@ -121,6 +147,7 @@ main (int argc, char **argv)
   tcase_add_test (tcase, test_example);
   tcase_add_loop_test (tcase, test_refused, 0, G_N_ELEMENTS (refused));
   tcase_add_test (tcase, test_twice);
+  tcase_add_test (tcase, test_hints);
   suite_add_tcase (suite, tcase);
   srunner_run_all (runner, CK_ENV);
   failed = srunner_ntests_failed (runner);
