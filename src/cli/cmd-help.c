@@ -83,9 +83,9 @@ cmd_help (int argc, char **argv)
     if (g_ascii_strcasecmp (commands[i].name, argv[1]) == 0 && commands[i].main != cmd_help)
       return explain (&commands[i], argc, argv);
   if (!common_parse (&common, COMMON_FORMAT, "COMMAND [SUBJECT] | WORD...",
-                     "Explains a command, or lists the commands, options, strategies, hardware "
-                     "profiles and models that have to do with a word, the nearest first; with "
-                     "several words, what has to do with all of them.",
+                     "Explains a command, or a word: what it means, and the commands, options, "
+                     "strategies, hardware profiles, models and pages that have to do with it, "
+                     "the nearest first; with several words, what has to do with all of them.",
                      "Examples:\n"
                      "  shardsim help validate training\n"
                      "  shardsim help checkpointing\n"

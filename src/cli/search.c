@@ -4,6 +4,7 @@
 
 #include "base/suggest.h"
 #include "cli/completion.h"
+#include "cli/help-index.h"
 #include "cli/section-options.h"
 
 typedef struct
@@ -81,13 +82,12 @@ add_hints (Search *self, const char *name)
 
 /* NAME is what a word is compared with, SHOWN ("--micro-batch") what is printed of it. */
 static void
-look_at (Search *self, const char *kind, const char *name, const char *shown, const char *help)
+consider (Search *self, const char *kind, const char *name, const char *shown, const char *help)
 {
   g_autofree char *plain_name = plain (name), *plain_help = plain (help != NULL ? help : "");
   Nearness         farthest = NEAR_NAME;
   Found           *found;
 
-  add_hints (self, plain_name);
   for (guint i = 0; self->words[i] != NULL; i++)
     {
       Nearness nearness;
@@ -102,6 +102,16 @@ look_at (Search *self, const char *kind, const char *name, const char *shown, co
   found->help = g_strdup (help != NULL ? help : "");
   found->nearness = farthest;
   g_ptr_array_add (self->found, found);
+}
+
+/* The same, of something whose name may be misspelt. */
+static void
+look_at (Search *self, const char *kind, const char *name, const char *shown, const char *help)
+{
+  g_autofree char *plain_name = plain (name);
+
+  add_hints (self, plain_name);
+  consider (self, kind, name, shown, help);
 }
 
 static void
@@ -168,6 +178,25 @@ look_at_profiles (Search *self, const char *search_path)
     }
 }
 
+/*
+ * Words of the documentation. Each word of a term is a name of its own, so that "vram" and "GPU
+ * memory" both are what it is called.
+ */
+static void
+look_at_documentation (Search *self)
+{
+  for (const HelpIndexEntry *entry = help_index; entry->kind != NULL; entry++)
+    {
+      g_autofree char *help = *entry->help != '\0'
+                                  ? g_strdup_printf ("%s (%s)", entry->help, entry->page)
+                                  : g_strdup (entry->page);
+      g_autofree char *names =
+          g_strjoin (", ", entry->name, *entry->also != '\0' ? entry->also : NULL, NULL);
+
+      consider (self, entry->kind, names, entry->name, help);
+    }
+}
+
 static void
 look_at_all (Search *self, const Common *common)
 {
@@ -191,6 +220,7 @@ look_at_all (Search *self, const Common *common)
   look_at_profiles (self, common->hwprofiles);
   for (guint i = 0; models[i] != NULL; i++)
     look_at (self, "model", models[i], models[i], NULL);
+  look_at_documentation (self);
 }
 
 /* ---- order ----------------------------------------------------------------------------------- */
@@ -198,10 +228,11 @@ look_at_all (Search *self, const Common *common)
 static gint
 kind_order (const char *kind)
 {
-  static const char *const first[] = { "command", "option", "strategy", NULL };
+  static const char *const first[] = { "term", "command", "option", "strategy", NULL };
   gint                     index = name_index (kind, first);
 
-  return index >= 0 ? index : (gint) G_N_ELEMENTS (first);
+  /* Headings stand last: they say where to read, not what it is. */
+  return index >= 0 ? index : (gint) G_N_ELEMENTS (first) + g_str_equal (kind, "page");
 }
 
 /* Those of a rank stay in the order in which they were found. */
@@ -213,7 +244,7 @@ sort_found (GPtrArray *found)
 
   for (guint i = 0; i < found->len; i++)
     nearer |= ((const Found *) found->pdata[i])->nearness < NEAR_ANYWHERE;
-  for (gint kind = 0; kind <= kind_order (""); kind++)
+  for (gint kind = 0; kind <= kind_order ("page"); kind++)
     for (Nearness rank = NEAR_NAME; rank <= (nearer ? NEAR_HELP : NEAR_ANYWHERE); rank++)
       for (guint i = 0; i < found->len; i++)
         {

@@ -1,4 +1,7 @@
-/* What has to do with some words: commands, options, keys, strategies, profiles, models. */
+/*
+ * What has to do with some words: terms, commands, options, keys, strategies, profiles, models,
+ * headings of the documentation.
+ */
 #pragma once
 
 #include "cli/common.h"

@@ -247,8 +247,8 @@ START_TEST (test_hints)
 END_TEST
 
 /*
- * A word that begins a longer name stands for it, before a name that is merely spelt like it: 'fsdp'
- * is not a misspelt 'fcdp'.
+ * A word that begins a longer name stands for it, before a name that is merely spelt like it:
+ * 'fsdp' is not a misspelt 'fcdp'.
  */
 START_TEST (test_beginnings)
 {

@@ -89,5 +89,27 @@ for page in simulate compare collective 'calibrate collectives'; do
   check $page --help-all
 done
 check help attention
+# Words that people have and no option bears: the first answer is a term.
+while read -r words; do
+  # shellcheck disable=SC2086
+  "$program" help $words | head -n 1 | grep -q '^term '
+  verdict $? "help $words"
+done <<'WORDS'
+context parallel
+torch.compile
+batch size
+vram
+pareto
+hfu
+exposed communication
+liger
+cross-entropy
+gradient accumulation
+out of memory
+channels
+socket.link
+WORDS
+"$program" help workspaces matrix | grep -A 1 '^page ' | grep -q 'docs/memory.md$'
+verdict $? 'headings of the documentation are found'
 echo "1..$number"
 exit $failed

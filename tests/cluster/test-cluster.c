@@ -412,8 +412,8 @@ START_TEST (test_mistakes)
 END_TEST
 
 /*
- * A GPU where a node is wanted: the hint names the shipped nodes that have it, and how to build one.
- * 'h100' stands for every H100; no shipped node has an L4.
+ * A GPU where a node is wanted: the hint names the shipped nodes that have it, and how to build
+ * one. 'h100' stands for every H100; no shipped node has an L4.
  */
 START_TEST (test_gpu_for_a_node)
 {
