@@ -22,8 +22,8 @@ guint name_find_loosely (const char *const *names, guint n, const char *name);
 
 /*
  * The NAMES (NULL-terminated) that WORD begins, or of which it begins a part after a dash, in
- * either case: 'h100' stands for 'h100-sxm-80' and for 'dgx-h100'. NULL-terminated, to be freed with
- * g_strfreev; none for a word of one letter.
+ * either case: 'h100' stands for 'h100-sxm-80' and for 'dgx-h100'. NULL-terminated, to be freed
+ * with g_strfreev; none for a word of one letter.
  */
 char **suggest_containing (const char *word, const char *const *names);
 
