@@ -39,10 +39,20 @@ axis_clear (gpointer data)
   g_clear_pointer (&self->segments, g_array_unref);
 }
 
+/* WORD is a key, or short for one: "compile" is training.compile. Takes WORD. */
+static char *
+spelt_out (char *word)
+{
+  g_autofree char *key = word;
+  char            *full = strchr (word, '.') == NULL ? scenario_full_key (word) : NULL;
+
+  return full != NULL ? full : g_steal_pointer (&key);
+}
+
 static Axis
 axis_new (const char *key, gsize length)
 {
-  Axis self = { .key = g_strndup (key, length),
+  Axis self = { .key = spelt_out (g_strndup (key, length)),
                 .segments = g_array_new (FALSE, FALSE, sizeof (Segment)) };
 
   g_array_set_clear_func (self.segments, segment_clear);
@@ -292,19 +302,6 @@ check_values (const Reader *self, const OptionSpec *spec)
   return good;
 }
 
-/* "training.micro_batch" for "micro_batch"; NULL: no section has it. Newly allocated. */
-static char *
-full_key (const char *key)
-{
-  static const char *const sections[] = { "training", "mesh",       "cluster", "model",
-                                          "memory",   "collective", "replay" };
-
-  for (guint s = 0; s < G_N_ELEMENTS (sections); s++)
-    if (option_table_find (scenario_section_table (sections[s]), key) != NULL)
-      return g_strdup_printf ("did you mean '%s.%s'?", sections[s], key);
-  return NULL;
-}
-
 static gboolean
 check_key (const Reader *self)
 {
@@ -317,9 +314,7 @@ check_key (const Reader *self)
     return TRUE;
   if (table == NULL)
     {
-      hint = full_key (key);
-      diag_error (self->diags, self->mark,
-                  hint != NULL ? hint : "keys are section.key, such as training.micro_batch",
+      diag_error (self->diags, self->mark, "keys are section.key, such as training.micro_batch",
                   "'%s' is no option of a scenario", key);
       return FALSE;
     }

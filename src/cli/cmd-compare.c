@@ -2,6 +2,7 @@
 #include "base/parallel.h"
 #include "base/suggest.h"
 #include "cli/common.h"
+#include "cli/override-lists.h"
 #include "cli/progress.h"
 #include "report/report.h"
 
@@ -222,18 +223,21 @@ cmd_compare (int argc, char **argv)
 
   if (!common_parse (
           &common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_RUN | COMMON_TRACE | COMMON_PAGES,
-          "SCENARIOS.yaml",
-          "Predicts every scenario of the file, one line each. Lists of values in it make a grid.",
+          "[SCENARIOS.yaml]",
+          "Predicts every scenario of the file, one line each. Lists of values make a grid, in the "
+          "file and on the command line.",
           "Examples:\n  shardsim compare workloads/quickstart.yaml --explain\n"
           "  shardsim compare workloads/quickstart.yaml --sort tokens_per_s_per_gpu\n"
-          "  shardsim compare workloads/quickstart.yaml --micro-batch 4 --format csv\n",
+          "  shardsim compare workloads/quickstart.yaml --micro-batch 4 --format csv\n"
+          "  shardsim compare --cluster '2 x dgx-h100' --model llama-3-8b --seq-len 4096 "
+          "--strategy fsdp2,zero3 --tp 1,2\n",
           extra, argc, argv, &done))
     return EXIT_USAGE;
   if (done)
     return EXIT_DONE;
   if (sort != NULL && !is_column (sort))
     return EXIT_USAGE;
-  scenarios = common_load_scenarios (&common);
+  scenarios = common_load_grid (&common);
   if (scenarios == NULL)
     return EXIT_USAGE;
   if (common.print_scenario)

@@ -104,13 +104,7 @@ override_section (ScenarioDraft *draft, const ScenarioOverride *override, const 
 
   if (section == NULL)
     {
-      g_autofree char *full = dot == NULL ? scenario_full_key (name) : NULL;
-      g_autofree char *hint = full != NULL ? g_strdup_printf ("did you mean '%s'?", full) : NULL;
-
-      if (hint != NULL)
-        diag_error (diags, mark, hint, "unknown key '%s'", name);
-      else
-        scenario_diagnose_key (name, FALSE, mark, diags);
+      scenario_diagnose_key (name, FALSE, mark, diags);
       return;
     }
   draft_mark_seen (draft, section);
@@ -124,15 +118,20 @@ override_section (ScenarioDraft *draft, const ScenarioOverride *override, const 
 void
 draft_override (ScenarioDraft *draft, const ScenarioOverride *override, DiagList *diags)
 {
-  SourceMark mark = override_mark (override);
+  SourceMark             mark = override_mark (override);
+  g_autofree char       *full = strchr (override->key, '.') == NULL
+                                    ? scenario_full_key (override->key)
+                                    : NULL; /* "compile" is short for training.compile */
+  const ScenarioOverride spelt_out = { full != NULL ? full : override->key, override->value,
+                                       override->origin };
 
   if (g_str_equal (override->key, "name"))
     {
       g_free (draft->scenario->name);
       draft->scenario->name = g_strdup (override->value);
     }
-  else if (g_str_has_prefix (override->key, "strategy."))
-    override_strategy (draft, override->key + strlen ("strategy."), override->value, &mark, diags);
+  else if (g_str_has_prefix (spelt_out.key, "strategy."))
+    override_strategy (draft, spelt_out.key + strlen ("strategy."), override->value, &mark, diags);
   else
-    override_section (draft, override, &mark, diags);
+    override_section (draft, &spelt_out, &mark, diags);
 }

@@ -86,7 +86,6 @@ typedef struct _ScenarioGrid ScenarioGrid;
  * for one value: the command line wins. Lists that are empty or make more than SCENARIO_MAX
  * scenarios are diagnosed and left out.
  */
-#define SCENARIO_MAX 10000u
 ScenarioGrid *scenario_grid_new (const ConfigNode *root, const ScenarioOverride *overrides,
                                  guint n_overrides, DiagList *diags);
 void          scenario_grid_free (ScenarioGrid *self);

@@ -47,6 +47,8 @@ struct _StrategyConfig
   gboolean        shard_set; /* its own option 'shard' was given: 'mesh.shard' must then agree */
 };
 
+#define SCENARIO_MAX 10000u /* of one file, or of one command line */
+
 #define SCENARIO_N_SECTIONS \
   7 /* with an option table of their own; the strategy's depends on its name */
 

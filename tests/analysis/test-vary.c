@@ -78,12 +78,13 @@ static const struct
 {
   const char *text, *message;
 } bad_axes[] = {
-  { "micro_batch=1", "'micro_batch' is no option of a scenario" },
+  { "micro_bach=1", "'micro_bach' is no option of a scenario" },
   { "training.micro_batc=1", "section 'training' has no option 'micro_batc'" },
   { "training.micro_batch=1,x", "expected a whole number for 'micro_batch', got 'x'" },
   { "training.micro_batch", "expected KEY=VALUES, got 'training.micro_batch'" },
   { "=1", "expected KEY=VALUES, got '=1'" },
   { "mesh.tp=2", "'mesh.tp' is varied twice" },
+  { "tp=2", "'mesh.tp' is varied twice" },
 };
 
 START_TEST (test_bad_axes)
@@ -99,6 +100,25 @@ START_TEST (test_bad_axes)
 END_TEST
 
 /* Every combination once, the last axis fastest; any point by its number. */
+/* A word without a dot is short for the key of the first section that has it. */
+START_TEST (test_short_keys)
+{
+  static const char *const keys[][2] = { { "compile=true", "training.compile" },
+                                         { "tp=1,2", "mesh.tp" },
+                                         { "strategy=fsdp2,zero3", "strategy.name" },
+                                         { "model=gpt2-xl", "model.config" } };
+
+  for (guint i = 0; i < G_N_ELEMENTS (keys); i++)
+    {
+      g_autoptr (Vary)     vary = vary_new ();
+      g_autoptr (DiagList) diags = diag_list_new ();
+
+      ck_assert (vary_add (vary, keys[i][0], &mark, diags));
+      ck_assert_str_eq (vary_key (vary, 0), keys[i][1]);
+    }
+}
+END_TEST
+
 START_TEST (test_grid)
 {
   g_autoptr (Vary)     vary = vary_new ();
@@ -142,6 +162,7 @@ main (void)
   tcase_add_loop_test (tcase, test_values, 0, G_N_ELEMENTS (cases));
   tcase_add_loop_test (tcase, test_bad_axes, 0, G_N_ELEMENTS (bad_axes));
   tcase_add_test (tcase, test_grid);
+  tcase_add_test (tcase, test_short_keys);
   suite_add_tcase (suite, tcase);
   runner = srunner_create (suite);
   srunner_run_all (runner, CK_ENV);

@@ -344,6 +344,8 @@ hand simulate-advise 0 simulate good.yaml --set strategy.reshard_root=true --adv
 hand compare-text 0 compare compare.yaml
 hand compare-explain 0 compare compare.yaml --explain
 hand compare-grid 0 compare grid.yaml --sort tokens_per_s_per_gpu --explain
+hand compare-lists 0 compare good.yaml --strategy zero1,fsdp2 --set micro_batch=1,2
+hand compare-lists-bad 2 compare good.yaml --strategy zero1,fsdq --micro-batch 1..3
 hand compare-left-out 2 compare left-out.yaml
 hand compare-left-out-grid 2 compare left-out-grid.yaml
 [ "$(grep -c 'error: ' ../err)" -eq 4 ] && [ -z "$(grep 'error: ' ../err | sort | uniq -d)" ] &&
