@@ -16,8 +16,9 @@ check_gpus (const Resolution *self, DiagList *diags)
     {
       const GpuProfile *gpu = cluster_gpu_profile (self->view.cluster, r);
 
-      if (mesh->dispatch_dtype == DISPATCH_DTYPE_FP8 && gpu->matmul_fp8.value == 0)
-        diag_error (diags, mark_of (self, "dispatch_dtype"), "leave it auto",
+      if (mesh_dispatches_fp8 (mesh) && gpu->matmul_fp8.value == 0)
+        diag_error (diags, mark_of (self, "dispatch_dtype"),
+                    "take dispatch: two-level, and leave 'dispatch_dtype' at auto",
                     "GPU '%s' does not know fp8, in which tokens are dispatched", gpu->id);
       else if ((double) mesh->dispatch_sms >= gpu->sms.value)
         diag_error (diags, mark_of (self, "dispatch_sms"), "DeepSeek-V3 gives it 20 of 132",
@@ -63,7 +64,7 @@ resolved_check_dispatch (const Resolution *self, const Mesh *mesh, DiagList *dia
                                 .ranks_per_node = mesh->ranks_per_node };
   const guint       per_node = mesh_node_ranks (&experts);
 
-  if (workload_mesh (self->view.workload)->dispatch != DISPATCH_TWO_LEVEL)
+  if (!mesh_dispatches_by_node (workload_mesh (self->view.workload)))
     return TRUE;
   if (per_node == 0)
     {

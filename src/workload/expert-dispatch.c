@@ -5,7 +5,7 @@
 Dispatch
 expert_dispatch (const ModelShape *shape, const MeshOptions *mesh)
 {
-  if (mesh->dispatch != DISPATCH_TWO_LEVEL || shape->n_experts == 0)
+  if (!mesh_dispatches_by_node (mesh) || shape->n_experts == 0)
     return (Dispatch){ 0 };
   return (Dispatch){ .experts = (guint) shape->n_experts,
                      .chosen = (guint) shape->n_experts_per_token,
@@ -18,7 +18,7 @@ expert_dispatch_bytes (const ModelShape *shape, const MeshOptions *mesh)
 {
   const gint64 scales = (shape->d_model + SCALED - 1) / SCALED;
 
-  if (mesh->dispatch_dtype != DISPATCH_DTYPE_FP8)
+  if (!mesh_dispatches_fp8 (mesh))
     return 0;
   return 1 + 4.0 * (double) scales / (double) shape->d_model;
 }

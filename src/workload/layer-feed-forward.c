@@ -490,7 +490,7 @@ add_moe (LayerBuilder *b, TapeValue x)
   weights = tape_route (b->tape, "router.choose", logits, route);
   if (b->mesh->sp == 0)
     tape_comm_copy (b->tape, "experts.copy", x, layer_tensor_group (b));
-  if (b->mesh->dispatch == DISPATCH_TWO_LEVEL)
+  if (mesh_dispatches_by_node (b->mesh))
     out = dispatch_tokens (b, x, weights);
   else
     {

@@ -209,9 +209,9 @@ static void
 check_dispatch (const Check *c)
 {
   const MeshOptions *m = &c->mesh;
-  const gboolean     fp8 = m->dispatch_dtype == DISPATCH_DTYPE_FP8;
+  const gboolean     fp8 = mesh_dispatches_fp8 (m);
 
-  if (m->dispatch != DISPATCH_TWO_LEVEL)
+  if (!mesh_dispatches_by_node (m))
     {
       check_is_two_level (c, m->nodes_per_token > 0, "nodes_per_token");
       check_is_two_level (c, fp8, "dispatch_dtype");
@@ -272,7 +272,7 @@ check_shared_overlap (const Check *c)
     { c->shape->n_experts == 0 || c->shape->n_shared_experts == 0, "needs shared experts",
       "give 'n_shared_experts', or a model that has some" },
     { m->ep == 1, "needs expert ranks", "give 'ep' above 1" },
-    { m->dispatch == DISPATCH_TWO_LEVEL, "goes with all-to-alls of NCCL", "take dispatch: nccl" },
+    { mesh_dispatches_by_node (m), "goes with all-to-alls of NCCL", "take dispatch: nccl" },
     { m->moe_overlap, "does not go with 'moe_overlap'", "take one of the two" },
     { (parts & PART_SHARED_EXPERTS) != 0 && (parts & PART_MOE) == 0,
       "does not go with shared experts that are recomputed by themselves",

@@ -11,7 +11,7 @@
 static const char *const pipeline_choices[] = { "auto",        "gpipe",    "1f1b",
                                                 "interleaved", "zb-h1",    "zb-h2",
                                                 "zbv",         "dualpipe", NULL };
-static const char *const dispatch_choices[] = { "nccl", "two-level", NULL };
+static const char *const dispatch_choices[] = { "nccl", "two-level", "deepep", NULL };
 static const char *const dispatch_dtype_choices[] = { "auto", "fp8", NULL };
 static const char *const p2p_choices[] = { "batched-sync", "batched", "direct", NULL };
 static const char *const async_choices[] = { "slices", "userbuffers", NULL };
@@ -92,8 +92,8 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .choices = dispatch_choices,
     .offset = FIELD (dispatch),
     .fallback = "nccl",
-    .help = "how tokens reach their experts: NCCL's all-to-all, once for each expert; or once a "
-            "node, then over NVLink once a GPU (DeepEP)",
+    .help = "how tokens reach their experts: NCCL's all-to-all, once for each expert; once a "
+            "node, then over NVLink once a GPU; or so in fp8 to the experts (DeepEP)",
     .source = "arXiv:2412.19437, 3.2.2" },
   { .key = "dispatch_dtype",
     .type = OPTION_ENUM,
@@ -258,6 +258,18 @@ gboolean
 mesh_spreads_experts (const MeshOptions *mesh)
 {
   return mesh->ep > 1 || mesh_folds_experts (mesh);
+}
+
+gboolean
+mesh_dispatches_by_node (const MeshOptions *mesh)
+{
+  return mesh->dispatch != DISPATCH_NCCL;
+}
+
+gboolean
+mesh_dispatches_fp8 (const MeshOptions *mesh)
+{
+  return mesh->dispatch_dtype == DISPATCH_DTYPE_FP8 || mesh->dispatch == DISPATCH_DEEPEP;
 }
 
 gboolean

@@ -59,6 +59,7 @@ typedef enum
 {
   DISPATCH_NCCL,      /* once for each of their experts: an all-to-all of pairs */
   DISPATCH_TWO_LEVEL, /* once a node, inside it once a GPU (op/dispatch.h) */
+  DISPATCH_DEEPEP,    /* the same, in fp8 to the experts: DeepEP as DeepSeek-V3 uses it */
 } MeshDispatch;
 
 typedef enum
@@ -122,6 +123,10 @@ gboolean mesh_folds_experts (const MeshOptions *mesh);
 
 /* Whether a rank shares its routed experts with other ranks than the rest of its layers. */
 gboolean mesh_spreads_experts (const MeshOptions *mesh);
+
+/* Whether a token goes once a node; whether it goes to its experts in fp8. */
+gboolean mesh_dispatches_by_node (const MeshOptions *mesh);
+gboolean mesh_dispatches_fp8 (const MeshOptions *mesh);
 
 /*
  * Whether messages go in group calls between slots: a matter of `p2p`, for the pipelines that have

@@ -251,17 +251,17 @@ END_TEST
 /*
  * 1024 tokens to 2 of 8 experts on 4 ranks: 13/7 copies each (op/dispatch.h), 1901 rows of 4096 to
  * send, 2048 to multiply. In fp8 an element takes 1 + 4/128 bytes on its way to experts, and in the
- * backward pass of the return; back it has 2.
+ * backward pass of the return; back it has 2. 'deepep' says both in a word.
  */
 START_TEST (test_tokens_once_a_rank)
 {
-  const gboolean       fp8 = _i == 1;
+  const gboolean       fp8 = _i > 0, preset = _i == 2;
   ModelShape           shape = shipped ("mixtral-8x7b");
   TrainingOptions      options = training (512, 2);
   MeshOptions          mesh = { .ep = 4,
                                 .routing_skew = 1,
-                                .dispatch = DISPATCH_TWO_LEVEL,
-                                .dispatch_dtype = fp8 ? DISPATCH_DTYPE_FP8 : DISPATCH_DTYPE_AUTO };
+                                .dispatch = preset ? DISPATCH_DEEPEP : DISPATCH_TWO_LEVEL,
+                                .dispatch_dtype = _i == 1 ? DISPATCH_DTYPE_FP8 : DISPATCH_DTYPE_AUTO };
   const double         rows = 1901. * 4096, wire = fp8 ? 1.03125 : 2;
   g_autoptr (Workload) part = workload_new_stage (&shape, &options, &mesh, 0);
   const LayerDesc     *layer = workload_layer (part, 1);
@@ -355,7 +355,7 @@ main (void)
   tcase_add_test (tcase, test_windows);
   tcase_add_test (tcase, test_all_axes);
   tcase_add_test (tcase, test_all_to_all);
-  tcase_add_loop_test (tcase, test_tokens_once_a_rank, 0, 2);
+  tcase_add_loop_test (tcase, test_tokens_once_a_rank, 0, 3);
   tcase_add_test (tcase, test_capacity_of_no_row);
   tcase_add_loop_test (tcase, test_expert_ranks, 0, 4);
   return run_case ("context", tcase);
