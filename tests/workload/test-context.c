@@ -256,12 +256,13 @@ END_TEST
 START_TEST (test_tokens_once_a_rank)
 {
   const gboolean       fp8 = _i > 0, preset = _i == 2;
+  const gint           asked = _i == 1 ? DISPATCH_DTYPE_FP8 : DISPATCH_DTYPE_AUTO;
   ModelShape           shape = shipped ("mixtral-8x7b");
   TrainingOptions      options = training (512, 2);
   MeshOptions          mesh = { .ep = 4,
                                 .routing_skew = 1,
                                 .dispatch = preset ? DISPATCH_DEEPEP : DISPATCH_TWO_LEVEL,
-                                .dispatch_dtype = _i == 1 ? DISPATCH_DTYPE_FP8 : DISPATCH_DTYPE_AUTO };
+                                .dispatch_dtype = asked };
   const double         rows = 1901. * 4096, wire = fp8 ? 1.03125 : 2;
   g_autoptr (Workload) part = workload_new_stage (&shape, &options, &mesh, 0);
   const LayerDesc     *layer = workload_layer (part, 1);
