@@ -204,6 +204,9 @@ page_add_headline (HtmlPage *page, const Prediction *p)
   g_autofree char *interval = p->step_time_high_s > 0
                                   ? g_strdup_printf ("%s to %s over the figures' ranges", low, high)
                                   : NULL;
+  g_autofree char *bubble = seconds (p->bubble_s);
+  g_autofree char *idle = percent (p->bubble_s, p->step_time_s);
+  g_autofree char *of_gpus = g_strdup_printf ("%s of the step, mean over the GPUs", idle);
   const HtmlFact   facts[] = {
       { "step time", step, interval },
       { "tokens/s/GPU", tokens, in_all },
@@ -211,10 +214,11 @@ page_add_headline (HtmlPage *page, const Prediction *p)
       { "peak GPU memory", peak, of },
       { "exposed communication", exposed, of_step },
       { "binds most of the step", p->binding_resource, NULL },
+      { "pipeline bubble", bubble, of_gpus },
   };
 
   add_verdict (page, p);
-  html_page_add_tiles (page, facts, G_N_ELEMENTS (facts));
+  html_page_add_tiles (page, facts, G_N_ELEMENTS (facts) - (p->bubble_s > 0 ? 0 : 1));
   if (!p->steady)
     html_page_add_text (page, "The run is not steady: its periods still differ.");
 }
@@ -234,14 +238,6 @@ page_add_time (HtmlPage *page, const Prediction *p)
         add_seconds (table, p->parts[i], p->step_time_s);
       }
   html_page_take_table (page, table);
-  if (p->bubble_s > 0)
-    {
-      g_autofree char *text = seconds (p->bubble_s);
-      g_autofree char *share = percent (p->bubble_s, p->step_time_s);
-
-      html_page_add_text (page, "Bubble: nothing runs on a GPU for %s, %s of the step (mean).",
-                          text, share);
-    }
 }
 
 void

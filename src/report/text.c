@@ -107,6 +107,14 @@ append_throughput (const Prediction *self, GString *out)
           "%s, %.1f %% of the step (rank %u: collectives run, its compute stream is idle)", exposed,
           100 * self->exposed_comm_s / self->step_time_s, self->exposed_rank);
   }
+  if (self->bubble_s > 0)
+    {
+      g_autofree char *bubble = seconds (self->bubble_s);
+
+      line (out, "pipeline bubble",
+            "%s, %.1f %% of the step (nothing runs on a GPU; mean over all)", bubble,
+            100 * self->bubble_s / self->step_time_s);
+    }
   if (self->step_time_high_s > 0)
     {
       g_autofree char *low = seconds (self->step_time_low_s),
@@ -130,13 +138,6 @@ append_time (const Prediction *self, GString *out)
         line (out, time_part_name ((TimePart) i), "%10s  %5.1f %%", text,
               100 * self->parts[i] / self->step_time_s);
       }
-  if (self->bubble_s > 0)
-    {
-      g_autofree char *text = seconds (self->bubble_s);
-
-      line (out, "bubble", "%10s  %5.1f %%  (nothing runs on a GPU; mean over all)", text,
-            100 * self->bubble_s / self->step_time_s);
-    }
   g_string_append (out, "\nWhat binds it\n");
   for (guint i = 0; i < self->bindings->len && i < 6; i++)
     {
