@@ -288,9 +288,11 @@ token_flops (const Workload *workload, StepShape shape, gint64 length)
   FlopsConvention        convention = (FlopsConvention) training->flops;
 
   if (shape.backward)
-    return flops_trained_per_token (workload_shape (workload), training, convention, length);
+    return flops_trained_per_token (workload_shape (workload), training, workload_mesh (workload),
+                                    convention, length);
   return shape.passes * shape.pass_ranks
-         * flops_forward_per_token (workload_shape (workload), training, convention, length);
+         * flops_forward_per_token (workload_shape (workload), training, workload_mesh (workload),
+                                    convention, length);
 }
 
 static void
@@ -363,6 +365,7 @@ fill_throughput (Prediction *self, const Replay *replay)
   self->imbalance = imbalance_of (replay, work.tokens);
   self->mfu_base = mean_mfu_base (replay_cluster (replay));
   self->flops_convention = flops_convention_name (training->flops);
+  self->flops_counted = flops_convention_words (training->flops);
   self->model_flops = work.flops / self->n_gpus;
   self->hardware_flops = self->model_flops + replay_bound_recomputed_flops (replay_bound (replay));
   prediction_derive (self);

@@ -95,7 +95,7 @@ typedef struct
   double      hardware_flops; /* the same and what recomputation executes again */
   double      model_tflops_per_gpu, hardware_tflops_per_gpu, mfu_percent, hfu_percent;
   double      mfu_base; /* FLOP/s of a GPU that MFU is quoted on, mean over the GPUs */
-  const char *flops_convention;
+  const char *flops_convention, *flops_counted; /* its name; what it counts of attention */
   MemoryUse   hbm, host, drives;
   double      inter_node_bytes_per_gpu, intra_node_bytes_per_gpu,
       host_link_bytes_per_gpu; /* a step: sent by collectives; copied */

@@ -159,8 +159,9 @@ plan_chooser_limit (const PlanChooser *self, RunGoal *goal)
       goal->replica =
           MAX (scenario->mesh.tp, 1) * MAX (scenario->mesh.cp, 1) * MAX (scenario->mesh.pp, 1);
       if (training->measured_kernels == NULL && speed > 0)
-        goal->token_s =
-            flops_trained_per_token (&shape, training, FLOPS_CAUSAL, training->seq_len) / speed;
+        goal->token_s = flops_trained_per_token (&shape, training, &scenario->mesh, FLOPS_CAUSAL,
+                                                 training->seq_len)
+                        / speed;
     }
   model_shape_clear (&shape);
 }

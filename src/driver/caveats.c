@@ -90,6 +90,17 @@ add_reduction (const Strategy *strategy, const PlanInput *in, gconstpointer opti
     }
 }
 
+/* Tokens that find no room at their experts pass the layer by. */
+static void
+add_dropped (const PlanInput *in, GPtrArray *parts)
+{
+  const double dropped = 1 - mesh_rows_kept (workload_mesh (in->workload));
+
+  if (dropped > 1e-9)
+    add (parts,
+         g_strdup_printf ("experts drop %.3g %% of the tokens routed to them", 100 * dropped));
+}
+
 char *
 strategy_caveats (const PlanInput *in, const StrategyChoice *choice)
 {
@@ -97,6 +108,7 @@ strategy_caveats (const PlanInput *in, const StrategyChoice *choice)
   g_autofree char      *all = NULL;
   PlanInput             input = *in, inner;
 
+  add_dropped (in, parts);
   for (const StrategyChoice *c = choice; c != NULL; c = c->inner)
     {
       Exchange exchange;

@@ -558,6 +558,8 @@ read_row (Draft *common, const CsvReader *reader, const GArray *columns)
   finish_fp8 (&self);
   if (find_override (&self, "replay.granularity") == NULL)
     add_setting (&self, "replay.granularity", "pass"); /* the fastest; kernels agree within 1 % */
+  if (find_override (&self, "training.flops_convention") == NULL)
+    add_setting (&self, "training.flops_convention", "palm"); /* what most publish */
   if (value != NO_COLUMN && !diag_list_has_errors (diags))
     {
       SourceMark mark = csv_reader_mark (reader, (guint) value);

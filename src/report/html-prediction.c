@@ -192,8 +192,9 @@ page_add_headline (HtmlPage *page, const Prediction *p)
   g_autofree char *tokens = g_strdup_printf ("%.1f", p->tokens_per_s_per_gpu);
   g_autofree char *in_all = g_strdup_printf ("%.0f in all, %u GPUs", p->tokens_per_s, p->n_gpus);
   g_autofree char *mfu = g_strdup_printf ("%.1f %%", p->mfu_percent);
-  g_autofree char *flops = g_strdup_printf ("%.1f TFLOP/s a GPU, model FLOPs: %s",
-                                            p->model_tflops_per_gpu, p->flops_convention);
+  g_autofree char *flops =
+      g_strdup_printf ("%.1f TFLOP/s a GPU, model FLOPs: %s (%s)", p->model_tflops_per_gpu,
+                       p->flops_convention, p->flops_counted);
   g_autofree char *peak = bytes ((double) p->hbm.device);
   g_autofree char *capacity = bytes ((double) p->hbm.capacity);
   g_autofree char *of = g_strdup_printf ("of %s", capacity);

@@ -96,8 +96,8 @@ append_throughput (const Prediction *self, GString *out)
   if (self->imbalance > 0)
     line (out, "sequences", "%.1f tokens on average; the fullest data rank has %.2f times the mean",
           self->seq_len, self->imbalance);
-  line (out, "MFU", "%.1f %% of %s a GPU (%.1f TFLOP/s), model FLOPs: %s", self->mfu_percent, base,
-        self->model_tflops_per_gpu, self->flops_convention);
+  line (out, "MFU", "%.1f %% of %s a GPU (%.1f TFLOP/s), model FLOPs: %s (%s)", self->mfu_percent,
+        base, self->model_tflops_per_gpu, self->flops_convention, self->flops_counted);
   line (out, "HFU", "%.1f %% (%.1f TFLOP/s a GPU: model FLOPs and what recomputation repeats)",
         self->hfu_percent, self->hardware_tflops_per_gpu);
   {

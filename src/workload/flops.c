@@ -7,14 +7,14 @@
  * Forward and backward of scores and context, a token: 3 * 2 FLOPs per pair and width.
  */
 static double
-attention_flops (const ModelShape *s, FlopsConvention convention, double seq_len,
-                 double document_length)
+attention_flops (const ModelShape *s, const TrainingOptions *training, FlopsConvention convention,
+                 double seq_len)
 {
   double pairs = 0;
 
   for (gint64 i = 0; i < s->n_layers; i++)
-    pairs += flops_attention_pairs (s, convention, model_layer_is_windowed (s, i), seq_len,
-                                    document_length);
+    pairs +=
+        flops_attention_pairs (s, training, convention, model_layer_is_windowed (s, i), seq_len);
   return 6 * pairs / seq_len * (double) s->n_heads
          * (double) (model_qk_dim (s) + model_value_dim (s));
 }
@@ -30,15 +30,15 @@ active_parameters (const ModelShape *shape, gint64 seq_len)
 }
 
 static double
-count_flops (const ModelShape *shape, FlopsConvention convention, gint64 seq_len,
-             gint64 document_length)
+count_flops (const ModelShape *shape, const TrainingOptions *training, FlopsConvention convention,
+             gint64 seq_len)
 {
   switch (convention)
     {
     case FLOPS_PALM:
     case FLOPS_CAUSAL:
       return 6 * flops_matrix_parameters (shape)
-             + attention_flops (shape, convention, (double) seq_len, (double) document_length);
+             + attention_flops (shape, training, convention, (double) seq_len);
     case FLOPS_6N:
       return 6 * active_parameters (shape, seq_len);
     }
@@ -48,7 +48,9 @@ count_flops (const ModelShape *shape, FlopsConvention convention, gint64 seq_len
 double
 flops_per_token (const ModelShape *shape, FlopsConvention convention, gint64 seq_len)
 {
-  return count_flops (shape, convention, seq_len, 0);
+  TrainingOptions training = { .causal = TRUE };
+
+  return count_flops (shape, &training, convention, seq_len);
 }
 
 /* Of the adapters. */
@@ -91,26 +93,35 @@ others_parameters (const ModelShape *shape, const TrainingOptions *training, gin
   return sum;
 }
 
+/* Parameters of experts that a token was routed to and did not pass: they had no room. */
+static double
+dropped_parameters (const ModelShape *shape, const MeshOptions *mesh)
+{
+  return (1 - mesh_rows_kept (mesh)) * flops_routed_parameters (shape);
+}
+
 double
 flops_trained_per_token (const ModelShape *shape, const TrainingOptions *training,
-                         FlopsConvention convention, gint64 seq_len)
+                         const MeshOptions *mesh, FlopsConvention convention, gint64 seq_len)
 {
-  double all = count_flops (shape, convention, seq_len, training->document_length), frozen;
+  double all = count_flops (shape, training, convention, seq_len), frozen;
+  double dropped = dropped_parameters (shape, mesh);
 
   if (training_slices (training) > 1)
     return all - 2 * others_parameters (shape, training, seq_len, convention);
   if (training->peft == PEFT_NONE)
-    return all;
+    return all - 6 * dropped;
   frozen =
       convention == FLOPS_6N ? active_parameters (shape, seq_len) : flops_matrix_parameters (shape);
-  return all - 2 * frozen + 6 * trained_parameters (shape, training, seq_len);
+  return all - 2 * frozen - 4 * dropped + 6 * trained_parameters (shape, training, seq_len);
 }
 
 double
 flops_forward_per_token (const ModelShape *shape, const TrainingOptions *training,
-                         FlopsConvention convention, gint64 seq_len)
+                         const MeshOptions *mesh, FlopsConvention convention, gint64 seq_len)
 {
-  double all = count_flops (shape, convention, seq_len, training->document_length) / 3;
+  double all =
+      count_flops (shape, training, convention, seq_len) / 3 - 2 * dropped_parameters (shape, mesh);
 
   return training->peft == PEFT_NONE ? all
                                      : all + 2 * trained_parameters (shape, training, seq_len);

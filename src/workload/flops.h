@@ -7,6 +7,7 @@
 #pragma once
 
 #include "workload/model.h"
+#include "workload/parallel.h"
 #include "workload/training.h"
 
 /*
@@ -18,24 +19,27 @@
 double flops_per_token (const ModelShape *shape, FlopsConvention convention, gint64 seq_len);
 
 /*
- * The same of TRAINING, whose documents may end within a sequence, and which may freeze parameters
- * (workload/peft.h, trained_slices): their weights have no gradients, so a frozen parameter counts
- * 4 FLOPs a token, not 6, and an adapter's 6.
+ * The same of TRAINING on MESH, whose documents may end within a sequence, and which may freeze
+ * parameters (workload/peft.h, trained_slices): their weights have no gradients, so a frozen
+ * parameter counts 4 FLOPs a token, not 6, and an adapter's 6. What experts drop is no work
+ * (mesh_rows_kept).
  */
 double flops_trained_per_token (const ModelShape *shape, const TrainingOptions *training,
-                                FlopsConvention convention, gint64 seq_len);
+                                const MeshOptions *mesh, FlopsConvention convention,
+                                gint64 seq_len);
 
 /* Of one forward pass, whatever is trained: a third of what training without frozen ones counts. */
 double flops_forward_per_token (const ModelShape *shape, const TrainingOptions *training,
-                                FlopsConvention convention, gint64 seq_len);
+                                const MeshOptions *mesh, FlopsConvention convention,
+                                gint64 seq_len);
 
 /*
  * Pairs of a query and a key that CONVENTION counts for a sequence of SEQ_LEN tokens in one layer:
- * PALM all, CAUSAL those that the mask, the ends of documents of mean DOCUMENT_LENGTH (0: none) and
- * (WINDOWED) the window leave, 6N none.
+ * PALM all, CAUSAL those that the mask of TRAINING, the ends of its documents and (WINDOWED) the
+ * window leave, 6N none.
  */
-double flops_attention_pairs (const ModelShape *shape, FlopsConvention convention,
-                              gboolean windowed, double seq_len, double document_length);
+double flops_attention_pairs (const ModelShape *shape, const TrainingOptions *training,
+                              FlopsConvention convention, gboolean windowed, double seq_len);
 
 /*
  * Parameters that enter matrix products for one token: blocks' active matrices and the head (V*H
@@ -43,4 +47,9 @@ double flops_attention_pairs (const ModelShape *shape, FlopsConvention conventio
  */
 double flops_matrix_parameters (const ModelShape *shape);
 
+/* Of these, those of the experts that a router chooses for a token. */
+double flops_routed_parameters (const ModelShape *shape);
+
+/* "palm"; what it counts of attention, in words. */
 const char *flops_convention_name (FlopsConvention convention);
+const char *flops_convention_words (FlopsConvention convention);

@@ -262,8 +262,8 @@ context_imbalance (const LayerBuilder *b)
 static double
 counted_pairs (const LayerBuilder *b, double seq_len)
 {
-  return flops_attention_pairs (b->shape, (FlopsConvention) b->training->flops, b->layer.windowed,
-                                seq_len, (double) b->training->document_length);
+  return flops_attention_pairs (b->shape, b->training, (FlopsConvention) b->training->flops,
+                                b->layer.windowed, seq_len);
 }
 
 /* Pairs of a micro-batch, mean of its training_sequences. */

@@ -117,18 +117,6 @@ cover_exchange (LayerBuilder *b, TapeValue *shared, MlpHalf *half)
 
 /* ---- experts ---- */
 
-/*
- * Rows that the experts of this rank get, over the balanced share: the fullest rank's, and what a
- * capacity cuts off. A mesh has one rank's workload stand for all, so it is the fullest one's.
- */
-static double
-expert_fill (const LayerBuilder *b)
-{
-  double capacity = b->mesh->capacity_factor;
-
-  return capacity > 0 ? MIN (b->mesh->routing_skew, capacity) : b->mesh->routing_skew;
-}
-
 static gint64
 local_experts (const LayerBuilder *b)
 {
@@ -389,14 +377,17 @@ gathers_rows (const LayerBuilder *b)
   return b->mesh->sp == 1 || mesh_folds_experts (b->mesh);
 }
 
-/* Of an expert rank's ROWS, the share that MFU counts: the fullest rank has more than the mean. */
+/*
+ * Of an expert rank's ROWS, the share that MFU counts: the fullest rank has more than the mean, and
+ * what is dropped is no work.
+ */
 static double
 counted_rows (const LayerBuilder *b, TapeValue rows)
 {
   double sources = gathers_rows (b) ? (double) b->mesh->etp : 1;
 
   return b->stream_tokens * sources * (double) b->shape->n_experts_per_token * b->width
-         / tape_tensor (b->tape, rows)->elements;
+         * mesh_rows_kept (b->mesh) / tape_tensor (b->tape, rows)->elements;
 }
 
 /*
@@ -408,8 +399,9 @@ counted_rows (const LayerBuilder *b, TapeValue rows)
 static TapeValue
 dispatch_rows (LayerBuilder *b, TapeValue x, TapeValue *shared)
 {
-  double routed = b->stream_tokens * (double) b->shape->n_experts_per_token, fill = expert_fill (b);
-  double sent = whole_rows (routed * MIN (fill, 1)), received = whole_rows (routed * fill);
+  double routed = b->stream_tokens * (double) b->shape->n_experts_per_token,
+         fill = mesh_expert_fill (b->mesh);
+  double    sent = whole_rows (routed * MIN (fill, 1)), received = whole_rows (routed * fill);
   CommGroup experts = { .axis = MESH_EXPERT, .members = (guint) b->mesh->ep },
             tensor = expert_tensor_group (b);
   TapeValue rows = permute (b, x, sent);
@@ -438,12 +430,12 @@ static TapeValue
 dispatch_tokens (LayerBuilder *b, TapeValue x, TapeValue weights)
 {
   const Dispatch dispatch = expert_dispatch (b->shape, b->mesh);
-  const double   wire = expert_dispatch_bytes (b->shape, b->mesh), fill = expert_fill (b);
-  const double   reached = dispatch_parts (&dispatch, (guint) b->mesh->ep);
-  const double   copies = whole_rows (b->stream_tokens * reached * fill) * b->width;
-  const double   routed = b->stream_tokens * (double) b->shape->n_experts_per_token;
-  CommGroup      experts = { .axis = MESH_EXPERT, .members = (guint) b->mesh->ep };
-  TapeValue      rows;
+  const double wire = expert_dispatch_bytes (b->shape, b->mesh), fill = mesh_expert_fill (b->mesh);
+  const double reached = dispatch_parts (&dispatch, (guint) b->mesh->ep);
+  const double copies = whole_rows (b->stream_tokens * reached * fill) * b->width;
+  const double routed = b->stream_tokens * (double) b->shape->n_experts_per_token;
+  CommGroup    experts = { .axis = MESH_EXPERT, .members = (guint) b->mesh->ep };
+  TapeValue    rows;
 
   rows = tape_comm_dispatch (b->tape, "experts.dispatch", x, copies, wire, experts);
   rows = permute (b, rows, whole_rows (routed * fill));

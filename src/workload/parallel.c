@@ -254,6 +254,25 @@ mesh_folds_experts (const MeshOptions *mesh)
   return mesh->etp != 0 && mesh->etp != MAX (mesh->tp, 1);
 }
 
+double
+mesh_expert_fill (const MeshOptions *mesh)
+{
+  return mesh->capacity_factor > 0 ? MIN (mesh->routing_skew, mesh->capacity_factor)
+                                   : mesh->routing_skew;
+}
+
+double
+mesh_rows_kept (const MeshOptions *mesh)
+{
+  const double capacity = mesh->capacity_factor, ranks = MAX ((double) mesh->ep, 1);
+  const double fullest = MIN (mesh->routing_skew, ranks);
+  const double other = ranks > 1 ? (ranks - fullest) / (ranks - 1) : 0;
+
+  if (capacity <= 0)
+    return 1;
+  return (MIN (fullest, capacity) + (ranks - 1) * MIN (other, capacity)) / ranks;
+}
+
 gboolean
 mesh_spreads_experts (const MeshOptions *mesh)
 {

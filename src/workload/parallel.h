@@ -121,6 +121,18 @@ void mesh_normalise (MeshOptions *mesh);
 /* Whether routed experts are divided over other ranks than attention. */
 gboolean mesh_folds_experts (const MeshOptions *mesh);
 
+/*
+ * Rows that the fullest expert rank gets, over the balanced share. A mesh has one rank's workload
+ * stand for all, so it is the fullest one's.
+ */
+double mesh_expert_fill (const MeshOptions *mesh);
+
+/*
+ * Of the rows that are routed to experts, the share that `capacity_factor` leaves, where one expert
+ * rank is fuller by `routing_skew` and the others are alike: 1 without a capacity.
+ */
+double mesh_rows_kept (const MeshOptions *mesh);
+
 /* Whether a rank shares its routed experts with other ranks than the rest of its layers. */
 gboolean mesh_spreads_experts (const MeshOptions *mesh);
 

@@ -336,8 +336,9 @@ const OptionSpec training_options[] = {
     .type = OPTION_ENUM,
     .choices = flops_choices,
     .offset = FIELD (flops),
-    .fallback = "palm",
-    .help = "how model FLOPs are counted for MFU",
+    .fallback = "causal",
+    .help = "how MFU counts a model's FLOPs: with the pairs of tokens that masks leave (causal), "
+            "with all pairs (palm), with none (6n)",
     .source = "arXiv:2204.02311, appendix B" },
   { .key = "framework",
     .type = OPTION_STRING,

@@ -489,13 +489,13 @@ END_TEST
 
 /*
  * How cells become options: grad-op, `all` of a strategy without groups, further options, another
- * name of a strategy.
+ * name of a strategy. MFU that others published counts all pairs of tokens, unless a row says else.
  */
 START_TEST (test_mapping)
 {
   static const char text[] = HEADER
       "a-1" NODE    MODEL "1,1,fsdp2,grad-op,1,none,,step_time_s,1,s,test,\n"
-      "a-2" NODE MODEL "1,1,zero2,all,1,,,step_time_s,1,s,test,\n"
+      "a-2" NODE MODEL "1,1,zero2,all,1,,flops_convention=6n,step_time_s,1,s,test,\n"
       "a-3" NODE MODEL "1,1,fsdp1,2,1,full,async_tp=1; backward_prefetch=post,fits,1,,test,\n"
       "a-4" NODE MODEL
       "1,1,fsdp1,2,1,full,async_tp=1; backward_prefetch=post,step_time_s,1,,test,\n"
@@ -511,6 +511,8 @@ START_TEST (test_mapping)
   ck_assert_str_eq (setting_of (table, 2, "mesh.shard"), "2");
   ck_assert_str_eq (setting_of (table, 2, "mesh.async_tp"), "1");
   ck_assert_str_eq (setting_of (table, 2, "strategy.backward_prefetch"), "post");
+  ck_assert_str_eq (setting_of (table, 0, "training.flops_convention"), "palm");
+  ck_assert_str_eq (setting_of (table, 1, "training.flops_convention"), "6n");
   ck_assert_ptr_eq (rows[2].configuration, rows[3].configuration);
   ck_assert_ptr_ne (rows[1].configuration, rows[2].configuration);
   ck_assert (rows[4].calibrates);

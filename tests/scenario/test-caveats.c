@@ -1,7 +1,7 @@
 /*
  * What makes tokens worth another amount, of scenarios whose routes are known: what sends gradients
- * as less than they were computed, over a group that has others to send to. Not asserted: what
- * exchanges between workers say, which tests/cli/golden has.
+ * as less than they were computed, over a group that has others to send to; and what experts drop.
+ * Not asserted: what exchanges between workers say, which tests/cli/golden has.
  */
 #include "../replay/fixture.h"
 #include "scenario/resolved.h"
@@ -60,12 +60,46 @@ START_TEST (test_caveats)
 }
 END_TEST
 
+/* Tokens that experts have no room for are another training; a capacity that all fit into is not. */
+START_TEST (test_dropped)
+{
+  static const struct
+  {
+    const char *skew, *capacity, *expected;
+  } dropping[] = {
+    { "2", "0", NULL },
+    { "2", "2", NULL },
+    { "1", "1.25", NULL },
+    { "1", "0.001",
+      "convergence is not modelled: experts drop 99.9 % of the tokens routed to them" },
+    { "2", "1", "convergence is not modelled: experts drop 12.5 % of the tokens routed to them" },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (dropping); i++)
+    {
+      g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+      g_autoptr (DiagList)   diags = diag_list_new ();
+      g_autoptr (Scenario)   scenario = fixture_scenario (
+            "cluster.node", "dgx-h100", "cluster.nodes", "2", "model.config", "mixtral-8x7b",
+            "training.seq_len", "1024", "strategy.name", "fsdp2", "mesh.ep", "8", "mesh.routing_skew",
+            dropping[i].skew, "mesh.capacity_factor", dropping[i].capacity, NULL);
+      g_autoptr (ResolvedScenario) resolved = resolved_new (scenario, profiles, diags);
+      g_autofree char             *said = NULL;
+
+      ck_assert_msg (resolved != NULL, "%s", diag_list_first_message (diags));
+      said = strategy_caveats (&resolved->input, resolved->strategy);
+      ck_assert_pstr_eq (said, dropping[i].expected);
+    }
+}
+END_TEST
+
 int
 main (void)
 {
   Suite *suite = suite_create ("caveats");
   TCase *tcase = tcase_create ("all");
 
+  tcase_add_test (tcase, test_dropped);
   tcase_add_loop_test (tcase, test_caveats, 0, G_N_ELEMENTS (cases));
   suite_add_tcase (suite, tcase);
   return fixture_main (suite);

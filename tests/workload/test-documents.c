@@ -113,13 +113,14 @@ START_TEST (test_counted)
 {
   ModelShape      shape = shipped ("llama-3-8b");
   TrainingOptions options = training (4096, 1), packed = options;
+  MeshOptions     whole = { .tp = 1 };
   double          gone = 4096. * 4096 / 2 - documents_pairs (4096, 4096, 1000);
 
   packed.document_length = 1000;
-  ck_assert_double_eq (flops_trained_per_token (&shape, &packed, FLOPS_PALM, 4096),
-                       flops_trained_per_token (&shape, &options, FLOPS_PALM, 4096));
-  assert_close (flops_trained_per_token (&shape, &options, FLOPS_CAUSAL, 4096)
-                    - flops_trained_per_token (&shape, &packed, FLOPS_CAUSAL, 4096),
+  ck_assert_double_eq (flops_trained_per_token (&shape, &packed, &whole, FLOPS_PALM, 4096),
+                       flops_trained_per_token (&shape, &options, &whole, FLOPS_PALM, 4096));
+  assert_close (flops_trained_per_token (&shape, &options, &whole, FLOPS_CAUSAL, 4096)
+                    - flops_trained_per_token (&shape, &packed, &whole, FLOPS_CAUSAL, 4096),
                 12 * 32 * gone / 4096 * 32 * 128, 1e-9);
   model_shape_clear (&shape);
 }

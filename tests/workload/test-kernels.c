@@ -193,6 +193,91 @@ START_TEST (test_conventions)
 }
 END_TEST
 
+/* Of a forward pass, and of what training counts for it. */
+static void
+check_counted (const ModelShape *shape, const TrainingOptions *options, const MeshOptions *mesh)
+{
+  g_autoptr (Workload) part = workload_new_stage (shape, options, mesh, 0);
+  const double         tokens = (double) (options->seq_len * options->micro_batch);
+  const double         counted =
+      tokens * flops_forward_per_token (shape, options, mesh, options->flops, options->seq_len);
+  const double trained =
+      tokens * flops_trained_per_token (shape, options, mesh, options->flops, options->seq_len);
+  const gboolean fused = options->attention < ATTENTION_FUSED_SOFTMAX;
+  Flops          forward = { 0 }, backward = { 0 }, recompute = { 0 };
+  double         all;
+
+  sum_model (part, &forward, &backward, &recompute);
+  all = forward.linear + forward.attention;
+  if (fused && mesh->routing_skew == 1)
+    assert_close (counted, all, 1e-9);
+  else
+    ck_assert_double_le (counted, all * (1 + 1e-9));
+  assert_close (trained, 3 * counted, 1e-9);
+  ck_assert_double_le (trained, (all + backward.linear + backward.attention) * (1 + 1e-9));
+}
+
+/*
+ * The convention that holds where none is asked for counts no work that no kernel does, so that MFU
+ * cannot pass what the GPU reaches: no pairs that the mask, a window or the end of a document
+ * leaves out, no rows that experts drop. Where attention is fused and no expert rank is fuller it
+ * counts all that a forward pass computes.
+ */
+START_TEST (test_default_counts_what_is_done)
+{
+  static const gint64 documents[] = { 0, 16, 700 };
+  static const double capacities[] = { 0, 0.25, 1.2 };
+  ModelShape          shape = shipped (models[_i]);
+  TrainingOptions     options = training (1000, 2);
+
+  ck_assert_str_eq (option_table_find (training_options, "flops_convention")->fallback,
+                    flops_convention_name (FLOPS_CAUSAL));
+  options.flops = FLOPS_CAUSAL;
+  shape.n_layers = MIN (shape.n_layers, 4);
+  for (guint i = 0; i < 4 * 2 * 3 * 3 * 2; i++)
+    {
+      const gboolean full = shape.n_experts > 0 && i / 72 % 2;
+      MeshOptions    mesh = { .ep = shape.n_experts > 0 ? 4 : 1,
+                              .capacity_factor = capacities[i / 24 % 3],
+                              .routing_skew = full ? 1.5 : 1 };
+
+      options.attention = ATTENTION_FLASH2 + (gint) (i % 4);
+      options.causal = i / 4 % 2 == 0;
+      options.document_length = documents[i / 8 % 3];
+      mesh_normalise (&mesh);
+      check_counted (&shape, &options, &mesh);
+    }
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/*
+ * What a capacity leaves, by hand: 4 ranks of which one gets 1.5 of the balanced share, the others
+ * 5 / 6 each.
+ */
+START_TEST (test_rows_kept)
+{
+  static const struct
+  {
+    gint64 ep;
+    double capacity, skew, kept;
+  } cases[] = {
+    { 1, 0, 1, 1 },         { 4, 0, 1.5, 1 },      { 4, 1.5, 1.5, 1 },
+    { 4, 1, 1.5, 0.875 },   { 4, 0.5, 1.5, 0.5 },  { 1, 0.25, 1, 0.25 },
+    { 8, 0.001, 2, 0.001 }, { 2, 1.25, 8, 0.625 }, /* no rank has more than all */
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      MeshOptions mesh = { .ep = cases[i].ep,
+                           .capacity_factor = cases[i].capacity,
+                           .routing_skew = cases[i].skew };
+
+      assert_close (mesh_rows_kept (&mesh), cases[i].kept, 1e-12);
+    }
+}
+END_TEST
+
 static double
 recomputed (const Workload *workload)
 {
@@ -220,12 +305,13 @@ START_TEST (test_recomputation_counts_as_the_model_does)
 
   shape.n_heads = MAX (shape.n_heads / 4 * 4, 4); /* gpt2-xl has 25 */
   shape.n_kv_heads = MAX (shape.n_kv_heads / 4 * 4, 4);
-  for (guint i = 0; i < 3 * 3 * 2 * 2; i++)
+  for (guint i = 0; i < 3 * 3 * 2 * 2 * 2; i++)
     {
       TrainingOptions      options = training (8192, 2);
       MeshOptions          mesh = { .tp = i / 18 % 2 ? 4 : 1,
                                     .sp = i / 9 % 2,
                                     .ep = shape.n_experts > 0 && i / 18 % 2 ? 4 : 1,
+                                    .capacity_factor = i / 36 % 2 ? 0.5 : 0,
                                     .routing_skew = 1.25 };
       double               head = (double) shape.vocab * shape.d_model, rows = 2 * 8192, forward;
       g_autoptr (Workload) part = NULL;
@@ -236,9 +322,11 @@ START_TEST (test_recomputation_counts_as_the_model_does)
       options.checkpointing = CHECKPOINT_FULL;
       options.traits.recomputes_all = TRUE; /* the last product too */
       part = workload_new_stage (&shape, &options, &mesh, 0);
-      forward = options.flops == FLOPS_6N
-                    ? 2 * (flops_matrix_parameters (&shape) - head)
-                    : flops_per_token (&shape, options.flops, 8192) / 3 - 2 * head;
+      forward = (options.flops == FLOPS_6N ? 2 * flops_matrix_parameters (&shape)
+                                           : flops_per_token (&shape, options.flops, 8192) / 3)
+                - 2 * head;
+      if (mesh.capacity_factor > 0) /* half of the experts' rows */
+        forward -= flops_routed_parameters (&shape);
       assert_close (recomputed (part) * (double) mesh.tp, forward * rows, 1e-9);
     }
   model_shape_clear (&shape);
@@ -667,6 +755,8 @@ main (void)
   tcase_add_test (tcase, test_megatron_formula);
   tcase_add_test (tcase, test_fused_by_framework);
   tcase_add_test (tcase, test_conventions);
+  tcase_add_loop_test (tcase, test_default_counts_what_is_done, 0, G_N_ELEMENTS (models));
+  tcase_add_test (tcase, test_rows_kept);
   tcase_add_loop_test (tcase, test_recomputation_counts_as_the_model_does, 0,
                        G_N_ELEMENTS (models));
   tcase_add_test (tcase, test_traffic_of_a_modern_block);

@@ -196,16 +196,17 @@ START_TEST (test_model_flops)
 {
   ModelShape           shape = small_gpt ();
   TrainingOptions      plain = training ((gint64) S, 1), options = lora ("all-linear");
+  MeshOptions          whole = { .tp = 1 };
   g_autoptr (Workload) all = workload_new (&shape, &plain);
   double               adapters = LAYERS * R * (6 * H + 2 * (H + FF));
   double               matrices = LAYERS * (4 * H * H + 2 * H * FF) + H * VOCAB;
   double               attention = 12 * LAYERS * H * S;
 
-  ck_assert_double_eq (flops_trained_per_token (&shape, &plain, FLOPS_PALM, (gint64) S),
+  ck_assert_double_eq (flops_trained_per_token (&shape, &plain, &whole, FLOPS_PALM, (gint64) S),
                        6 * matrices + attention);
-  ck_assert_double_eq (flops_trained_per_token (&shape, &options, FLOPS_PALM, (gint64) S),
+  ck_assert_double_eq (flops_trained_per_token (&shape, &options, &whole, FLOPS_PALM, (gint64) S),
                        4 * matrices + 6 * adapters + attention);
-  ck_assert_double_eq (flops_trained_per_token (&shape, &options, FLOPS_6N, (gint64) S),
+  ck_assert_double_eq (flops_trained_per_token (&shape, &options, &whole, FLOPS_6N, (gint64) S),
                        4 * (double) workload_n_parameters (all) + 6 * adapters);
   model_shape_clear (&shape);
 }

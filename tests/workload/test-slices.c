@@ -209,14 +209,16 @@ START_TEST (test_counted)
 {
   ModelShape      shape = arch ("gpt", LAYERS, (gint64) H, 4, (gint64) FF, (gint64) VOCAB);
   TrainingOptions all = sliced (1, FALSE), some = sliced (4, FALSE);
+  MeshOptions     whole = { .tp = 1 };
   double          matrices = 2 * LAYERS * 2 * H * FF * (1 - 1 / Q);
   double          biases = 2 * LAYERS * FF * (1 - 1 / Q);
 
-  ck_assert_double_eq (flops_trained_per_token (&shape, &all, FLOPS_PALM, (gint64) S)
-                           - flops_trained_per_token (&shape, &some, FLOPS_PALM, (gint64) S),
-                       matrices);
-  ck_assert_double_eq (flops_trained_per_token (&shape, &all, FLOPS_6N, (gint64) S)
-                           - flops_trained_per_token (&shape, &some, FLOPS_6N, (gint64) S),
+  ck_assert_double_eq (
+      flops_trained_per_token (&shape, &all, &whole, FLOPS_PALM, (gint64) S)
+          - flops_trained_per_token (&shape, &some, &whole, FLOPS_PALM, (gint64) S),
+      matrices);
+  ck_assert_double_eq (flops_trained_per_token (&shape, &all, &whole, FLOPS_6N, (gint64) S)
+                           - flops_trained_per_token (&shape, &some, &whole, FLOPS_6N, (gint64) S),
                        matrices + biases);
   model_shape_clear (&shape);
 }
