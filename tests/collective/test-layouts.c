@@ -78,6 +78,33 @@ START_TEST (test_tree_two_nodes)
 }
 END_TEST
 
+/*
+ * Two ranks have trees as well: over the network each is the root of one, so each sends S; in a
+ * node they are a chain of one edge, S up and S down.
+ */
+START_TEST (test_tree_of_two)
+{
+  for (guint nodes = 1; nodes <= 2; nodes++)
+    {
+      const ResourceKind  kind = nodes == 2 ? RESOURCE_NIC_TX : RESOURCE_NVLINK_OUT;
+      Fixture             fixture;
+      g_autoptr (Cluster) cluster = NULL;
+      g_autoptr (Laid)    plan = NULL;
+
+      fixture_init (&fixture, "dgx-h100", nodes);
+      fixture.options.gpus_per_node = 2 / nodes;
+      cluster = fixture_cluster (&fixture);
+      plan = fixture_plan (cluster, COLLECTIVE_ALL_REDUCE, ALGORITHM_TREE);
+      ck_assert_int_eq (plan->algorithm, ALGORITHM_TREE);
+      assert_near (plan_sum (plan, cluster, kind, G_MAXUINT32), 2);
+      if (nodes == 2)
+        assert_near (plan_sum (plan, cluster, kind, 0), 1);
+      g_clear_pointer (&cluster, cluster_free);
+      fixture_clear (&fixture);
+    }
+}
+END_TEST
+
 /* N nodes: N - 1 edges a tree and direction carry S/2 each: 2 (N-1) S, whoever is the parent. */
 START_TEST (test_tree_totals)
 {
@@ -551,6 +578,7 @@ layouts_suite (void)
 
   tcase_add_loop_test (bytes, test_trees_are_trees, 2, 200);
   tcase_add_test (bytes, test_tree_two_nodes);
+  tcase_add_test (bytes, test_tree_of_two);
   tcase_add_loop_test (bytes, test_tree_totals, 2, 10);
   tcase_add_loop_test (bytes, test_nvls, 0, 3);
   tcase_add_test (bytes, test_several_nodes);
