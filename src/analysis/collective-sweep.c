@@ -10,16 +10,7 @@ is_by_rank (CollectiveKind kind)
          || kind == COLLECTIVE_ALL_TO_ALL;
 }
 
-static char *
-name_binding (const Cluster *cluster, const CollectiveCost *cost, double bytes)
-{
-  if (cost->binding != G_MAXUINT32)
-    return cluster_resource_name (cluster, cost->binding);
-  return g_strdup (cost->rate_cap > 0 && bytes / cost->rate_cap > cost->latency ? "channels"
-                                                                                : "latency");
-}
-
-/* The same for what ran concurrently with others. */
+/* As collective_cost_binding, of what ran concurrently with others. */
 static char *
 name_bound (const Cluster *cluster, const CollectiveBound *bound)
 {
@@ -145,7 +136,7 @@ add_sample (CollectiveSweep *self, const Sweeper *sweeper, guint64 asked, GError
   sample.channels = cost.channels;
   sample.binding = self->options.n_concurrent > 0 && self->fidelity == FIDELITY_FLUID
                        ? name_bound (sweeper->cluster, &sweeper->bound[0])
-                       : name_binding (sweeper->cluster, &cost, s);
+                       : collective_cost_binding (&cost, sweeper->cluster, s);
   g_array_append_val (self->samples, sample);
   self->mean_busbw += sample.busbw;
   return TRUE;

@@ -115,6 +115,15 @@ collective_plan_payload (const CollectivePlan *self)
   return collective_passed_on (self->kind, self->members.n_gpus);
 }
 
+char *
+collective_cost_binding (const CollectiveCost *cost, const Cluster *cluster, double bytes)
+{
+  if (cost->binding != G_MAXUINT32)
+    return cluster_resource_name (cluster, cost->binding);
+  return g_strdup (cost->rate_cap > 0 && bytes / cost->rate_cap > cost->latency ? "channels"
+                                                                                : "latency");
+}
+
 static const HostRing *
 hosts_of (CollectivePlan *self)
 {

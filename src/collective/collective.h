@@ -158,6 +158,12 @@ double collective_plan_payload (const CollectivePlan *self);
 void collective_plan_cost (CollectivePlan *self, double bytes, CollectiveCost *cost);
 
 /*
+ * What bounds COST, which is of BYTES alone on CLUSTER: a resource, "channels" (at their own rate)
+ * or "latency". Newly allocated.
+ */
+char *collective_cost_binding (const CollectiveCost *cost, const Cluster *cluster, double bytes);
+
+/*
  * NULL, or why the algorithm or the protocol that ASKED forces is not what runs: NCCL stops there
  * with "no algorithm/protocol available". Newly allocated; *HINT (may be NULL) is set with it: to
  * what would run.

@@ -113,8 +113,7 @@ validated_row_predict (CollectivePredictor *predictor, const GPtrArray *measurem
   self.family = measurement_link_family (link);
   self.algorithm = cost.algorithm;
   self.protocol = cost.protocol;
-  self.binding = cost.binding != G_MAXUINT32 ? cluster_resource_name (cluster, cost.binding)
-                                             : g_strdup ("latency");
+  self.binding = collective_cost_binding (&cost, cluster, (double) measured->bytes);
   return self;
 }
 

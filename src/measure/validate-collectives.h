@@ -48,7 +48,7 @@ typedef struct
   char               *family;   /* see measurement_link_family */
   CollectiveAlgorithm algorithm;
   CollectiveProtocol  protocol;
-  char               *binding; /* resource, or "latency" */
+  char               *binding; /* collective_cost_binding */
   ValidationPart      part;
 } ValidatedRow;
 

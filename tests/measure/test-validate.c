@@ -256,6 +256,28 @@ START_TEST (test_trend)
 }
 END_TEST
 
+/*
+ * What binds a row is what binds the same collective by itself: of 8 GiB over NVLink the channels'
+ * own rate, not the latency.
+ */
+START_TEST (test_binding)
+{
+  static const char                text[] = HEADER "a-01,1,8,b200-sxm-180,nvlink5-switch,0,none,"
+                                                   "reduce_scatter,8589934592,11000,yes,,\n"
+                                                   "a-01," NODE "all_reduce,8,20,yes,,\n";
+  g_autoptr (CollectiveValidation) v = validate_text (text);
+  const ValidatedRow              *rows = (const ValidatedRow *) v->rows->data;
+  CollectiveCost                   cost = { .binding = G_MAXUINT32, .latency = 1, .rate_cap = 10 };
+  g_autofree char                 *below = collective_cost_binding (&cost, NULL, 9);
+  g_autofree char                 *above = collective_cost_binding (&cost, NULL, 11);
+
+  ck_assert_str_eq (rows[0].binding, "channels");
+  ck_assert_str_eq (rows[1].binding, "latency");
+  ck_assert_str_eq (below, "latency");
+  ck_assert_str_eq (above, "channels");
+}
+END_TEST
+
 /* What could not be simulated is counted over all and in its size, where others could. */
 START_TEST (test_failed)
 {
@@ -575,6 +597,7 @@ main (void)
   tcase_add_test (tests, test_sizes);
   tcase_add_test (tests, test_nodes);
   tcase_add_test (tests, test_trend);
+  tcase_add_test (tests, test_binding);
   tcase_add_test (tests, test_failed);
   tcase_add_test (tests, test_slope);
   tcase_add_test (tests, test_environment);
