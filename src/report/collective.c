@@ -6,6 +6,9 @@
 #include "report/network-private.h"
 #include "report/report.h"
 
+/* Of what the fields call "gbps", which others write for gigabits. */
+#define BANDWIDTH_UNIT "GB/s"
+
 static const char *const fidelity_names[] = { "analytic", "fluid", "step" };
 
 /* nccl-tests' name, without underscores where it has none. */
@@ -230,12 +233,13 @@ report_collective_csv (const CollectiveSweep *self, GString *out)
                              fidelity_names[self->fidelity],
                              self->profiles,
                              layout_program_version (),
-                             RESULTS_SCHEMA_TEXT };
+                             RESULTS_SCHEMA_TEXT,
+                             BANDWIDTH_UNIT };
 
   g_string_append_printf (out,
                           "collective,bytes,count,type,time_us,algbw_gbps,busbw_gbps,algorithm,"
                           "protocol,channels,binding%s,cluster,ranks,fidelity,profiles,"
-                          "program_version,schema%s\n",
+                          "program_version,schema,bandwidth_unit%s\n",
                           concurrent ? ",alone_us,beside_us" : "",
                           self->n_placements > 0 ? ",placements,time_p10_us,time_p50_us,time_p90_us"
                                                  : "");
@@ -325,6 +329,7 @@ report_collective_json (const CollectiveSweep *self, GString *out)
   json_add_text (o, "cluster", self->cluster);
   json_add_count (o, "ranks", self->n_ranks);
   json_add_text (o, "fidelity", fidelity_names[self->fidelity]);
+  json_add_text (o, "bandwidth_unit", BANDWIDTH_UNIT);
   json_add_text (o, "profiles", self->profiles);
   if (self->measured != NULL)
     {
