@@ -53,6 +53,29 @@ step_time_at (const Scenario *scenario, const PredictOptions *options, InputFile
   return TRUE;
 }
 
+/*
+ * The least and the most of SELF and of what the ends of the figures' ranges come to: better
+ * hardware may take longer, where another schedule or another product's tiles follow from it.
+ */
+static gboolean
+fill_interval (Prediction *self, const Scenario *scenario, const PredictOptions *options,
+               InputFiles *files, DiagList *diags, GError **error)
+{
+  static const ProfileEnd ends[] = { PROFILE_OPTIMISTIC, PROFILE_PESSIMISTIC };
+
+  self->step_time_low_s = self->step_time_high_s = self->step_time_s;
+  for (guint i = 0; i < G_N_ELEMENTS (ends); i++)
+    {
+      double seconds;
+
+      if (!step_time_at (scenario, options, files, ends[i], &seconds, diags, error))
+        return FALSE;
+      self->step_time_low_s = MIN (self->step_time_low_s, seconds);
+      self->step_time_high_s = MAX (self->step_time_high_s, seconds);
+    }
+  return TRUE;
+}
+
 /* FALSE after a message: the rank that is asked for is none of the scenario's. */
 static gboolean
 has_rank (const ResolvedScenario *resolved, const PredictOptions *options, DiagList *diags)
@@ -85,18 +108,13 @@ predict_with_replay (const Scenario *scenario, const PredictOptions *options, Re
   g_autoptr (ResolvedScenario) resolved = resolved_new (scenario, own_profiles, diags);
   g_autoptr (Replay)           own_replay = NULL;
   g_autoptr (Prediction)       self = NULL;
-  InputFiles                  *files;
 
   if (resolved != NULL && has_rank (resolved, options, diags))
     self = predict_with (resolved, options, replay != NULL ? &own_replay : NULL, diags, error);
   if (self == NULL)
     return NULL;
-  files = profile_set_files (own_profiles);
   if (options->interval
-      && !(step_time_at (scenario, options, files, PROFILE_OPTIMISTIC, &self->step_time_low_s,
-                         diags, error)
-           && step_time_at (scenario, options, files, PROFILE_PESSIMISTIC, &self->step_time_high_s,
-                            diags, error)))
+      && !fill_interval (self, scenario, options, profile_set_files (own_profiles), diags, error))
     return NULL;
   if (!options->no_band && !placement_band_predict (self, resolved, options, predict, diags, error))
     return NULL;

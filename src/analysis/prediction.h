@@ -114,7 +114,7 @@ typedef struct
   GArray *traffic;                   /* TrafficUse */
   guint   n_measured, n_datasheet, n_estimate; /* figures of the profiles used, by confidence */
   double  step_time_low_s,
-      step_time_high_s;   /* all figures at the good / bad end of their ranges; 0 = not asked for */
+      step_time_high_s;   /* of step_time_s and with all figures at either end; 0: not asked for */
   guint    n_placements;  /* draws of placement and hashes: placement-band.h; 0 = not asked for */
   gboolean band_is_drawn; /* FALSE: the cluster draws nothing, and all were the same */
   QuantileBand step_band; /* s */

@@ -481,10 +481,28 @@ loaded_profile_read_table (LoadedProfile *self, const GPtrArray *files, DiagList
   return TRUE;
 }
 
-/* Which way is better: 1 more, -1 less, 0 neither (counts and sizes do not grade hardware). */
+/* Figures that grade hardware otherwise than their kind does: 1 more is better, -1 less is. */
+static const struct
+{
+  const char *key;
+  int         sense;
+} graded[] = {
+  { "matmul_k_overhead", -1 },
+  { "attention_softmax_dims", -1 },
+  { "cudnn_softmax_dims", -1 },
+  { "small_tile_power", -1 },
+  { "jitter", -1 },
+  { "unaligned_slowdown", -1 },
+  { "cpu_adam_rate", 1 },
+};
+
+/* Which way is better: 1 more, -1 less, 0 neither (most counts and sizes do not grade hardware). */
 static int
 figure_sense (const FigureSpec *spec)
 {
+  for (guint i = 0; i < G_N_ELEMENTS (graded); i++)
+    if (strcmp (graded[i].key, spec->key) == 0)
+      return graded[i].sense;
   switch (spec->kind)
     {
     case QUANTITY_BANDWIDTH:

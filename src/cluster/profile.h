@@ -331,7 +331,7 @@ ProfileSet *profile_set_new (const char *dir);
 /*
  * The same with every rate and efficiency, and every time, at one end of its range: pessimistic
  * takes low rates and long times, optimistic the contrary. Figures without a range, sizes and
- * counts keep their values.
+ * counts that grade no hardware keep their values.
  */
 typedef enum
 {

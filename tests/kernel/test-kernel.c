@@ -671,6 +671,93 @@ START_TEST (test_property_roofline)
 }
 END_TEST
 
+static double
+seconds_of (const GpuProfile *gpu, const KernelDesc *kernel)
+{
+  KernelCost cost;
+
+  kernel_cost (gpu, kernel, &cost);
+  return cost.alone;
+}
+
+static void
+check_ends (const GpuProfile *const gpus[3], const KernelDesc *kernel)
+{
+  const double best = seconds_of (gpus[0], kernel), given = seconds_of (gpus[1], kernel),
+               worst = seconds_of (gpus[2], kernel);
+
+  ck_assert_msg (best <= given * (1 + EPSILON) && given <= worst * (1 + EPSILON),
+                 "%s, %s (%u x %u x %u): %g, %g, %g s", gpus[1]->id, kernel->name,
+                 (guint) kernel->m, (guint) kernel->n, (guint) kernel->k, best, given, worst);
+}
+
+static void
+check_layers (const GpuProfile *const gpus[3])
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+  ModelOptions         model = { .config = (char *) "llama-3-8b", .n_layers = 1 };
+  TrainingOptions training = { .seq_len = 1000, .micro_batch = 1, .grad_accum = 1, .causal = TRUE };
+  ModelShape      shape = { 0 };
+  g_autoptr (Workload) workload = NULL;
+
+  ck_assert (model_resolve (&model, NULL, NULL, &shape, NULL, diags));
+  workload = workload_new (&shape, &training);
+  for (guint l = 0; l < workload_n_layers (workload); l++)
+    {
+      const LayerDesc *layer = workload_layer (workload, l);
+
+      for (guint i = 0; i < layer->n_forward; i++)
+        check_ends (gpus, &layer->forward[i]);
+      for (guint i = 0; i < layer->n_backward; i++)
+        check_ends (gpus, &layer->backward[i]);
+    }
+  model_shape_clear (&shape);
+}
+
+/*
+ * Every figure with a range says which of its ends is the better one: at the good ends of all of
+ * them no kernel takes longer than as given, at the bad ends none takes less.
+ */
+START_TEST (test_ends_of_ranges)
+{
+  static const ProfileEnd ends[] = { PROFILE_OPTIMISTIC, PROFILE_AS_GIVEN, PROFILE_PESSIMISTIC };
+  ProfileSet             *sets[3];
+  g_auto (GStrv)          ids = NULL;
+
+  for (guint e = 0; e < 3; e++)
+    sets[e] = profile_set_new_at (NULL, ends[e]);
+  ids = profile_set_list (sets[1], "gpu");
+  for (guint i = 0; ids[i] != NULL; i++)
+    {
+      g_autoptr (DiagList) diags = diag_list_new ();
+      const GpuProfile    *gpus[3];
+
+      for (guint e = 0; e < 3; e++)
+        gpus[e] = profile_set_gpu (sets[e], ids[i], NULL, diags);
+      if (gpu_profile_is_host (gpus[1]))
+        continue;
+      for (guint64 m = 16; m <= 16384; m *= 4)
+        for (guint64 k = 16; k <= 16384; k *= 4)
+          {
+            const KernelDesc product = { .kind = KERNEL_MATMUL,
+                                         .name = "product",
+                                         .dtype = DTYPE_BF16,
+                                         .m = m,
+                                         .n = 1000,
+                                         .k = k,
+                                         .batch = 1,
+                                         .launches = 1,
+                                         .flops = 2e3 * (double) m * (double) k };
+
+            check_ends (gpus, &product);
+          }
+      check_layers (gpus);
+    }
+  for (guint e = 0; e < 3; e++)
+    profile_set_free (sets[e]);
+}
+END_TEST
+
 static Suite *
 kernel_suite (void)
 {
@@ -698,6 +785,7 @@ kernel_suite (void)
   tcase_add_test (hand, test_stream);
   tcase_add_test (hand, test_widening_copy);
   tcase_add_test (hand, test_small_is_latency);
+  tcase_add_test (property, test_ends_of_ranges);
   tcase_add_loop_test (property, test_property_roofline, 0, 500);
   suite_add_tcase (suite, hand);
   suite_add_tcase (suite, property);
