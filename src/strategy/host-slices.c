@@ -112,9 +112,9 @@ walk_slice (const HostSlices *self, StrategyRun *run, const GradientBucket *buck
 {
   const PolicyRoute *route = &run->policy->kinds[0].routes[ROUTE_STORE];
   HostGradients      gradients = { bucket, self->gradients };
-  const RouteEnd staging = route_part (self->staging, g_array_index (bucket->waiting, guint, 0));
-  const RouteEnd host = { .use = use_gradients, .data = &gradients };
-  guint          turn = 0;
+  const RouteEnd     staging = route_part (self->staging, self->slot);
+  const RouteEnd     host = { .use = use_gradients, .data = &gradients };
+  guint              turn = 0;
 
   while (turn < route->n && route->hops[turn].from != PLACE_HBM)
     turn++;
@@ -169,9 +169,10 @@ make_room (HostSlices *self, StrategyRun *run, guint64 slice)
   if (self->staged > 0 && self->staged + slice > self->room)
     {
       schedule_host_wait (run->b, schedule_record (run->b, *self->drives));
-      self->staged = 0;
+      self->staged = self->slot = 0;
     }
   self->staged += slice;
+  self->slot++;
 }
 
 void

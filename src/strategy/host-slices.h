@@ -14,7 +14,8 @@ typedef struct
   const StreamRef *drives;     /* on which gradients go to drives and come from there; or NULL */
   BufferRef        staging;    /* pinned memory through which they do, */
   guint64          room;       /* for so many elements at once; */
-  guint64          staged;     /* since it was last empty */
+  guint64          staged;     /* since it was last empty, */
+  guint            slot;       /* the last of them as the so many-th slice */
   BufferRef        states;     /* the optimizer's, at their home */
   BufferRef        gradients;  /* where updates show late, of this step: the next one frees it */
   BufferRef        updated;    /* parameters in compute precision, as the host wrote them */
