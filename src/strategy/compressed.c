@@ -14,6 +14,20 @@ keep (StrategyRun *run, guint64 elements, guint bytes, const char *label)
   return buffer;
 }
 
+gboolean
+reduces_over_replicas (const StrategyRun *run)
+{
+  for (guint kind = 0; kind < run->policy->n_kinds; kind++)
+    {
+      const PolicyRoute *reduce = &run->policy->kinds[kind].routes[ROUTE_REDUCE];
+      guint              first = policy_n_scatters (reduce);
+
+      if (!compresses (run, kind) && policy_next (reduce, first, HOP_MOVE) > first)
+        return TRUE;
+    }
+  return FALSE;
+}
+
 void
 compressed_init (Compressed *self, StrategyRun *run)
 {

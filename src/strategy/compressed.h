@@ -21,6 +21,12 @@ compresses (const StrategyRun *run, guint kind)
   return run->policy->kinds[kind].compressor != NULL;
 }
 
+/*
+ * Whether shards of some unit are reduced over their replicas, behind the shard group: by a walk
+ * over the rest of the route.
+ */
+gboolean reduces_over_replicas (const StrategyRun *run);
+
 /* Takes memory for ever. */
 void compressed_init (Compressed *self, StrategyRun *run);
 void compressed_clear (Compressed *self, StrategyRun *run);

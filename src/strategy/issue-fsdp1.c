@@ -32,6 +32,8 @@ typedef struct
 typedef struct
 {
   StreamRef  pre_unshard, unshard, post_backward;
+  StreamRef  finish; /* of what follows a reduce-scatter: that of the all-reduce over replicas, or
+                        post_backward where there are none */
   BufferRef  shards; /* of the parameters: all units */
   UnitState *units;
   EventRef   freed[MAX_IN_FLIGHT]; /* limiter: last uses of units freed lately; oldest first */
@@ -58,7 +60,9 @@ fsdp1_init (StrategyRun *run)
 
   s->pre_unshard = schedule_stream (run->b, "pre_unshard", 0);
   s->unshard = schedule_stream (run->b, "unshard", 1);
-  s->post_backward = schedule_stream (run->b, "post_backward", 1);
+  s->post_backward = s->finish = schedule_stream (run->b, "post_backward", 1);
+  if (reduces_over_replicas (run))
+    s->finish = schedule_stream (run->b, "all_reduce", 0);
   s->units = g_new0 (UnitState, run->n_units);
   for (guint i = 0; i < run->n_units; i++)
     {
@@ -269,6 +273,24 @@ cast_gradient (StrategyRun *run, guint unit, guint reduce)
   return input;
 }
 
+/* The hops [FIRST, END) of SLOT's reduction on STREAM, of HELD elements. */
+static void
+walk_reduction (StrategyRun *run, const UnitSlot *slot, guint first, guint end, guint64 held,
+                StreamRef stream, BufferRef from, BufferRef to)
+{
+  emit_route (run, &(RouteWalk){ .kind = slot->plan->expert,
+                                 .route = ROUTE_REDUCE,
+                                 .first = first,
+                                 .end = end,
+                                 .first_micro = slot->first,
+                                 .last_micro = slot->last,
+                                 .held = held,
+                                 .collectives = stream,
+                                 .from = route_whole (from),
+                                 .to = route_whole (to),
+                                 .passing = "gradient on its way" });
+}
+
 /* What the reduction left in OUTPUT is cast or added into the shard's gradient. */
 static void
 keep_shard (StrategyRun *run, const UnitSlot *slot, guint reduce, BufferRef output)
@@ -282,7 +304,7 @@ keep_shard (StrategyRun *run, const UnitSlot *slot, guint reduce, BufferRef outp
     u->shard_buffer =
         schedule_alloc (run->b, PLACE_HBM, POOL_GRADIENT, shard_elements * kept, "gradient shard");
   strategy_data (run, slot->unit, UNIT_REDUCED, u->shard_buffer, SCHEDULE_NONE);
-  emit_stream_kernel (run->b, s->post_backward, KERNEL_ELEMENTWISE,
+  emit_stream_kernel (run->b, s->finish, KERNEL_ELEMENTWISE,
                       slot->first ? "shard_gradient_cast" : "shard_gradient_add", DTYPE_FP32,
                       (double) shard_elements * (slot->first ? reduce : reduce + kept),
                       (double) shard_elements * kept);
@@ -296,38 +318,34 @@ fsdp1_gradient_ready (StrategyRun *run, const UnitSlot *slot)
 {
   Fsdp1State      *s = run->state;
   const UnitShare *share = &run->shares[slot->unit];
-  guint            reduce = reduced_bytes (run);
+  guint            reduce = reduced_bytes (run), kind = slot->plan->expert;
+  guint            replicas = policy_n_scatters (&run->policy->kinds[kind].routes[ROUTE_REDUCE]);
   BufferRef        input, output;
-  EventRef         done;
 
   schedule_wait_stream (run->b, s->post_backward, SCHEDULE_COMPUTE);
   input = cast_gradient (run, slot->unit, reduce);
   output = schedule_alloc_on (run->b, s->post_backward, PLACE_HBM, POOL_COMMUNICATION,
                               share->trainable * reduce, "reduce-scatter output");
-  if (compresses (run, slot->plan->expert))
+  if (compresses (run, kind))
     compressed_reduce_units (&s->compressed, run, &slot->unit, 1, s->post_backward,
                              route_whole (input), route_whole (output), share->trainable);
   else
-    emit_route (run, &(RouteWalk){ .kind = slot->plan->expert,
-                                   .route = ROUTE_REDUCE,
-                                   .end = POLICY_MAX_HOPS,
-                                   .first_micro = slot->first,
-                                   .last_micro = slot->last,
-                                   .held = share->trainable_padded,
-                                   .collectives = s->post_backward,
-                                   .from = route_whole (input),
-                                   .to = route_whole (output),
-                                   .passing = "gradient on its way" });
+    walk_reduction (run, slot, 0, replicas, share->trainable_padded, s->post_backward, input,
+                    output);
+  schedule_free_after (run->b, input, schedule_record (run->b, s->post_backward));
+  if (s->finish != s->post_backward)
+    schedule_wait_stream (run->b, s->finish, s->post_backward);
+  if (!compresses (run, kind))
+    walk_reduction (run, slot, replicas, POLICY_MAX_HOPS, share->trainable, s->finish, output,
+                    output);
   keep_shard (run, slot, reduce, output);
-  done = schedule_record (run->b, s->post_backward);
-  schedule_free_after (run->b, input, done);
-  schedule_free_after (run->b, output, done);
+  schedule_free_after (run->b, output, schedule_record (run->b, s->finish));
 }
 
 static void
 fsdp1_micro_step_end (StrategyRun *run)
 {
-  schedule_wait_stream (run->b, SCHEDULE_COMPUTE, ((Fsdp1State *) run->state)->post_backward);
+  schedule_wait_stream (run->b, SCHEDULE_COMPUTE, ((Fsdp1State *) run->state)->finish);
 }
 
 static void
@@ -380,6 +398,7 @@ fsdp1_form (const PlanInput *in, const Policy *policy, IssueForm *form)
       form->passed[ROUTE_REDUCE][k] = expect_trainable_padded (in, kind, k, m);
       form->walks[ROUTE_GATHER][k] = 2 * steps * 2 * n; /* experts part a layer's units in two */
       form->walks[ROUTE_REDUCE][k] = 2 * n;
+      form->plain_before[ROUTE_REDUCE][k] = 1u << policy_n_scatters (&kind->routes[ROUTE_REDUCE]);
       expect_passing (kind, ROUTE_GATHER, 2 * unit, 2, TRUE, form->passing);
       expect_passing (kind, ROUTE_REDUCE, unit, 1, TRUE, form->passing);
       kept += stays;

@@ -76,8 +76,6 @@ void fsdp2_reshard (StrategyRun *run, guint unit);
 /* The step ends: so do all that were used. */
 void fsdp2_free_used (StrategyRun *run);
 
-/* Replicas of some unit: the rest of the gradients is then reduced on their stream. */
-gboolean fsdp2_has_replicas (const StrategyRun *run);
 /*
  * UNIT's whole gradient (*GRADS, of DTYPE) becomes the padded input of the reduction, copied or,
  * where it is that, in place. FIRST: of the step's.

@@ -7,21 +7,6 @@
 #include "strategy/issue-fsdp2-private.h"
 #include "strategy/route.h"
 
-gboolean
-fsdp2_has_replicas (const StrategyRun *run)
-{
-  for (guint kind = 0; kind < run->policy->n_kinds; kind++)
-    {
-      const PolicyRoute *reduce = fsdp2_reduce_route (run, kind);
-
-      if (!compresses (run, kind)
-          && policy_next (reduce, policy_n_scatters (reduce), HOP_MOVE)
-                 > policy_n_scatters (reduce))
-        return TRUE;
-    }
-  return FALSE;
-}
-
 /* The hops [FIRST, END) of UNIT's reduction on STREAM. */
 static void
 walk_reduction (StrategyRun *run, guint unit, guint first, guint end, guint64 held,
@@ -114,7 +99,7 @@ finish_reduce (StrategyRun *run, guint unit, gboolean first, BufferRef output,
   guint              master = element_bytes (run, STATE_GRADIENTS);
   StreamRef          stream = s->reduce;
 
-  if (fsdp2_has_replicas (run))
+  if (reduces_over_replicas (run))
     {
       stream = s->all_reduce;
       schedule_wait_stream (run->b, stream, s->reduce);
@@ -220,7 +205,7 @@ fsdp2_wait_for_reductions (StrategyRun *run)
   Fsdp2State *s = run->state;
 
   schedule_wait_stream (run->b, SCHEDULE_COMPUTE,
-                        fsdp2_has_replicas (run) ? s->all_reduce : s->reduce);
+                        reduces_over_replicas (run) ? s->all_reduce : s->reduce);
   if (s->reducing != SCHEDULE_NONE)
     schedule_free (run->b, s->reducing);
   s->reducing = SCHEDULE_NONE;

@@ -57,7 +57,7 @@ fsdp2_init (StrategyRun *run)
   s->copy_in = schedule_stream (run->b, "copy_in", 1);
   s->gather = schedule_stream (run->b, "all_gather", 1);
   s->reduce = schedule_stream (run->b, "reduce_scatter", 1);
-  if (fsdp2_has_replicas (run))
+  if (reduces_over_replicas (run))
     s->all_reduce = schedule_stream (run->b, "all_reduce", 0);
   s->units = g_new0 (Fsdp2Unit, run->n_units);
   s->used = g_array_new (FALSE, FALSE, sizeof (Fsdp2Used));
