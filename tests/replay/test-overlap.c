@@ -264,7 +264,6 @@ static const OptionCase option_cases[] = {
   /* cores update while the GPU trains on: the shorter of the two goes */
   { "zero-offload", { NODE, LENGTH, "8192", SLICES }, "delayed_update", "true", "false", 1.4 },
   { "zero3", { NODE, LENGTH, "2048", MODULES }, "overlap_comm", "true", "false", 1.05 },
-  { "zero3", { NODE, LENGTH, "2048", MODULES }, "prefetch_bucket_size", "2e6", "0", 1.01 },
   { "mics", { NODES, LENGTH, "2048", MODULES }, "overlap_comm", "true", "false", 1.05 },
   { "zeropp", { NODES, LENGTH, "2048", MODULES }, "overlap_comm", "true", "false", 1.05 },
   { "fcdp", { NODES, LENGTH, "2048", MODULES }, "overlap_comm", "true", "false", 1.05 },

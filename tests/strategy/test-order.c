@@ -2,7 +2,8 @@
  * The order in which strategies issue collectives in a steady step, against the orders that the
  * systems' descriptions state: G3 is the all-gather of unit 3, R3 its reduce-scatter, A3 an
  * all-reduce, D3 and H3 copies to and from the host, S3 that of a slice which stays on the GPU, C3
- * the all-gather of such slices. A llama of 3 blocks: units 0 (embedding), 1-3, 4 (head).
+ * the all-gather of such slices. A llama of 3 blocks: units 0 (embedding), 1-3, 4 (head). Each is
+ * on the stream that the systems give it.
  */
 #include <check.h>
 #include <string.h>
@@ -135,6 +136,52 @@ order_of (const Schedule *schedule)
   return g_string_free (g_steal_pointer (&out), FALSE);
 }
 
+/*
+ * The stream of each letter, as the systems name them (hop-rows.c has where from); the first row
+ * counts whose OPTION is among a case's. Megatron-FSDP's outer ranks have streams of their own.
+ */
+static const struct
+{
+  const char *strategy, *option, *streams;
+} streams[] = {
+  { "fsdp1", "", "G unshard, R post_backward" },
+  { "fsdp2", "", "G all_gather, C all_gather, S compute, R reduce_scatter" },
+  { "hsdp", "", "G all_gather, R reduce_scatter, A all_reduce" },
+  { "vescale", "", "G all_gather, R reduce_scatter" },
+  { "simplefsdp", "", "G collectives, R collectives" },
+  { "megatron-fsdp", "overlap_param_gather=false", "G compute, R reduce" },
+  { "megatron-fsdp", "overlap_grad_reduce=false", "G all_gather, R compute" },
+  { "megatron-fsdp", "outer_dp_sharding_strategy=optim",
+    "G all_gather, G outer_all_gather, R reduce, R outer_reduce" },
+  { "megatron-fsdp", "no_shard", "A reduce" },
+  { "megatron-fsdp", "", "G all_gather, R reduce, A outer_reduce" },
+};
+
+/* Every hop of ROLE that has a letter is on the stream that goes with it. */
+static void
+assert_streams (const Schedule *schedule, guint role, const Case *c)
+{
+  ScheduleItems  items = schedule_items (schedule, role, SECTION_STEADY);
+  g_auto (GStrv) all = NULL;
+
+  for (guint i = 0; i < G_N_ELEMENTS (streams) && all == NULL; i++)
+    if (g_str_equal (streams[i].strategy, c->strategy)
+        && strstr (c->options, streams[i].option) != NULL)
+      all = g_strsplit (streams[i].streams, ", ", -1);
+  for (guint i = 0; i < items.n; i++)
+    {
+      const ScheduleItem *item = &items.items[i];
+      char                letter = letter_of (schedule, item);
+      g_autofree char    *text =
+          letter != '\0' ? g_strdup_printf ("%c %s", letter,
+                                               schedule_stream_info (schedule, item->stream)->name)
+                            : NULL;
+
+      ck_assert_msg (text == NULL || g_strv_contains ((const char *const *) all, text), "%s %s: %s",
+                     c->strategy, c->options, text);
+    }
+}
+
 static void
 assert_order (const Case *c, guint micro_steps)
 {
@@ -154,6 +201,7 @@ assert_order (const Case *c, guint micro_steps)
   ck_assert (schedule_check (schedule, &in.mesh, diags));
   order = order_of (schedule);
   ck_assert_str_eq (order, c->order);
+  assert_streams (schedule, 0, c);
   option_table_clear (strategy->options, options);
 }
 
@@ -211,6 +259,8 @@ START_TEST (test_order_of_stages)
   ck_assert (schedule_check (schedule, &in.mesh, diags));
   order = order_of (schedule);
   ck_assert_str_eq (order, c->order);
+  for (guint role = 0; role < schedule_n_roles (schedule); role++)
+    assert_streams (schedule, role, c);
   option_table_clear (strategy->options, options);
   option_table_clear (mesh_options, &mesh);
 }
