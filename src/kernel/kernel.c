@@ -91,7 +91,9 @@ matmul_try (const GpuProfile *gpu, const KernelDesc *kernel, const TileChoice *t
   double sms = gpu->sms.value;
   double rate = sustained_rate (gpu, kernel->dtype) * matmul_efficiency (gpu, kernel->dtype) / sms
                 * tile_rate (gpu, tile->m, tile->n);
-  double depth = (double) kernel->k / tile->split + k_overhead (gpu, kernel->dtype);
+  double part = tile->split > 1 ? MAX ((double) kernel->k / tile->split, MIN_SPLIT_DEPTH)
+                                : (double) kernel->k;
+  double depth = part + k_overhead (gpu, kernel->dtype);
   double partials = tile->split > 1 ? 8.0 * tile->split * kernel->m * kernel->n * kernel->batch
                                     : 0; /* fp32, written and read */
 
@@ -104,7 +106,8 @@ matmul_try (const GpuProfile *gpu, const KernelDesc *kernel, const TileChoice *t
 
 /*
  * Tries one tile shape with the inner dimension whole and, while that leaves SMs idle, cut in 2, 4,
- * .. parts.
+ * .. parts. A part of less than the least depth takes as long as one of it, so that no deeper
+ * product takes less.
  */
 static void
 matmul_try_splits (const GpuProfile *gpu, const KernelDesc *kernel, const double shape[2],
@@ -115,8 +118,8 @@ matmul_try_splits (const GpuProfile *gpu, const KernelDesc *kernel, const double
       TileChoice tile = { shape[0], shape[1], split };
       KernelCost trial = *best;
 
-      if (split > 1 && kernel->k / split < MIN_SPLIT_DEPTH)
-        return;
+      if (split > 1 && 2 * kernel->k <= (guint64) MIN_SPLIT_DEPTH * split)
+        return; /* half as many parts are as deep as they may be */
       matmul_try (gpu, kernel, &tile, &trial);
       if (trial.alone < best->alone)
         *best = trial;
@@ -220,9 +223,9 @@ flash_efficiency (const GpuProfile *gpu, const KernelDesc *kernel)
 /*
  * Blocks on the diagonal of a causal mask are computed in full: half a block more for every row.
  * Where documents end, blocks begin anew, and the last one of each is on average half empty: as
- * much again. A
- * head's longest block has up to twice its mean's work. Masked blocks of more than one wave are
- * dispatched as SMs become free, and lose half a block at the end; else waves are whole.
+ * much again. Of several blocks the last one takes as long as a full one. A head's longest block
+ * has up to twice its mean's work. Masked blocks of more than one wave are dispatched as SMs become
+ * free, and lose half a block at the end; else waves are whole.
  */
 static void
 attention_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)
@@ -234,8 +237,9 @@ attention_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cos
   double   lost = MIN (FLASH_BLOCK, rows) * (kernel->packed ? 1 : 0.5);
   double   waste = masked ? 1 + lost * rows / pairs : 1;
   double   column = ceil (rows / FLASH_BLOCK), blocks = column * (double) kernel->batch;
+  double   filled = column > 1 ? column * FLASH_BLOCK / rows : 1;
   double   rate = sustained_rate (gpu, kernel->dtype) * flash_efficiency (gpu, kernel) / sms;
-  double   block_seconds = cost->flops * waste / (rate * blocks);
+  double   block_seconds = cost->flops * waste * filled / (rate * blocks);
   double   longest = masked ? 2 * column / (column + 1) : 1;
   double   seconds = MAX (blocks / sms + 0.5, longest) * block_seconds;
 
@@ -330,9 +334,10 @@ kernel_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)
   *cost = (KernelCost){
     .flops = kernel->flops,
     .bytes = kernel->read_bytes + kernel->write_bytes,
-    .latency = gpu->kernel_latency.value * kernels_in_turn (kernel),
     .launches = kernel->launches,
+    .in_turn = kernels_in_turn (kernel),
   };
+  cost->latency = gpu->kernel_latency.value * cost->in_turn;
   switch (kernel->kind)
     {
     case KERNEL_MATMUL:

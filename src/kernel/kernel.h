@@ -19,6 +19,7 @@ typedef struct
   double latency;      /* s: start-up and tail on the device, times the launches */
   double alone;        /* s: stand-alone duration with all SMs, latency included */
   guint  launches;     /* for the host's issue cost */
+  double in_turn;      /* of them, those that follow one another on the GPU */
 } KernelCost;
 
 /* Never fails. SPEED scales the GPU's SMs and HBM (cluster_gpu_speed). */

@@ -137,6 +137,64 @@ END_TEST
  * Four experts of 109 tiles: together 436, five waves of 108; each for itself two, eight in all,
  * and four starts, which four streams hide but for one. With 54 SMs left of the 108 it is 9 and 12.
  */
+/*
+ * More SMs of one peak are slower SMs: a product that filled one wave takes as much longer as they
+ * are slower. With the peak in proportion no product takes longer: whole waves are no more.
+ */
+START_TEST (test_matmul_more_sms)
+{
+  GpuProfile gpu = test_gpu (), same_peak = test_gpu (), more = test_gpu ();
+  KernelDesc wave = matmul (UINT64_C (128) * 108, 256, 4096, 1);
+  KernelCost cost, other;
+
+  same_peak.sms.value = more.sms.value = 132;
+  more.matmul_16bit.value *= 132.0 / 108;
+  kernel_cost (&gpu, &wave, &cost);
+  kernel_cost (&same_peak, &wave, &other);
+  ck_assert_double_gt (other.alone, 1.05 * cost.alone);
+  for (guint64 m = 64; m <= UINT64_C (128) * 700; m += 320)
+    {
+      KernelDesc product = matmul (m, 256, 4096, 1);
+
+      kernel_cost (&gpu, &product, &cost);
+      kernel_cost (&more, &product, &other);
+      ck_assert_msg (other.alone <= cost.alone * (1 + EPSILON), "%" G_GUINT64_FORMAT " rows", m);
+    }
+}
+END_TEST
+
+/* More rows, columns, depth or products never take less. */
+START_TEST (test_matmul_monotone)
+{
+  GpuProfile        gpu = test_gpu ();
+  g_autoptr (GRand) rand = g_rand_new_with_seed (1);
+
+  for (guint i = 0; i < 20000; i++)
+    {
+      guint64 size[4], larger;
+      double  alone[2];
+      guint   axis = (guint) g_rand_int_range (rand, 0, 4);
+
+      for (guint s = 0; s < 3; s++)
+        size[s] = (guint64) (16 * pow (2, g_rand_double_range (rand, 0, 10)));
+      size[3] = (guint64) g_rand_int_range (rand, 1, 5);
+      larger = size[axis] + (guint64) g_rand_int_range (rand, 1, 1 + (gint) size[axis]);
+      for (guint with = 0; with < 2; with++)
+        {
+          KernelDesc product;
+          KernelCost cost;
+
+          size[axis] = with ? larger : size[axis];
+          product = matmul (size[0], size[1], size[2], size[3]);
+          kernel_cost (&gpu, &product, &cost);
+          alone[with] = cost.alone;
+        }
+      ck_assert_msg (alone[1] >= alone[0] * (1 - EPSILON), "case %u, axis %u: %g s, then %g s", i,
+                     axis, alone[0], alone[1]);
+    }
+}
+END_TEST
+
 START_TEST (test_matmul_of_experts)
 {
   static const guint  streams[] = { 0, 4, 3, 1 };
@@ -374,6 +432,38 @@ START_TEST (test_attention_masked)
   kernel_cost (&gpu, &kernel, &cost);
   ck_assert_double_eq (cost.wave_units, 16);
   assert_near (cost.alone, 8 / 4.5 * mean + 4e-6);
+}
+END_TEST
+
+/* More rows or heads never take less, wherever blocks and waves end. */
+START_TEST (test_attention_monotone)
+{
+  GpuProfile        gpu = test_gpu ();
+  g_autoptr (GRand) rand = g_rand_new_with_seed (2);
+
+  for (guint i = 0; i < 20000; i++)
+    {
+      guint64  size[2] = { (guint64) pow (2, g_rand_double_range (rand, 0, 13)),
+                           (guint64) g_rand_int_range (rand, 1, 65) };
+      guint    axis = (guint) g_rand_int_range (rand, 0, 2);
+      gboolean masked = g_rand_boolean (rand);
+      double   alone[2];
+
+      for (guint with = 0; with < 2; with++)
+        {
+          KernelDesc kernel;
+          KernelCost cost;
+
+          size[axis] += with ? (guint64) g_rand_int_range (rand, 1, 2 + (gint) size[axis]) : 0;
+          kernel = attention (i % 4 < 2 ? KERNEL_ATTENTION : KERNEL_ATTENTION_BACKWARD, size[0],
+                              128, size[1], masked);
+          kernel_cost (&gpu, &kernel, &cost);
+          alone[with] = cost.alone;
+        }
+      ck_assert_msg (alone[1] >= alone[0] * (1 - EPSILON),
+                     "case %u, axis %u, to %u rows and %u heads: %g s, then %g s", i, axis,
+                     (guint) size[0], (guint) size[1], alone[0], alone[1]);
+    }
 }
 END_TEST
 
@@ -767,6 +857,8 @@ kernel_suite (void)
   tcase_add_test (hand, host_work_by_hand);
   tcase_add_test (hand, test_matmul_by_hand);
   tcase_add_test (hand, test_matmul_waves);
+  tcase_add_test (hand, test_matmul_more_sms);
+  tcase_add_test (hand, test_matmul_monotone);
   tcase_add_test (hand, test_matmul_of_experts);
   tcase_add_test (hand, test_matmul_by_turns);
   tcase_add_test (hand, test_matmul_small_tile);
@@ -779,6 +871,7 @@ kernel_suite (void)
   tcase_add_test (hand, test_measured_by_hand);
   tcase_add_test (hand, test_attention);
   tcase_add_test (hand, test_attention_masked);
+  tcase_add_test (hand, test_attention_monotone);
   tcase_add_test (hand, test_attention_packed);
   tcase_add_test (hand, test_attention_heads);
   tcase_add_test (hand, test_attention_falls_back);
