@@ -173,13 +173,13 @@ sum_kernels (const Fuser *self, const guint32 *kernels, guint n)
       sum.sm_seconds += one->sm_seconds;
       sum.hbm_bytes += one->hbm_bytes;
       busy += busy_seconds (one);
-      squares += busy_seconds (one) * busy_seconds (one);
+      squares += busy_seconds (one) * busy_seconds (one) / one->pieces;
       if (one->wave_units > 0 && one->wave_seconds > 0)
         add_part (parts, sum.first_part, one->wave_units, one->wave_seconds);
     }
   sum.n_parts = parts->len - sum.first_part;
   sum.share = busy > 0 ? 1 / busy : 0;
-  sum.pieces = squares > 0 ? busy * busy / squares : 0;
+  sum.pieces = squares > 0 ? busy * busy / squares : 1;
   return sum;
 }
 

@@ -82,6 +82,7 @@ bind_kernel (const KernelCost *cost, double speed)
     .wave_units = cost->wave_units,
     .wave_seconds = cost->wave_seconds / speed,
     .share = busy > 0 ? 1 / busy : 0,
+    .pieces = MAX (cost->in_turn, 1),
   };
 }
 

@@ -181,7 +181,8 @@ typedef struct
   double  sm_seconds, hbm_bytes, wave_units, wave_seconds;
   double  share; /* 1 / stand-alone duration without latency; 0 when it is all latency */
   guint   first_part, n_parts; /* in Program.parts: waves of several kernels */
-  double  pieces; /* of several kernels: as many as of a running one's mean length; 0: one */
+  double  pieces; /* kernels that it is on the GPU; unequal ones: as many as are of a running one's
+                     mean length; at least 1 */
 } BoundKernel;
 
 /* One op for several kernels, and what it is in the schedule's terms. */

@@ -59,7 +59,7 @@ new_kernel (const RankHost *self, Engine *engine, guint32 index, guint64 tag)
     .wave_parts = parts,
     .n_wave_parts = kernel->n_parts,
     .pieces_on = rank->sm,
-    .pieces = MAX (kernel->pieces, 1),
+    .pieces = kernel->pieces,
     .share = kernel->share,
     .members = 1,
     .order = ENGINE_NONE,

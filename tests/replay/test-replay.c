@@ -24,6 +24,7 @@ typedef enum
   TAIL_HOOKS,
   TAIL_BOTH,
   TAIL_THERE_AND_BACK,
+  TAIL_CHAIN,
 } Tail;
 
 typedef struct
@@ -79,6 +80,12 @@ toy_step_end (StrategyRun *run)
     {
       schedule_move (run->b, s->other, PLACE_PINNED, PLACE_HBM, 1000000000, "fetch");
       schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->other);
+    }
+  if (tail == TAIL_CHAIN)
+    {
+      kernel.launches = 10;
+      schedule_kernel (run->b, SCHEDULE_COMPUTE, &kernel);
+      schedule_all_reduce (run->b, s->side, s->all, payload_of_bytes (8), "all_reduce");
     }
   if (tail == TAIL_HOOKS)
     schedule_host_hooks (run->b, 3);
@@ -269,6 +276,32 @@ START_TEST (test_copies_by_hand)
       ck_assert_double_eq_tol ((double) copy_period (TAIL_THERE_AND_BACK, 7e-6, 0.75, unfolded),
                                66690333333, 2);
     }
+}
+END_TEST
+
+/*
+ * An eager chain of 10 kernels, issued for 100 us, runs for 1250 us, 125 us each; an all-reduce that
+ * is issued 20 us later finds an SM when the first of them has ended, and not when all have.
+ */
+START_TEST (test_chain)
+{
+  g_autoptr (ProfileSet) profiles = fixture_toy_profiles ();
+  g_autoptr (Scenario)   scenario = toy_scenario (TAIL_CHAIN);
+  g_autoptr (Replay)     replay = fixture_replay (scenario, profiles, FALSE, 0);
+  const Engine          *engine = replay_engine (replay);
+  const OpRecord        *chain = NULL, *all_reduce = NULL;
+
+  for (OpId op = 0; op < engine_n_ops (engine); op++)
+    {
+      if (g_str_equal (replay_op_name (replay, op), "copy"))
+        chain = engine_op_record (engine, op);
+      if (g_str_equal (replay_op_name (replay, op), "all_reduce"))
+        all_reduce = engine_op_record (engine, op);
+    }
+  ck_assert (chain != NULL && all_reduce != NULL);
+  ck_assert_double_eq_tol ((double) (chain->end - chain->begin), 1250 * US, 30 * US); /* shared */
+  ck_assert_double_eq_tol ((double) (all_reduce->begin - chain->begin), 125 * US, 2);
+  ck_assert_double_eq_tol ((double) all_reduce->drain, 105 * US, 2);
 }
 END_TEST
 
@@ -674,6 +707,7 @@ replay_suite (void)
   tcase_add_test (hand, test_launch_blocking_collective);
   tcase_add_test (hand, test_by_hand);
   tcase_add_test (hand, test_copies_by_hand);
+  tcase_add_test (hand, test_chain);
   tcase_add_test (hand, test_memory_by_hand);
   suite_add_tcase (suite, hand);
   tcase_add_loop_test (laws, test_periods_do_not_matter, 0, (int) n_strategies ());
