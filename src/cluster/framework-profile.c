@@ -36,6 +36,7 @@ static const FactSpec facts[] = {
   SWITCH (fused_adam),
   SWITCH (adam_lists),
   SWITCH (keeps_table),
+  SWITCH (one_communicator),
   SWITCH (loss_scaling),
   TRAIT (softmax_keys, .type = OPTION_INT, .max = 1 << 20),
   SWITCH (casts_scores),

@@ -33,6 +33,8 @@ typedef struct
                           uses any */
   gboolean keeps_table;   /* ZeRO-3: the table that a tied head reads again is the whole model's as
                             well, and stays gathered while that runs */
+  gboolean one_communicator; /* ZeRO-3: gradients are reduced over the group's communicator by which
+                                parameters are gathered; else over a clone of it */
   gboolean loss_scaling;  /* fp16: before the update gradients go to fp32, unscaled and checked */
   gint64   softmax_keys;  /* most keys that its fused softmax takes, four of them and four score
                             matrices at a time; 0: any number */

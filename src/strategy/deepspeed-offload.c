@@ -146,6 +146,6 @@ offloaded_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
 {
   const OffloadedOptions *o = opt;
 
-  deepspeed_policy (in, &o->deepspeed, "data", mesh_all (&in->mesh), policy);
+  deepspeed_world_policy (in, &o->deepspeed, policy);
   offload_policy (&o->offload, policy);
 }

@@ -44,3 +44,17 @@ deepspeed_policy (const PlanInput *in, const DeepspeedOptions *options, const ch
                          policy->compute, CADENCE_LAST)
       ->label = "all_gather_persistent";
 }
+
+/*
+ * Parameters are partitioned over the world group, on which all-gathers run. Gradients are reduced
+ * over the engine's data-parallel group, which is a clone of it: a communicator of its own. Source:
+ * DeepSpeed v0.16.2, partition_parameters.py (Init), utils/groups.py (_clone_world_group),
+ * stage3.py.
+ */
+void
+deepspeed_world_policy (const PlanInput *in, const DeepspeedOptions *options, Policy *policy)
+{
+  deepspeed_policy (in, options, "data", mesh_all (&in->mesh), policy);
+  if (!workload_training (in->workload)->traits.one_communicator)
+    policy->kinds[0].routes[ROUTE_REDUCE].hops[0].name = "data, cloned";
+}

@@ -60,3 +60,6 @@ gboolean deepspeed_check (const PlanInput *in, const char *name, DiagList *diags
  */
 void deepspeed_policy (const PlanInput *in, const DeepspeedOptions *options, const char *name,
                        MeshGroup group, Policy *policy);
+
+/* The same over all ranks, in the communicators that the framework has. */
+void deepspeed_world_policy (const PlanInput *in, const DeepspeedOptions *options, Policy *policy);

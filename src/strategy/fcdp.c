@@ -78,7 +78,7 @@ fcdp_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
   const FcdpOptions *o = opt;
   UnitPolicy        *kind = &policy->kinds[0];
 
-  deepspeed_policy (in, &o->deepspeed, "data", mesh_all (&in->mesh), policy);
+  deepspeed_world_policy (in, &o->deepspeed, policy);
   policy_add_second_copy (kind, "node", mesh_node (&in->mesh), PLACE_PINNED, policy->compute);
   policy_keep_copies (kind, "node", room_for_copies (in, o->cache_threshold));
   kind->invalidate = (PolicyInvalidation) o->invalidate;

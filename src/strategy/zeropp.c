@@ -126,10 +126,10 @@ zeropp_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
   UnitPolicy          *kind = &policy->kinds[0];
   ShardGroups          hpz;
 
-  deepspeed_policy (in, &o->deepspeed, "data", mesh_all (&in->mesh), policy);
+  deepspeed_world_policy (in, &o->deepspeed, policy);
   named_groups (&in->mesh, o->zero_hpz_partition_size, &hpz_names, &hpz, NULL);
   if (hpz.shard_group.size > 1)
-    policy_add_second_copy (kind, "node", hpz.shard_group, PLACE_HBM, policy->compute);
+    policy_add_second_copy (kind, "hpZ", hpz.shard_group, PLACE_HBM, policy->compute);
   kind->invalidate = (PolicyInvalidation) o->invalidate;
   if (o->zero_quantized_nontrainable_weights && in->mesh.n_ranks > 1)
     {
