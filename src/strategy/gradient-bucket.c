@@ -1,5 +1,7 @@
 #include "strategy/gradient-bucket.h"
 
+#include <string.h>
+
 #include "strategy/common.h"
 
 void
@@ -20,7 +22,8 @@ gradient_bucket_clear (GradientBucket *self)
 void
 gradient_bucket_begin_step (GradientBucket *self)
 {
-  self->outstanding[0] = self->outstanding[1] = SCHEDULE_NONE;
+  for (guint i = 0; i < G_N_ELEMENTS (self->outstanding); i++)
+    self->outstanding[i] = SCHEDULE_NONE;
 }
 
 BufferRef
@@ -47,11 +50,10 @@ free_behind (StrategyRun *run, BufferRef buffer, StreamRef stream)
 }
 
 void
-throttle (StrategyRun *run, EventRef outstanding[2], EventRef event)
+push_outstanding (EventRef *outstanding, guint n, EventRef event)
 {
-  schedule_host_pace (run->b, outstanding[0]);
-  outstanding[0] = outstanding[1];
-  outstanding[1] = event;
+  memmove (outstanding, outstanding + 1, (n - 1) * sizeof *outstanding);
+  outstanding[n - 1] = event;
 }
 
 void
@@ -59,10 +61,12 @@ gradient_bucket_flush (GradientBucket *self, StrategyRun *run)
 {
   if (self->elements == 0)
     return;
+  schedule_host_pace (run->b, self->outstanding[0]);
   self->reduce (run, self);
   if (self->oversized != SCHEDULE_NONE)
     free_behind (run, self->oversized, self->stream);
-  throttle (run, self->outstanding, schedule_record (run->b, self->stream));
+  push_outstanding (self->outstanding, G_N_ELEMENTS (self->outstanding),
+                    schedule_record (run->b, self->stream));
   self->elements = 0;
   g_array_set_size (self->waiting, 0);
   self->oversized = SCHEDULE_NONE;

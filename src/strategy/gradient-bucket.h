@@ -19,7 +19,7 @@ struct _GradientBucket
   GArray   *waiting;        /* guint: units whose gradients it holds */
   guint64   elements;       /* of them */
   gboolean  first, last;    /* micro-step of the step */
-  EventRef  outstanding[2]; /* the last reductions of the step: at most two are under way */
+  EventRef  outstanding[3]; /* the last reductions of the step: so many may be under way */
   void (*reduce) (StrategyRun *run, const GradientBucket *self); /* emits the reduction */
 };
 
@@ -45,5 +45,5 @@ void gradient_bucket_uses (const GradientBucket *self, StrategyRun *run, BufferR
  */
 void free_behind (StrategyRun *run, BufferRef buffer, StreamRef stream);
 
-/* At most two are outstanding: the host waits for the one before the last. */
-void throttle (StrategyRun *run, EventRef outstanding[2], EventRef event);
+/* EVENT joins the last N, which are outstanding; the oldest one goes: the host has waited for it. */
+void push_outstanding (EventRef *outstanding, guint n, EventRef event);

@@ -358,6 +358,27 @@ gathered_at_once (const PlanInput *in, const Policy *policy, double all, double 
   return MIN (all, padding * (kept + (double) o->max_live_parameters + modules * module));
 }
 
+/*
+ * Elements in buffers that several tensors came in, which stay until the last of these is used: of
+ * what is there and not yet used, and the rest of the one that is. The prefetcher ends one with a
+ * module. A tensor may be in two: it goes, and is gathered again while its buffer waits for others.
+ */
+static double
+flat_at_once (const PlanInput *in, const Policy *policy, double all, double module)
+{
+  const DeepspeedIssue *o = policy->issue;
+  const UnitPolicy     *kind = &policy->kinds[0];
+  double                padding =
+      MAX (worst_padding (in, kind->format, kind->states[STATE_PARAMETERS].group.size,
+                          policy->whole_below),
+           worst_padding (in, kind->format, MAX (kind->copy.group.size, 1), policy->whole_below));
+  double one = (double) o->prefetch_bucket_size + module;
+
+  if (o->prefetch_bucket_size == 0)
+    return MIN (2 * all, 2 * padding * module);
+  return MIN (2 * all, padding * ((double) o->max_live_parameters + one + module));
+}
+
 static gboolean
 is_of_uses (PolicyRouteKind route)
 {
@@ -374,7 +395,8 @@ leads_to_drives (const UnitPolicy *kind, PolicyRouteKind route)
 }
 
 /*
- * Beyond the states: what is gathered (and its slices on their way from the second copy); the
+ * Beyond the states: what is gathered, and the buffers that it came in (encoded, too; and its slices
+ * on their way from the second copy); the
  * gradient of the module that is used, one that was too large for the bucket, and the reduction's
  * input, padded. Or, in the optimizer, a sub-group's gradient in fp32.
  */
@@ -392,14 +414,15 @@ most_bytes (const PlanInput *in, const Policy *policy, double once, IssueForm *f
   double                bucket = MIN (all, padding * at_once);
   guint                 layers = workload_n_layers (in->workload);
   guint  tied = workload_layer (in->workload, layers - 1)->tied_head ? 1 : 0; /* its gradient */
-  double backward = (gathered + (2 + tied) * module) * dtype_bytes (policy->compute)
+  double flat = flat_at_once (in, policy, once, module);
+  double backward = (gathered + flat + (2 + tied) * module) * dtype_bytes (policy->compute)
                     + bucket * dtype_bytes (kind->routes[ROUTE_REDUCE].hops[0].dtype);
   double passing[PLACE_N] = { 0 };
   double buffered[PLACE_N] = { 0 }; /* by buffers that stand: what is in pinned memory is there */
 
   for (guint r = 0; r < ROUTE_N; r++)
     expect_passing (kind, (PolicyRouteKind) r,
-                    is_of_uses ((PolicyRouteKind) r)       ? gathered
+                    is_of_uses ((PolicyRouteKind) r)       ? gathered + flat
                     : r == ROUTE_REDUCE || r == ROUTE_REST ? bucket
                     : r == ROUTE_FILL || r == ROUTE_KEEP   ? padding * module
                                                            : all,

@@ -47,24 +47,6 @@ use_parts (StrategyRun *run, gconstpointer data, ScheduleAccess access)
     schedule_uses (run->b, list->source, list->units[i], access);
 }
 
-/* A copy in the GPU's memory is made where nothing orders gathering behind it. */
-static void
-wait_for_copies (StrategyRun *run, const UnitList *list)
-{
-  DeepspeedState *s = run->state;
-  EventRef        last = SCHEDULE_NONE;
-
-  for (guint i = 0; i < list->n; i++)
-    {
-      DeepspeedUnit *u = &s->units[list->units[i]];
-
-      if (u->filled != SCHEDULE_NONE && (last == SCHEDULE_NONE || u->filled > last))
-        last = u->filled;
-      u->filled = SCHEDULE_NONE;
-    }
-  schedule_wait (run->b, s->gather, last);
-}
-
 /* On which UNIT's second copy is made: what stays on the GPU is made between kernels. */
 static StreamRef
 copy_stream (const StrategyRun *run, guint unit)
@@ -85,28 +67,177 @@ source_of (const StrategyRun *run, guint unit)
   return run->shares[unit].keeps_copy ? ROUTE_KEPT : ROUTE_COPY;
 }
 
+/* Tensors of UNIT that are cut. */
+static guint
+n_cut (const StrategyRun *run, guint unit)
+{
+  const PlanUnit *plan = &run->units[unit];
+  guint           n = 0;
+
+  for (guint t = 0; t < plan->n_tensors; t++)
+    n += plan->tensors[t].elements > run->policy->whole_below;
+  return n;
+}
+
+/* Elements of FETCH with their padding. */
+static guint64
+padded_of (const StrategyRun *run, const DeepspeedFetch *fetch, gboolean copy)
+{
+  guint64 padded = 0;
+
+  for (guint i = 0; i < fetch->n; i++)
+    padded +=
+        copy ? run->shares[fetch->units[i]].copy_padded : run->shares[fetch->units[i]].cut_padded;
+  return padded;
+}
+
+/* ---- the flat buffer ------------------------------------------------------------------------- */
+
+/* As what ROUTE's last collective brings PADDED elements, if it is of several ranks. */
+static gboolean
+is_gathered (const StrategyRun *run, PolicyRouteKind route, guint64 padded, Payload *payload)
+{
+  const PolicyRoute *hops = &deepspeed_unit_policy (run)->routes[route];
+  gboolean           gathered = FALSE;
+
+  for (guint h = 0; h < hops->n; h++)
+    if (hops->hops[h].hop == HOP_COLLECTIVE && hops->hops[h].group.size > 1)
+      {
+        *payload = (Payload){ padded, hops->hops[h].dtype, hops->hops[h].codec };
+        gathered = TRUE;
+      }
+  return gathered;
+}
+
+/*
+ * Several tensors are gathered into one buffer, in the order of ranks; one is gathered where
+ * kernels read it, unless it comes encoded. Source: partition_parameters.py, all_gather_coalesced.
+ */
+static void
+take_flat (StrategyRun *run, PolicyRouteKind route, guint64 padded, DeepspeedFetch *fetch)
+{
+  const DeepspeedState *s = run->state;
+  Payload               payload;
+  guint                 tensors = 0;
+
+  for (guint i = 0; i < fetch->n; i++)
+    tensors += n_cut (run, fetch->units[i]);
+  if (is_gathered (run, route, padded, &payload)
+      && ((tensors > 1 && !s->in_place) || payload.codec != NULL))
+    fetch->flat = schedule_alloc_on (run->b, s->assemble, PLACE_HBM, POOL_GATHERED,
+                                     payload_bytes (payload), "flat buffer of a fetch");
+}
+
+/* Own shards are put together where the collective sends them from. Those of moves come so. */
+static void
+put_together (StrategyRun *run, PolicyRouteKind route, guint64 held, const DeepspeedFetch *fetch,
+              const UnitList *list)
+{
+  const DeepspeedState *s = run->state;
+  double                bytes = (double) held * compute_bytes (run->policy);
+
+  if (fetch->flat == SCHEDULE_NONE || fetch->n == 1
+      || deepspeed_unit_policy (run)->routes[route].hops[0].hop == HOP_MOVE)
+    return;
+  emit_stream_kernel (run->b, s->assemble, KERNEL_COPY, "copy_in", DTYPE_FP16, bytes, bytes);
+  use_parts (run, list, ACCESS_READ);
+  schedule_uses (run->b, fetch->flat, SCHEDULE_WHOLE, ACCESS_WRITE);
+}
+
+static BufferRef
+alloc_full (StrategyRun *run, guint unit, StreamRef home, guint64 elements)
+{
+  DeepspeedState *s = run->state;
+  DeepspeedUnit  *u = &s->units[unit];
+  guint           old = schedule_set_unit (run->b, unit);
+
+  u->home = home;
+  u->full = schedule_alloc_on (run->b, home, PLACE_HBM, POOL_GATHERED,
+                               elements * compute_bytes (run->policy), "gathered parameters");
+  schedule_set_unit (run->b, old);
+  return u->full;
+}
+
+/* What came encoded becomes plain: one tensor where kernels read it. */
+static BufferRef
+decode (StrategyRun *run, DeepspeedFetch *fetch)
+{
+  const DeepspeedState *s = run->state;
+  PayloadWork           work = payload_decode_work (fetch->landed);
+  KernelDesc            kernel =
+      kernel_desc_stream (KERNEL_CODEC, "decode", fetch->landed.dtype, work.read, work.write, 1);
+  BufferRef plain;
+
+  if (fetch->n == 1 && n_cut (run, fetch->units[0]) == 1)
+    plain = alloc_full (run, fetch->units[0], s->assemble, fetch->landed.elements);
+  else
+    plain = fetch->decoded = schedule_alloc_on (
+        run->b, s->assemble, PLACE_HBM, POOL_GATHERED,
+        payload_bytes (payload_plain (fetch->landed.elements, fetch->landed.dtype)),
+        "decoded flat buffer");
+  schedule_kernel (run->b, s->assemble, &kernel);
+  schedule_uses (run->b, fetch->flat, SCHEDULE_WHOLE, ACCESS_READ);
+  schedule_uses (run->b, plain, SCHEDULE_WHOLE, ACCESS_WRITE);
+  return plain;
+}
+
+/* Each tensor of the flat buffer is put together of the ranks' parts. */
+static void
+copy_out (StrategyRun *run, const DeepspeedFetch *fetch, BufferRef plain)
+{
+  const DeepspeedState *s = run->state;
+  guint                 old = schedule_set_unit (run->b, fetch->units[0]);
+
+  for (guint i = 0; i < fetch->n; i++)
+    {
+      guint           unit = fetch->units[i];
+      const PlanUnit *plan = &run->units[unit];
+      BufferRef       full = alloc_full (run, unit, s->assemble, run->shares[unit].cut);
+
+      schedule_set_unit (run->b, unit);
+      for (guint t = 0; t < plan->n_tensors; t++)
+        {
+          double bytes = (double) plan->tensors[t].elements * compute_bytes (run->policy);
+
+          if (plan->tensors[t].elements <= run->policy->whole_below)
+            continue;
+          emit_stream_kernel (run->b, s->assemble, KERNEL_COPY, "copy_out", DTYPE_FP16, bytes,
+                              bytes);
+          schedule_uses (run->b, plain, SCHEDULE_WHOLE, ACCESS_READ);
+          schedule_uses (run->b, full, SCHEDULE_WHOLE, ACCESS_WRITE);
+        }
+    }
+  schedule_set_unit (run->b, old);
+}
+
+/* ---- fetches --------------------------------------------------------------------------------- */
+
 /* From the shards, or from the second copy, of which a rank holds a slice. */
 static void
-gather_from (StrategyRun *run, PolicyRouteKind route, const guint *units, guint n)
+gather_from (StrategyRun *run, PolicyRouteKind route, DeepspeedFetch *fetch)
 {
   const DeepspeedState *s = run->state;
   gboolean              copy = route == ROUTE_COPY || route == ROUTE_KEPT;
-  const UnitList list = { units, n, !copy ? s->shards : route == ROUTE_KEPT ? s->kept : s->cache };
-  gboolean       ring = !copy && s->n_ring > 0;
-  guint64        padded = 0, held;
-  RouteEnd       staging = { 0 };
-  guint          slot = 0;
+  const UnitList        list = { fetch->units, fetch->n,
+                          !copy                 ? s->shards
+                                 : route == ROUTE_KEPT ? s->kept
+                                                       : s->cache };
+  gboolean              ring = !copy && s->n_ring > 0;
+  guint64               padded = padded_of (run, fetch, copy);
+  guint64               held = padded / (copy ? s->copies : s->m);
+  RouteEnd              staging = { 0 }, to = { .use = use_gathered, .data = &list };
+  guint                 slot = 0;
 
-  for (guint i = 0; i < n; i++)
-    padded += copy ? run->shares[units[i]].copy_padded : run->shares[units[i]].cut_padded;
-  held = padded / (copy ? s->copies : s->m);
-  if (copy)
-    wait_for_copies (run, &list);
   if (ring)
     {
       slot = deepspeed_ring_take (run, held);
       staging = route_whole (s->ring[slot]);
     }
+  if (fetch->flat != SCHEDULE_NONE)
+    to = route_whole (fetch->flat);
+  put_together (run, route, held, fetch, &list);
+  if (s->gather != s->assemble)
+    schedule_wait_stream (run->b, s->gather, s->assemble);
   emit_route (run, &(RouteWalk){ .route = route,
                                  .end = POLICY_MAX_HOPS,
                                  .held = held,
@@ -115,10 +246,54 @@ gather_from (StrategyRun *run, PolicyRouteKind route, const guint *units, guint 
                                  .staging = ring ? &staging : NULL,
                                  .collectives = s->gather,
                                  .from = { .use = use_parts, .data = &list },
-                                 .to = { .use = use_gathered, .data = &list },
-                                 .passing = copy ? "slices of the node copy" : "shards" });
+                                 .to = to,
+                                 .passing = copy ? "slices of the node copy" : "shards",
+                                 .landed = fetch->flat != SCHEDULE_NONE ? &fetch->landed : NULL });
   if (ring)
     deepspeed_ring_give (run, slot);
+  fetch->arrived = schedule_record (run->b, s->gather);
+}
+
+/*
+ * One rank's shard is the whole, and used where it is (partition_parameters.py, NoGatherHandle).
+ * What comes by a move alone lies where that stream puts it.
+ */
+static void
+take_place (StrategyRun *run, guint unit)
+{
+  const DeepspeedState *s = run->state;
+  const DeepspeedUnit  *u = &s->units[unit];
+  const UnitShare      *share = &run->shares[unit];
+  StreamRef             home = s->assemble;
+
+  if (u->cached && s->copies == 1 && copy_stream (run, unit) != SCHEDULE_COMPUTE)
+    home = s->copy;
+  else if (!u->cached && s->m == 1 && deepspeed_is_away (run, STATE_PARAMETERS))
+    home = s->fetch;
+  if (s->m > 1 || u->cached || deepspeed_is_away (run, STATE_PARAMETERS))
+    alloc_full (run, unit, home, MAX (share->cut_padded, share->copy_padded));
+}
+
+static void
+fetch_units (StrategyRun *run, PolicyRouteKind route, const guint *units, guint n)
+{
+  DeepspeedState *s = run->state;
+  DeepspeedFetch  fetch = { .units = g_memdup2 (units, n * sizeof *units),
+                            .n = n,
+                            .waiting = n,
+                            .flat = SCHEDULE_NONE,
+                            .decoded = SCHEDULE_NONE };
+
+  take_flat (run, route, padded_of (run, &fetch, route == ROUTE_COPY || route == ROUTE_KEPT),
+             &fetch);
+  for (guint i = 0; i < n; i++)
+    {
+      s->units[units[i]].fetch = s->fetches->len;
+      if (fetch.flat == SCHEDULE_NONE)
+        take_place (run, units[i]);
+    }
+  gather_from (run, route, &fetch);
+  g_array_append_val (s->fetches, fetch);
 }
 
 void
@@ -127,34 +302,9 @@ deepspeed_gather (StrategyRun *run, const guint *units, guint n)
   static const PolicyRouteKind sources[] = { ROUTE_GATHER, ROUTE_FROZEN, ROUTE_COPY, ROUTE_KEPT };
 
   DeepspeedState   *s = run->state;
-  guint             compute = compute_bytes (run->policy);
   g_autofree guint *alike = g_new (guint, n);
   guint             old = schedule_set_unit (run->b, units[0]);
 
-  for (guint i = 0; i < n; i++)
-    {
-      DeepspeedUnit   *u = &s->units[units[i]];
-      const UnitShare *share = &run->shares[units[i]];
-
-      schedule_set_unit (run->b, units[i]);
-      /*
-       * One rank's shard is the whole, and used where it is (partition_parameters.py,
-       * NoGatherHandle).
-       */
-      u->home = s->gather;
-      if (u->cached && s->copies == 1 && copy_stream (run, units[i]) != SCHEDULE_COMPUTE)
-        u->home = s->copy;
-      else if (!u->cached && s->m == 1 && deepspeed_is_away (run, STATE_PARAMETERS))
-        u->home = s->fetch;
-      if (s->m > 1 || u->cached || deepspeed_is_away (run, STATE_PARAMETERS))
-        u->full = schedule_alloc_on (run->b, u->home, PLACE_HBM, POOL_GATHERED,
-                                     MAX (share->cut_padded, share->copy_padded) * compute,
-                                     "gathered parameters");
-      deepspeed_place_parameters (run, units[i]);
-      u->available = TRUE;
-      s->live += (gint64) share->cut;
-    }
-  schedule_set_unit (run->b, units[0]);
   for (guint source = 0; source < G_N_ELEMENTS (sources); source++)
     {
       guint n_alike = 0;
@@ -163,9 +313,74 @@ deepspeed_gather (StrategyRun *run, const guint *units, guint n)
         if (source_of (run, units[i]) == sources[source])
           alike[n_alike++] = units[i];
       if (n_alike > 0)
-        gather_from (run, sources[source], alike, n_alike);
+        fetch_units (run, sources[source], alike, n_alike);
+    }
+  for (guint i = 0; i < n; i++)
+    {
+      s->units[units[i]].available = TRUE;
+      s->live += (gint64) run->shares[units[i]].cut;
     }
   schedule_set_unit (run->b, old);
+}
+
+/* FETCH is waited for, once, and what it brought goes to where kernels read it. */
+static void
+complete (StrategyRun *run, DeepspeedFetch *fetch)
+{
+  const DeepspeedState *s = run->state;
+
+  if (fetch->complete)
+    return;
+  fetch->complete = TRUE;
+  if (s->gather != s->assemble)
+    schedule_wait (run->b, s->assemble, fetch->arrived);
+  if (fetch->flat != SCHEDULE_NONE)
+    {
+      BufferRef plain = fetch->landed.codec != NULL ? decode (run, fetch) : fetch->flat;
+
+      if (fetch->decoded != SCHEDULE_NONE || fetch->landed.codec == NULL)
+        copy_out (run, fetch, plain);
+    }
+  for (guint i = 0; i < fetch->n; i++)
+    deepspeed_place_parameters (run, fetch->units[i]);
+}
+
+/*
+ * DeepSpeed waits tensor by tensor: before each wait at most three are outstanding. The buffers of
+ * a fetch are its handle's, which goes with the use of its last tensor. Source:
+ * partitioned_param_coordinator.py, fetch_sub_module.
+ */
+void
+deepspeed_await (StrategyRun *run, guint unit)
+{
+  DeepspeedState *s = run->state;
+  DeepspeedFetch *fetch;
+  EventRef        assembled = SCHEDULE_NONE;
+
+  if (s->units[unit].fetch == SCHEDULE_NONE)
+    return;
+  fetch = &g_array_index (s->fetches, DeepspeedFetch, s->units[unit].fetch);
+  s->units[unit].fetch = SCHEDULE_NONE;
+  for (guint t = n_cut (run, unit); t > 0; t--)
+    {
+      schedule_host_pace (run->b, s->outstanding[0]);
+      complete (run, fetch);
+      if (assembled == SCHEDULE_NONE)
+        assembled = schedule_record (run->b, s->assemble);
+      push_outstanding (s->outstanding, DEEPSPEED_OUTSTANDING, assembled);
+    }
+  if (--fetch->waiting > 0)
+    return;
+  schedule_free (run->b, fetch->flat);
+  schedule_free (run->b, fetch->decoded);
+}
+
+void
+deepspeed_drop_fetches (DeepspeedState *s)
+{
+  for (guint i = 0; i < s->fetches->len; i++)
+    g_free (g_array_index (s->fetches, DeepspeedFetch, i).units);
+  g_array_set_size (s->fetches, 0);
 }
 
 void
@@ -191,8 +406,8 @@ deepspeed_stash (StrategyRun *run, guint unit)
   u->cached = TRUE;
   if (stream != SCHEDULE_COMPUTE)
     u->stashed = schedule_record (run->b, stream);
-  else if (s->gather != SCHEDULE_COMPUTE)
-    u->filled = schedule_record (run->b, stream);
+  else /* so that no all-gather comes before it: partition_parameters.py, _partition_param_sec */
+    schedule_host_wait (run->b, schedule_record (run->b, stream));
 }
 
 /*

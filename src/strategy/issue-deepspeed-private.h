@@ -8,19 +8,37 @@
 
 typedef struct
 {
-  gboolean  available;
-  gboolean  cached;  /* the second copy is valid */
-  gint      passed;  /* latest visit that the prefetcher passed over; -1 = none */
-  StreamRef home;    /* the stream that writes `full`, whose pool it is of */
-  EventRef  stashed; /* the second copy is made of `full` until then; SCHEDULE_NONE: not now */
-  EventRef  filled;  /* gathering has not yet waited for the second copy; or SCHEDULE_NONE */
+  gboolean  available; /* or on its way */
+  gboolean  cached;    /* the second copy is valid */
+  gint      passed;    /* latest visit that the prefetcher passed over; -1 = none */
+  guint     fetch;     /* of `fetches`, until its next use; SCHEDULE_NONE: it is not on its way */
+  StreamRef home;      /* the stream whose pool `full` is of */
+  EventRef  stashed;   /* the second copy is made of `full` until then; SCHEDULE_NONE: not now */
   BufferRef full, grads;
 } DeepspeedUnit;
+
+/* An all-gather, or whatever else brings units. What several tensors share is copied out of it. */
+typedef struct
+{
+  guint    *units; /* owners */
+  guint     n;
+  guint     waiting;  /* units whose next use is yet to come */
+  gboolean  complete; /* all of them are where kernels read them */
+  BufferRef flat;     /* as they came; SCHEDULE_NONE: where kernels read them */
+  BufferRef decoded;  /* the same, plain; SCHEDULE_NONE: it came so, or it is one tensor */
+  Payload   landed;   /* what is in FLAT */
+  EventRef  arrived;  /* it is there */
+} DeepspeedFetch;
+
+/* Fetches or reductions that may be outstanding. */
+#define DEEPSPEED_OUTSTANDING 3
 
 typedef struct
 {
   StreamRef      gather, reduce;
+  StreamRef      assemble;  /* puts shards together and copies parameters out of flat buffers */
   StreamRef      copy;      /* makes the second copy, and brings it from another place */
+  gboolean       in_place;  /* tensors are gathered each to its place */
   guint          m, copies; /* ranks that share the parameters, the copy */
   BufferRef      shards, persistent, gradients; /* of all units */
   BufferRef      cache, kept; /* second copies at their home, and those that stay on the GPU */
@@ -32,7 +50,8 @@ typedef struct
   guint          position, queue; /* where the walk and the prefetcher stand among the uses */
   gboolean       traced;          /* the order of uses is known: from the second micro-step on */
   gint64         live;            /* gathered elements */
-  EventRef       fetches[2];
+  GArray        *fetches;         /* DeepspeedFetch: of the micro-step */
+  EventRef       outstanding[DEEPSPEED_OUTSTANDING]; /* uses of what was on its way, oldest first */
   /* of what is not in GPU memory */
   StreamRef  fetch, drives; /* bring shards from the host, to it from drives */
   BufferRef *ring;          /* pinned buffers between the two, used in turn */
@@ -71,6 +90,10 @@ gboolean deepspeed_goes_before (const StrategyRun *run, guint use);
 void deepspeed_place_parameters (StrategyRun *run, guint unit);
 /* Gathers UNITS (owners) as one collective a source, named after the first of them. */
 void deepspeed_gather (StrategyRun *run, const guint *units, guint n);
+/* UNIT, which is used now, is where kernels read it when the assembling stream has come so far. */
+void deepspeed_await (StrategyRun *run, guint unit);
+/* Nothing is on its way any more. */
+void deepspeed_drop_fetches (DeepspeedState *s);
 /* The first use of a step leaves the own slice of the second copy. It waits for the module. */
 void deepspeed_stash (StrategyRun *run, guint unit);
 /* U's gathered parameters go; COPIED_NOW: the last thing that read them is that slice's copy. */

@@ -2,12 +2,15 @@
  * DeepSpeed's coordinator of parameters, module by module (ZeRO-3's runtime).
  *
  * A unit is a module that owns parameters. Before a module runs, its missing parameters are
- * all-gathered and the compute stream waits for the whole gathering stream; at most two such
- * fetches are outstanding on the host. Then the prefetcher walks on in the recorded order of uses
- * and gathers, as one collective, until prefetch_bucket_size elements are on their way. After a
+ * all-gathered, and the compute stream waits for those that it uses: not for what is on its way to
+ * others. Before each wait at most three are outstanding on the host. What was gathered as one is
+ * copied out of its buffer when the first of its modules is used. Then the prefetcher walks on in
+ * the recorded order of uses and gathers, as one collective, until prefetch_bucket_size elements
+ * are on their way. After a
  * module has run, its parameters are freed unless they are persistent (small), used again within
  * max_reuse_distance elements, or the prefetcher has already passed over a later use. Gradients are
- * copied into a bucket and reduce-scattered when it is full, every micro-step. Source:
+ * copied into a bucket and reduce-scattered when it is full, every micro-step, at whose end the host
+ * waits for the last one. Source:
  * deepspeed/runtime/zero (partitioned_param_coordinator.py, stage3.py).
  */
 #include "strategy/issue-deepspeed.h"
@@ -94,6 +97,8 @@ deepspeed_init (StrategyRun *run)
   s->m = deepspeed_unit_policy (run)->states[STATE_PARAMETERS].group.size;
   s->copies = MAX (deepspeed_unit_policy (run)->copy.group.size, 1);
   s->gather = overlap ? schedule_stream (run->b, "all_gather", 0) : SCHEDULE_COMPUTE;
+  s->assemble = overlap ? schedule_stream (run->b, "assemble", 0) : SCHEDULE_COMPUTE;
+  s->fetches = g_array_new (FALSE, FALSE, sizeof (DeepspeedFetch));
   s->reduce = overlap ? schedule_stream (run->b, "reduce", 0) : SCHEDULE_COMPUTE;
   if (deepspeed_has_copy (run))
     s->copy = deepspeed_unit_policy (run)->copy.home == PLACE_HBM
@@ -106,7 +111,7 @@ deepspeed_init (StrategyRun *run)
     {
       DeepspeedUnit *u = &s->units[i];
 
-      u->full = u->grads = u->stashed = u->filled = SCHEDULE_NONE;
+      u->full = u->grads = u->stashed = u->fetch = SCHEDULE_NONE;
       u->passed = -1;
     }
   s->of_table = SCHEDULE_NONE;
@@ -115,11 +120,21 @@ deepspeed_init (StrategyRun *run)
   compressed_init (&s->compressed, run);
 }
 
+/* Tensors are gathered each to its own place, in one group of collectives: mics.py. */
+static void
+mics_init (StrategyRun *run)
+{
+  ((DeepspeedState *) run->state)->in_place = TRUE;
+  deepspeed_init (run);
+}
+
 static void
 deepspeed_clear (StrategyRun *run)
 {
   DeepspeedState *s = run->state;
 
+  deepspeed_drop_fetches (s);
+  g_array_unref (s->fetches);
   g_free (s->units);
   g_free (s->reused);
   gradient_bucket_clear (&s->bucket);
@@ -131,6 +146,7 @@ static void
 restart_walk (DeepspeedState *s, guint n_units)
 {
   s->position = s->queue = 0;
+  deepspeed_drop_fetches (s);
   for (guint i = 0; i < n_units; i++)
     s->units[i].passed = -1;
 }
@@ -141,11 +157,12 @@ deepspeed_step_begin (StrategyRun *run)
   DeepspeedState *s = run->state;
 
   s->traced = s->traced || run->section == SECTION_STEADY || run->step > 0;
-  s->fetches[0] = s->fetches[1] = SCHEDULE_NONE;
+  for (guint i = 0; i < DEEPSPEED_OUTSTANDING; i++)
+    s->outstanding[i] = SCHEDULE_NONE;
   gradient_bucket_begin_step (&s->bucket);
   restart_walk (s, run->n_units);
-  if (s->gather != SCHEDULE_COMPUTE)
-    schedule_wait_stream (run->b, s->gather, SCHEDULE_COMPUTE);
+  if (s->assemble != SCHEDULE_COMPUTE)
+    schedule_wait_stream (run->b, s->assemble, SCHEDULE_COMPUTE);
   deepspeed_offload_begin_step (run);
 }
 
@@ -191,14 +208,9 @@ deepspeed_use_begin (StrategyRun *run, const UnitSlot *slot)
   schedule_host_hooks (run->b, 1);
   if (run->shares[owner].cut > 0 && !u->available)
     deepspeed_gather (run, &owner, 1);
-  if (run->shares[owner].cut > 0)
-    {
-      /* The whole gathering stream, whatever of it the unit needs. */
-      EventRef fetched = schedule_record (run->b, s->gather);
-
-      schedule_wait (run->b, SCHEDULE_COMPUTE, fetched);
-      throttle (run, s->fetches, fetched);
-    }
+  deepspeed_await (run, owner);
+  if (run->shares[owner].cut > 0 && s->assemble != SCHEDULE_COMPUTE)
+    schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->assemble);
   if (s->traced)
     prefetch (run);
 }
@@ -262,6 +274,7 @@ deepspeed_micro_step_end (StrategyRun *run)
   DeepspeedState *s = run->state;
 
   gradient_bucket_flush (&s->bucket, run);
+  schedule_host_wait (run->b, schedule_record (run->b, s->reduce));
   host_slices_end_micro_step (&s->host);
   s->traced = TRUE;
   restart_walk (s, run->n_units);
@@ -272,8 +285,6 @@ deepspeed_backward_done (StrategyRun *run)
 {
   const DeepspeedState *s = run->state;
 
-  if (s->reduce != SCHEDULE_COMPUTE)
-    schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->reduce);
   if (s->host.drives != NULL)
     schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->swap);
 }
@@ -350,38 +361,39 @@ deepspeed_step_end (StrategyRun *run)
                                  .to = route_whole (s->persistent),
                                  .passing = "persistent parameters on their way" });
   for (guint i = 0; i < run->n_units; i++)
-    {
-      s->units[i].cached &= stays_valid (run, i);
-      s->units[i].filled = SCHEDULE_NONE;
-    }
+    s->units[i].cached &= stays_valid (run, i);
 }
 
 #define HOMES (1u << PLACE_HBM | 1u << PLACE_PINNED | 1u << PLACE_NVME)
 
-const Issue issue_deepspeed = {
-  .carries = { .homes = { HOMES, HOMES, HOMES },
-               .copies = (1u << PLACE_N) - 1,
-               .routes = (1u << ROUTE_N) - 1,
-               .moves = (1u << ROUTE_N) - 1 - (1u << ROUTE_REDUCE) - (1u << ROUTE_REST),
-               .cadences = 1u << CADENCE_MICRO_STEP | 1u << CADENCE_LAST,
-               .mixed_cadence = TRUE,
-               .compressors = TRUE,
-               .updates_home = TRUE,
-               .part_on_gpu = TRUE,
-               .one_kind = TRUE,
-               .whole_tensors = TRUE },
-  .keeps_gradients = TRUE,
-  .hooks = { .state_size = sizeof (DeepspeedState),
-             .granularity = UNIT_MODULE,
-             .init = deepspeed_init,
-             .clear = deepspeed_clear,
-             .step_begin = deepspeed_step_begin,
-             .use_begin = deepspeed_use_begin,
-             .use_end = deepspeed_use_end,
-             .gradient_begin = deepspeed_gradient_begin,
-             .gradient_ready = deepspeed_gradient_ready,
-             .micro_step_end = deepspeed_micro_step_end,
-             .backward_done = deepspeed_backward_done,
-             .step_end = deepspeed_step_end },
-  .form = deepspeed_form,
-};
+#define DEEPSPEED_ISSUE(init_)                                                             \
+  {                                                                                        \
+    .carries = { .homes = { HOMES, HOMES, HOMES },                                         \
+                 .copies = (1u << PLACE_N) - 1,                                            \
+                 .routes = (1u << ROUTE_N) - 1,                                            \
+                 .moves = (1u << ROUTE_N) - 1 - (1u << ROUTE_REDUCE) - (1u << ROUTE_REST), \
+                 .cadences = 1u << CADENCE_MICRO_STEP | 1u << CADENCE_LAST,                \
+                 .mixed_cadence = TRUE,                                                    \
+                 .compressors = TRUE,                                                      \
+                 .updates_home = TRUE,                                                     \
+                 .part_on_gpu = TRUE,                                                      \
+                 .one_kind = TRUE,                                                         \
+                 .whole_tensors = TRUE },                                                  \
+    .keeps_gradients = TRUE,                                                               \
+    .hooks = { .state_size = sizeof (DeepspeedState),                                      \
+               .granularity = UNIT_MODULE,                                                 \
+               .init = init_,                                                              \
+               .clear = deepspeed_clear,                                                   \
+               .step_begin = deepspeed_step_begin,                                         \
+               .use_begin = deepspeed_use_begin,                                           \
+               .use_end = deepspeed_use_end,                                               \
+               .gradient_begin = deepspeed_gradient_begin,                                 \
+               .gradient_ready = deepspeed_gradient_ready,                                 \
+               .micro_step_end = deepspeed_micro_step_end,                                 \
+               .backward_done = deepspeed_backward_done,                                   \
+               .step_end = deepspeed_step_end },                                           \
+    .form = deepspeed_form,                                                                \
+  }
+
+const Issue issue_deepspeed = DEEPSPEED_ISSUE (deepspeed_init);
+const Issue issue_mics = DEEPSPEED_ISSUE (mics_init);

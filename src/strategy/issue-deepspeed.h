@@ -32,4 +32,7 @@ typedef struct
  */
 extern const Issue issue_deepspeed;
 
+/* The same, but that what is gathered as one needs no flat buffer, and no copy out of it. */
+extern const Issue issue_mics;
+
 void deepspeed_form (const PlanInput *in, const Policy *policy, IssueForm *form);

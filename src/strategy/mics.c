@@ -114,7 +114,7 @@ const Strategy strategy_mics = {
   .options = mics_options,
   .check = mics_check,
   .policy = mics_policy,
-  .issue = &issue_deepspeed,
+  .issue = &issue_mics,
   .states =
       "parameters: compute precision, each tensor cut over the shard group, HBM; small ones whole "
       "on every rank\n"

@@ -248,7 +248,8 @@ emit_hop (Walker *self, guint h)
   after = payload;
   if (hop->hop == HOP_COLLECTIVE && hop->kind == COLLECTIVE_REDUCE_SCATTER)
     after.elements = (self->held + hop->group.size - 1) / hop->group.size;
-  if (self->codec == NULL && !adds && lies_at_end (self, h))
+  if ((self->codec == NULL && !adds && lies_at_end (self, h))
+      || (self->walk->landed != NULL && h == self->last))
     next = self->walk->to;
   else
     next = self->passing && works_in_place (hop) ? self->at : buffer_of (self, place, after);
@@ -311,6 +312,9 @@ emit_route (StrategyRun *run, const RouteWalk *walk)
     self.codec = route->hops[first].codec;
   for (guint h = walk->first; h <= self.last; h++)
     take_hop (&self, h);
-  recode (&self, self.dtype, NULL, TRUE);
+  if (walk->landed != NULL)
+    *walk->landed = (Payload){ self.held, self.dtype, self.codec };
+  else
+    recode (&self, self.dtype, NULL, TRUE);
   schedule_wait_stream (run->b, stream_of (walk, &route->hops[due]), self.stream);
 }

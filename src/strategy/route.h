@@ -36,6 +36,7 @@ typedef struct
   const RouteEnd *staging;  /* what lies in pinned memory between hops; NULL: buffers come and go */
   RouteEnd        from, to; /* both the same: in place */
   const char     *passing;  /* what buffers between hops hold */
+  Payload *landed; /* the data ends as the last hop brought it, which is put here; NULL: decoded */
 } RouteWalk;
 
 RouteEnd route_whole (BufferRef buffer);

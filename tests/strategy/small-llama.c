@@ -30,6 +30,8 @@ typedef struct
   const char *training; /* NULL: nothing beside the rest */
   gboolean    clips, checkpoints, on_host, sliced, no_optimizer, lora;
   guint       in_splits, out_splits;
+
+  FrameworkTraits traits;
 } Extras;
 
 static Workload *
@@ -62,6 +64,7 @@ build (guint blocks, guint micros, Extras extras, const MeshOptions *mesh, Workl
   training.peft = extras.lora ? PEFT_LORA : PEFT_NONE;
   training.tiled_in_splits = extras.in_splits;
   training.tiled_out_splits = extras.out_splits;
+  training.traits = extras.traits;
   if (extras.training != NULL)
     set_all (training_options, &training, extras.training, ";");
   ck_assert (model_resolve (&options, NULL, NULL, &shape, NULL, diags));
@@ -138,4 +141,10 @@ llama_lora (guint blocks, guint micros)
 {
   return build (blocks, micros, (Extras){ .in_splits = 1, .out_splits = 1, .lora = TRUE }, NULL,
                 NULL);
+}
+
+Workload *
+llama_of_framework (guint blocks, const FrameworkTraits *traits)
+{
+  return build (blocks, 1, (Extras){ .traits = *traits }, NULL, NULL);
 }

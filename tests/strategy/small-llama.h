@@ -38,5 +38,8 @@ Workload *llama_tiled (guint blocks, guint in_splits, guint out_splits);
 /* The first, with LoRA adapters of rank 8 on all linears of its blocks. */
 Workload *llama_lora (guint blocks, guint micros);
 
+/* The first, of a framework that does as TRAITS say. */
+Workload *llama_of_framework (guint blocks, const FrameworkTraits *traits);
+
 /* Fills OPTIONS of STRATEGY: "key=value,key=value", the others at their defaults. */
 void set_options (const Strategy *strategy, gpointer options, const char *text);

@@ -432,8 +432,8 @@ typedef struct
  * A llama of 6 blocks on 4 ranks: 44 gathered modules, 8 units. FSDP1 (arXiv:2304.11277, 3.4.2):
  * two all-gathers whose memory is not free again; a prefetched one comes on top, as it is issued
  * while its predecessor is in use. FSDP2: the output of the all-gather that is copied out and of
- * the one before it, or of those that a list gathers ahead. DeepSpeed: two fetches (reductions)
- * and the one that is issued.
+ * the one before it, or of those that a list gathers ahead. DeepSpeed: three fetches and the
+ * one that is issued, which comes before the wait; two reductions and that one.
  */
 static const Bound bounds[] = {
   { "fsdp1", "backward_prefetch=none", ITEM_ALLOC, "flat parameter", 2, 12, TRUE },
@@ -445,7 +445,7 @@ static const Bound bounds[] = {
   { "fsdp2", "modules_to_forward_prefetch=3", ITEM_ALLOC, "all-gather output", 4, 4, FALSE },
   { "fsdp2", "modules_to_backward_prefetch=5", ITEM_ALLOC, "all-gather output", 5, 5, FALSE },
   { "zero3", "prefetch_bucket_size=0,max_reuse_distance=0,param_persistence_threshold=64",
-    ITEM_COLLECTIVE, "all_gather", 3, 88, FALSE },
+    ITEM_COLLECTIVE, "all_gather", 4, 88, FALSE },
   { "zero3", "reduce_bucket_size=1", ITEM_COLLECTIVE, "reduce_scatter", 3, 57, FALSE },
 };
 

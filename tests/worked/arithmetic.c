@@ -150,9 +150,10 @@ tail (uint64_t reduce_scatter)
 {
   uint64_t shard = parameters / 4;
 
-  return embedding_backward () + stream (1, V * H * 2 * 2) + stream (1, parameters * 2 * 2)
-         + reduce_scatter + stream (1, shard * 3 * 2) + stream (1, 6 * shard)
-         + stream (1, 30 * shard);
+  /* the host waits for the reduction before it launches the cast to fp32 */
+  return US / 10 + embedding_backward () + stream (1, V * H * 2 * 2)
+         + stream (1, parameters * 2 * 2) + reduce_scatter + stream (1, shard * 3 * 2)
+         + stream (1, 6 * shard) + stream (1, 30 * shard);
 }
 
 /* For ever: a quarter of parameters, gradients and optimizer state, and the bucket. */
@@ -173,15 +174,23 @@ zero3_allocated (void)
 }
 
 /*
- * Released at the device's peak and still used: the interleaved bucket, three units and their
- * gradients.
+ * Released at the device's peak and still used. The host gathers the final norm again; its kernels
+ * of the forward pass have not run: down, norm and head, head again and its gradient.
  */
 static uint64_t
 zero3_waiting (void)
 {
-  uint64_t last_three = 2 * H * H + 2 * H + 2 * V * H;
+  return 2 * (H * F + H + 3 * V * H);
+}
 
-  return 2 * parameters + 2 * last_three;
+/*
+ * The host takes the interleaved bucket; the kernels of o are running, five units are behind: their
+ * parameters and gradients, and the slices of three whose all-gather has not ended.
+ */
+static uint64_t
+fcdp_waiting (void)
+{
+  return 2 * 2 * (4 * H * H + H + V * H) + (H * H + H + V * H);
 }
 
 WorkedFcdp
@@ -203,9 +212,10 @@ worked_fcdp (void)
   d.fcdp_inter_node = 2 * w * 3 / 8;
   d.zero3_allocated = d.fcdp_allocated = zero3_allocated ();
   d.zero3_waiting = zero3_waiting ();
-  d.fcdp_waiting = d.zero3_waiting + (2 * H + 2 * V * H) / 2 + 2 * 2 * H * H;
-  d.zero3_device = zero3_states () + d.zero3_waiting + 4 * parameters / 4;
-  d.fcdp_device = zero3_states () + d.fcdp_waiting + 4 * parameters / 4;
+  d.fcdp_waiting = fcdp_waiting ();
+  d.zero3_device =
+      zero3_states () + kept_for_backward () + 2 * wide + 2 + d.zero3_waiting + 2 * H;
+  d.fcdp_device = zero3_states () + d.fcdp_waiting + w;
   d.fcdp_host = w;
   return d;
 }
