@@ -34,7 +34,8 @@ static gboolean
 step_time_at (const Scenario *scenario, const PredictOptions *options, InputFiles *files,
               ProfileEnd end, double *seconds, DiagList *diags, GError **error)
 {
-  const ProfileVariant   variant = { end, options->changes, options->n_changes };
+  const ProfileVariant   variant = { end, options->changes, options->n_changes,
+                                     options->todays_frameworks };
   g_autoptr (ProfileSet) profiles = profile_set_new_shared (options->profile_dir, &variant, files);
   g_autoptr (DiagList)   own = diag_list_new ();
   g_autoptr (ResolvedScenario) resolved = resolved_new (scenario, profiles, own);
@@ -95,7 +96,9 @@ has_rank (const ResolvedScenario *resolved, const PredictOptions *options, DiagL
 ProfileSet *
 predict_profiles (const PredictOptions *options)
 {
-  const ProfileVariant variant = { .changes = options->changes, .n_changes = options->n_changes };
+  const ProfileVariant variant = { .changes = options->changes,
+                                   .n_changes = options->n_changes,
+                                   .todays_frameworks = options->todays_frameworks };
 
   return profile_set_new_shared (options->profile_dir, &variant, options->files);
 }

@@ -111,6 +111,7 @@ prediction_free (Prediction *self)
   g_free (self->model);
   g_free (self->cluster);
   g_free (self->network);
+  g_free (self->software);
   g_clear_pointer (&self->measured, g_array_unref);
   g_clear_pointer (&self->settings, g_array_unref);
   memory_use_clear (&self->hbm);
@@ -160,6 +161,7 @@ prediction_copy (const Prediction *self)
   copy->model = g_strdup (self->model);
   copy->cluster = g_strdup (self->cluster);
   copy->network = g_strdup (self->network);
+  copy->software = g_strdup (self->software);
   if (self->measured != NULL)
     g_array_ref (copy->measured);                /* never changed */
   copy->settings = g_array_ref (self->settings); /* never changed, only replaced */
@@ -232,12 +234,16 @@ prediction_setting (const Prediction *self, const char *section, const char *key
 static void
 fill_names (Prediction *self, const Replay *replay)
 {
-  const Scenario *scenario = replay_resolved (replay)->scenario;
+  const Scenario         *scenario = replay_resolved (replay)->scenario;
+  const FrameworkProfile *framework = replay_resolved (replay)->framework;
 
   self->strategy = strategy_label (scenario->strategy);
   self->model = g_strdup (workload_shape (replay_workload (replay))->name);
   self->n_parameters = (double) workload_n_parameters_of_model (replay_workload (replay));
   self->cluster = g_strdup (cluster_title (replay_cluster (replay)));
+  if (framework != NULL)
+    self->software = g_strdup_printf ("%s (%s)", framework->id, framework->title);
+  self->software_by_default = replay_resolved (replay)->framework_by_default;
   self->network = cluster_network_title (replay_cluster (replay));
   if (self->network != NULL)
     self->network_scale = cluster_network_scale (replay_cluster (replay));

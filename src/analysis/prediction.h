@@ -79,6 +79,8 @@ void                     advice_free (Advice *self);
 typedef struct
 {
   char       *scenario, *strategy, *model, *cluster;
+  char       *software; /* "torchtitan-2026 (torchtitan, 2026: ...)"; NULL: no framework */
+  gboolean    software_by_default;  /* nobody named it */
   char       *network;              /* what it was scaled to; NULL: as the profiles have it */
   double      network_scale;        /* 0: not scaled */
   GArray     *measured;             /* ClusterMeasured that it was scaled to, or NULL */
@@ -146,17 +148,18 @@ typedef struct _FewRuns FewRuns; /* few-runs.h */
 
 typedef struct
 {
-  ReplayOptions       replay;
-  gboolean            unfolded;    /* simulate every rank, not one of each that are alike */
-  gboolean            interval;    /* also simulate at both ends of the figures' ranges */
-  gboolean            stages;      /* also say what each stage of a pipeline holds and does */
-  gboolean            op_times;    /* also say how long single ops take */
-  gboolean            of_rank;     /* also say what the memory of ... */
-  guint               rank;        /* ... this one holds; nothing is extrapolated then */
-  gboolean            times_only;  /* nothing but the times is asked for: bind-thin.c */
-  gboolean            no_band;     /* whatever the scenario asks for: placement-band.h */
-  guint               n_threads;   /* for the draws of a band; 0 = 1 */
-  const char         *profile_dir; /* of profile_set_new; NULL = shipped */
+  ReplayOptions replay;
+  gboolean      unfolded;          /* simulate every rank, not one of each that are alike */
+  gboolean      interval;          /* also simulate at both ends of the figures' ranges */
+  gboolean      stages;            /* also say what each stage of a pipeline holds and does */
+  gboolean      op_times;          /* also say how long single ops take */
+  gboolean      of_rank;           /* also say what the memory of ... */
+  guint         rank;              /* ... this one holds; nothing is extrapolated then */
+  gboolean      times_only;        /* nothing but the times is asked for: bind-thin.c */
+  gboolean      no_band;           /* whatever the scenario asks for: placement-band.h */
+  guint         n_threads;         /* for the draws of a band; 0 = 1 */
+  gboolean      todays_frameworks; /* who names no framework runs on its strategy's of today */
+  const char   *profile_dir;       /* of profile_set_new; NULL = shipped */
   const FigureChange *changes;     /* of hardware figures; outlive the predicting */
   guint               n_changes;
   InputFiles  *files; /* that other predictions read from as well, or NULL; outlives what is made */

@@ -5,6 +5,7 @@
 #include "analysis/regress.h"
 #include "cluster/library-profile.h"
 #include "cluster/profile-words.h"
+#include "scenario/software.h"
 
 #define DIGEST_LENGTH 8
 
@@ -307,6 +308,7 @@ regress_row_predict (const Scenario *scenario, const PredictOptions *options, Re
   g_autoptr (Prediction)       prediction = predict (scenario, options, diags, error);
   g_autoptr (ProfileSet)       profiles = NULL;
   g_autoptr (ResolvedScenario) resolved = NULL;
+  g_autoptr (Scenario)         in_force = NULL;
   g_autoptr (DiagList)         said = diag_list_new (); /* by the prediction */
   g_autoptr (RegressRow)       self = NULL;
 
@@ -314,11 +316,12 @@ regress_row_predict (const Scenario *scenario, const PredictOptions *options, Re
     return NULL;
   profiles = predict_profiles (options);
   resolved = resolved_new (scenario, profiles, said);
-  g_assert (resolved != NULL);
+  in_force = scenario_in_force (scenario, profiles, said);
+  g_assert (resolved != NULL && in_force != NULL);
   self = regress_row_new (scenario->name, layout_program_version ());
   g_array_unref (self->results);
   self->results = read (prediction);
-  add_options (self, scenario);
+  add_options (self, in_force);
   add_profiles (self, resolved, said);
   add_model (self, workload_shape (resolved->workload));
   add_lengths (self, resolved->lengths,

@@ -114,10 +114,9 @@ static gboolean
 is_open (const Maker *self, const char *section, const OptionSpec *table, const char *key)
 {
   const OptionMarks *marks = scenario_marks (self->space->scenario, table);
-  const SourceMark  *mark = option_mark (marks, key, NULL);
   g_autofree char   *name = g_strdup_printf ("%s.%s", section, key);
 
-  return !self->only && (mark == NULL || mark == &marks->section) && !is_varied (self, name);
+  return !self->only && !option_marks_has (marks, key) && !is_varied (self, name);
 }
 
 /* ---- axes of the tables ---------------------------------------------------------------------- */
@@ -371,12 +370,11 @@ add_changes (Maker *self, const StrategyConfig *config, const ScenarioOverride *
 
   for (const OptionSpec *spec = config->marks.table; spec != NULL && spec->key != NULL; spec++)
     {
-      const SourceMark  *mark = option_mark (&config->marks, spec->key, NULL);
       g_autofree char   *key = g_strdup_printf ("%s.%s", prefix, spec->key);
       g_autofree char   *now = option_format (spec, config->options);
       const char *const *words = spec->type == OPTION_BOOL ? switches : spec->choices;
 
-      if (spec->what_if || (mark != NULL && mark != &config->marks.section && mark->file != NULL))
+      if (spec->what_if || option_marks_has (&config->marks, spec->key))
         continue;
       if (g_str_equal (spec->key, "shard"))
         add_shards (self, head, n_head, key, base);

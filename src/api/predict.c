@@ -175,7 +175,8 @@ predict_all (Call *self)
                                     .interval = self->request.interval,
                                     .replay = { .min_periods = (guint) self->request.steps },
                                     .profile_dir = self->request.hwprofiles,
-                                    .files = input_files_new () };
+                                    .files = input_files_new (),
+                                    .todays_frameworks = TRUE };
   self->predictions = g_new0 (Prediction *, n);
   self->diags = g_new0 (DiagList *, n);
   self->errors = g_new0 (GError *, n);

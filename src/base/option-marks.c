@@ -53,6 +53,14 @@ option_marks_load (OptionMarks *self, const ConfigNode *node)
                       config_node_mark (config_node_item (node, i)));
 }
 
+gboolean
+option_marks_has (const OptionMarks *self, const char *key)
+{
+  const OptionSpec *spec = option_table_find (self->table, key);
+
+  return spec != NULL && self->keys != NULL && self->keys[spec - self->table].file != NULL;
+}
+
 const SourceMark *
 option_mark (const OptionMarks *self, ...)
 {

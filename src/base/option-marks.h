@@ -21,6 +21,9 @@ void option_marks_set_section (OptionMarks *self, const SourceMark *mark);
 void option_marks_load (OptionMarks      *self,
                         const ConfigNode *node); /* NODE, and every value if it is a map */
 
+/* Whether somebody set KEY. */
+gboolean option_marks_has (const OptionMarks *self, const char *key);
+
 /*
  * Place of the first of the keys (NULL-terminated) that was set, else of the section; NULL where
  * there is neither, or no SELF.

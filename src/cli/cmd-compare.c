@@ -241,6 +241,6 @@ cmd_compare (int argc, char **argv)
   if (scenarios == NULL)
     return EXIT_USAGE;
   if (common.print_scenario)
-    return common_print_scenarios (scenarios);
+    return common_print_scenarios (&common, scenarios);
   return compare_all (&common, scenarios, sort, explain, predictions);
 }

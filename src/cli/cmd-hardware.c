@@ -120,6 +120,7 @@ add_framework (Listing *listing, const FrameworkProfile *framework)
   const char *key;
 
   add_word (listing, "names", framework->names);
+  add_word (listing, "default_for", framework->default_for);
   for (guint i = 0; (key = framework_profile_fact (framework, i, &fact)) != NULL; i++)
     add_fact (listing, key, fact);
   for (guint i = 0; framework->implies != NULL && i < framework->implies->len; i++)

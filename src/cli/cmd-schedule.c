@@ -273,7 +273,8 @@ run (Common *common, const Arguments *arguments)
 {
   g_autoptr (GPtrArray)  scenarios = common_load_scenarios (common);
   g_autoptr (DiagList)   diags = diag_list_new ();
-  g_autoptr (ProfileSet) profiles = profile_set_new (common->hwprofiles);
+  const PredictOptions   predicted = common_predict_options (common);
+  g_autoptr (ProfileSet) profiles = predict_profiles (&predicted);
   g_autoptr (ReplayPlan) plan = NULL;
 
   if (scenarios == NULL || !common_want_one (common, scenarios))

@@ -303,7 +303,7 @@ cmd_simulate (int argc, char **argv)
   if (!common_want_one (&common, scenarios))
     return EXIT_USAGE;
   if (common.print_scenario)
-    return common_print_scenarios (scenarios);
+    return common_print_scenarios (&common, scenarios);
   return key != NULL ? find_maximum (&common, g_ptr_array_index (scenarios, 0), key)
                      : simulate (&common, scenarios, &wanted, emit);
 }

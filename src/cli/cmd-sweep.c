@@ -311,7 +311,7 @@ check_size (const SweepArguments *arguments, const SweepPlan *plan)
 }
 
 static ExitStatus
-print_scenarios (const SweepPlan *plan)
+print_scenarios (const Common *common, const SweepPlan *plan)
 {
   const guint64 n = sweep_length (plan);
   ExitStatus    status = EXIT_DONE;
@@ -322,7 +322,7 @@ print_scenarios (const SweepPlan *plan)
       g_autoptr (GError)   error = NULL;
       g_autofree char     *digest = NULL;
       g_autoptr (Scenario) scenario = sweep_scenario (plan, i, &digest, diags, &error);
-      g_autofree char     *text = scenario != NULL ? scenario_print (scenario) : NULL;
+      g_autofree char     *text = scenario != NULL ? common_print_scenario (common, scenario) : NULL;
       g_autoptr (GString)  out = g_string_new (i > 0 ? "---\n" : "");
 
       stream_report_diags (diags);
@@ -360,7 +360,7 @@ sweep (SweepArguments *arguments, Common *common)
   if (!sweep_arguments_plan (arguments, common, &planned) || !check_size (arguments, &planned.plan))
     return EXIT_USAGE;
   if (common->print_scenario)
-    return print_scenarios (&planned.plan);
+    return print_scenarios (common, &planned.plan);
   return sweep_launcher_rank () > 0 ? run_for_another (common, &planned)
                                     : run (arguments, common, &planned);
 }

@@ -13,6 +13,7 @@
 #include "report/plot.h"
 #include "report/report.h"
 #include "report/trace.h"
+#include "scenario/software.h"
 
 /* Of the options of a scenario, which are too many for one screen, those that --help shows. */
 static const char *const most_used[] = { "cluster",
@@ -447,6 +448,7 @@ common_predict_options (const Common *self)
     .interval = self->interval,
     .profile_dir = self->hwprofiles,
     .files = self->read,
+    .todays_frameworks = TRUE,
   };
 }
 
@@ -456,14 +458,25 @@ common_n_jobs (const Common *self)
   return self->jobs > 0 ? (guint) self->jobs : g_get_num_processors ();
 }
 
+char *
+common_print_scenario (const Common *self, const Scenario *scenario)
+{
+  const PredictOptions   options = common_predict_options (self);
+  g_autoptr (ProfileSet) profiles = predict_profiles (&options);
+  g_autoptr (DiagList)   untold = diag_list_new ();
+  g_autoptr (Scenario)   in_force = scenario_in_force (scenario, profiles, untold);
+
+  return scenario_print (in_force != NULL ? in_force : scenario);
+}
+
 ExitStatus
-common_print_scenarios (const GPtrArray *scenarios)
+common_print_scenarios (const Common *self, const GPtrArray *scenarios)
 {
   g_autoptr (GString) out = g_string_new (NULL);
 
   for (guint i = 0; i < scenarios->len; i++)
     {
-      g_autofree char *text = scenario_print (g_ptr_array_index (scenarios, i));
+      g_autofree char *text = common_print_scenario (self, g_ptr_array_index (scenarios, i));
 
       g_string_append_printf (out, "%s%s", i > 0 ? "---\n" : "", text);
     }

@@ -69,7 +69,13 @@ PredictOptions common_predict_options (const Common *self);
 guint common_n_jobs (const Common *self);
 
 /* --print-scenario: everything that would be used, as YAML documents. */
-ExitStatus common_print_scenarios (const GPtrArray *scenarios);
+ExitStatus common_print_scenarios (const Common *self, const GPtrArray *scenarios);
+
+/*
+ * SCENARIO as YAML, with its framework and all that this implies: read again it is the same,
+ * whatever the frameworks of the day. As it is where it has mistakes. Newly allocated.
+ */
+char *common_print_scenario (const Common *self, const Scenario *scenario);
 
 /* Prints PREDICTIONS to stdout in the format asked for; TEXT writes the text form. */
 ExitStatus common_print_report (const Common *self, const GPtrArray *predictions,

@@ -92,14 +92,14 @@ emit_arguments_check (const EmitArguments *self)
 }
 
 static void
-make_text (Target *target, const Scenario *scenario, const ResolvedScenario *resolved,
-           DiagList *diags)
+make_text (Target *target, const Common *common, const Scenario *scenario,
+           const ResolvedScenario *resolved, DiagList *diags)
 {
   if (target->framework != NULL)
     emit_settings (target->framework, resolved, target->text, diags);
   else
     {
-      g_autofree char *own = scenario_print (scenario);
+      g_autofree char *own = common_print_scenario (common, scenario);
 
       g_string_append (target->text, own);
     }
@@ -155,7 +155,7 @@ emit_arguments_make (EmitArguments *self, const Common *common, const Scenario *
     {
       Target *target = g_ptr_array_index (self->targets, i);
 
-      make_text (target, scenario, resolved, diags);
+      make_text (target, common, scenario, resolved, diags);
       if (target->file == NULL)
         g_string_append (out, target->text->str);
     }

@@ -17,6 +17,12 @@ static const OptionSpec scalars[] = {
     .offset = FRAMEWORK (names),
     .optional = TRUE,
     .help = "what tables call it, separated by ';'" },
+  { .key = "default_for",
+    .type = OPTION_STRING,
+    .offset = FRAMEWORK (default_for),
+    .optional = TRUE,
+    .help = "strategies that run on it where a scenario names no framework, with spaces between "
+            "them; '*': those that no other profile names" },
   { 0 },
 };
 
@@ -116,4 +122,20 @@ const char *
 framework_profile_fact (const FrameworkProfile *framework, guint i, const Fact **fact)
 {
   return profile_fact_at (facts, framework, i, fact);
+}
+
+static gboolean
+has_word (const char *words, const char *word)
+{
+  g_auto (GStrv) split = g_strsplit (words, " ", -1);
+
+  return word != NULL && g_strv_contains ((const char *const *) split, word);
+}
+
+gboolean
+framework_implied_holds (const FrameworkImplied *setting, const char *strategy,
+                         const char *architecture)
+{
+  return (setting->strategy == NULL || strcmp (setting->strategy, strategy) == 0)
+         && (setting->gpus == NULL || has_word (setting->gpus, architecture));
 }

@@ -13,10 +13,12 @@ struct _ProfileSet
   char      **with_shipped; /* and behind them the shipped ones: libraries are everybody's */
   ProfileEnd  end;
   GArray     *changes; /* FigureChange, strings interned */
-  char       *key;     /* folders and end, for names in `files` */
-  InputFiles *files;   /* what has been read */
-  InputFiles *own;     /* the same where nobody shares it, or NULL */
-  GHashTable *loaded;  /* "gpu/a40-48" -> LoadedProfile of `files`, whose diagnostics are told */
+  gboolean    todays_frameworks;
+  GPtrArray  *dated;  /* FrameworkProfile that are some strategy's default; NULL: nobody asked */
+  char       *key;    /* folders and end, for names in `files` */
+  InputFiles *files;  /* what has been read */
+  InputFiles *own;    /* the same where nobody shares it, or NULL */
+  GHashTable *loaded; /* "gpu/a40-48" -> LoadedProfile of `files`, whose diagnostics are told */
 };
 
 /* ---- the set --------------------------------------------------------------------------------- */
@@ -55,6 +57,7 @@ profile_set_new_shared (const char *dir, const ProfileVariant *variant, InputFil
   ProfileSet *self = g_new0 (ProfileSet, 1);
   self->end = variant != NULL ? variant->end : PROFILE_AS_GIVEN;
   self->changes = keep_changes (variant);
+  self->todays_frameworks = variant != NULL && variant->todays_frameworks;
   g_autofree char *shipped = layout_data_file ("hwprofiles");
   g_autofree char *libraries = g_strjoin (G_SEARCHPATH_SEPARATOR_S, dir, shipped, NULL);
   self->dirs = dir != NULL ? g_strsplit (dir, G_SEARCHPATH_SEPARATOR_S, -1)
@@ -90,6 +93,7 @@ void
 profile_set_free (ProfileSet *self)
 {
   g_hash_table_unref (self->loaded);
+  g_clear_pointer (&self->dated, g_ptr_array_unref);
   input_files_free (self->own);
   g_array_unref (self->changes);
   g_free (self->key);
@@ -583,6 +587,63 @@ profile_set_framework (ProfileSet *self, const char *text, const SourceMark *mar
   ids = profile_set_list (self, "framework");
   hint = suggest_hint (text, (const char *const *) ids);
   diag_warning (diags, mark, hint, "no profile of framework '%s': host costs are the node's", text);
+  return NULL;
+}
+
+/* The year that ID ends with; 0: none. */
+static guint64
+year_of (const char *id)
+{
+  const char *dash = strrchr (id, '-');
+
+  return dash != NULL && strlen (dash) == 5 ? g_ascii_strtoull (dash + 1, NULL, 10) : 0;
+}
+
+/* The frameworks that are some strategy's default, the latest year first. */
+static const GPtrArray *
+dated_frameworks (ProfileSet *self)
+{
+  g_autoptr (DiagList) untold = diag_list_new ();
+  g_auto (GStrv)       ids = NULL;
+
+  if (self->dated != NULL)
+    return self->dated;
+  self->dated = g_ptr_array_new ();
+  ids = profile_set_list (self, "framework");
+  for (guint i = 0; ids[i] != NULL; i++)
+    {
+      const FrameworkProfile *framework =
+          year_of (ids[i]) > 0
+              ? profile_set_get (self, profile_kind_find ("framework"), ids[i], NULL, untold)
+              : NULL;
+      guint at = 0;
+
+      if (framework == NULL || framework->default_for == NULL)
+        continue;
+      while (at < self->dated->len
+             && year_of (((const FrameworkProfile *) self->dated->pdata[at])->id)
+                    >= year_of (ids[i]))
+        at++;
+      g_ptr_array_insert (self->dated, (gint) at, (gpointer) framework);
+    }
+  return self->dated;
+}
+
+const FrameworkProfile *
+profile_set_todays_framework (ProfileSet *self, const char *strategy)
+{
+  const char *const wanted[] = { strategy, "*" };
+  const GPtrArray  *dated = self->todays_frameworks ? dated_frameworks (self) : NULL;
+
+  for (guint w = 0; w < G_N_ELEMENTS (wanted); w++)
+    for (guint i = 0; dated != NULL && i < dated->len; i++)
+      {
+        const FrameworkProfile *framework = g_ptr_array_index (dated, i);
+        g_auto (GStrv)          words = g_strsplit (framework->default_for, " ", -1);
+
+        if (g_strv_contains ((const char *const *) words, wanted[w]))
+          return framework;
+      }
   return NULL;
 }
 

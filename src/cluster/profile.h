@@ -296,8 +296,10 @@ typedef struct
  */
 typedef struct
 {
-  char           *id, *title;
-  char           *names; /* what tables of measurements call it, separated by ';'; may be NULL */
+  char *id, *title;
+  char *names;       /* what tables of measurements call it, separated by ';'; may be NULL */
+  char *default_for; /* strategies whose runs of today are taken for its runs, with spaces between
+                        them; "*": those that no other profile names; NULL: none */
   FrameworkTraits traits;
   /* what the file says of each trait, for printing */
   struct
@@ -360,6 +362,7 @@ typedef struct
   ProfileEnd          end;
   const FigureChange *changes; /* after the above; those of profiles that nobody uses do nothing */
   guint               n_changes;
+  gboolean            todays_frameworks; /* profile_set_todays_framework finds some */
 } ProfileVariant;
 
 /*
@@ -409,6 +412,20 @@ const FrameworkProfile *profile_set_framework (ProfileSet *self, const char *tex
 /* NULL without a warning where there is none. */
 const FrameworkProfile *profile_set_find_framework (ProfileSet *self, const char *text,
                                                     DiagList *diags);
+
+/*
+ * The generation that STRATEGY is taken to run on today: of the profiles that are its `default_for`
+ * the one whose id ends with the latest year ("torchtitan-2026"). NULL: there is none, or the set
+ * was not asked to have any. Profiles with mistakes are passed over.
+ */
+const FrameworkProfile *profile_set_todays_framework (ProfileSet *self, const char *strategy);
+
+/*
+ * Whether SETTING is one of runs of STRATEGY on GPUs of ARCHITECTURE (NULL: not known, which holds
+ * for settings of any GPU only), whatever a table calls the framework.
+ */
+gboolean framework_implied_holds (const FrameworkImplied *setting, const char *strategy,
+                                  const char *architecture);
 
 /* The title of KIND/ID, which is no cluster; NULL after diagnostics. Owned by the set. */
 const char *profile_set_title (ProfileSet *self, const char *kind, const char *id, DiagList *diags);

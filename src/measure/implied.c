@@ -154,19 +154,10 @@ implied_bound (const FrameworkImplied *setting, double *bound)
   return setting->below != NULL ? read_below (setting->below, bound) : NULL;
 }
 
-static gboolean
-has_word (const char *words, const char *word)
-{
-  g_auto (GStrv) split = g_strsplit (words, " ", -1);
-
-  return word != NULL && g_strv_contains ((const char *const *) split, word);
-}
-
 gboolean
 implied_holds (const FrameworkImplied *setting, const char *text, const char *strategy,
                const char *architecture)
 {
-  return (setting->strategy == NULL || strcmp (setting->strategy, strategy) == 0)
-         && (setting->called == NULL || g_ascii_strcasecmp (setting->called, text) == 0)
-         && (setting->gpus == NULL || has_word (setting->gpus, architecture));
+  return framework_implied_holds (setting, strategy, architecture)
+         && (setting->called == NULL || g_ascii_strcasecmp (setting->called, text) == 0);
 }

@@ -244,6 +244,11 @@ report_prediction_text (const Prediction *self, GString *out)
   if (!self->fits)
     remedies_append_text (self, out);
   g_string_append_printf (out, "%s: %s on %s\n", self->strategy, self->model, self->cluster);
+  if (self->software != NULL)
+    g_string_append_printf (out, "software %s%s\n", self->software,
+                            self->software_by_default
+                                ? ", as nothing else is asked for: --framework NAME, or none"
+                                : "");
   if (self->network != NULL)
     g_string_append_printf (out, "network %s\n", self->network);
   append_throughput (self, out);

@@ -1,6 +1,7 @@
 /* From the options of a scenario to what they name. */
 #include "scenario/resolved-private.h"
 
+#include "scenario/software.h"
 #include "workload/mesh-order.h"
 
 #define D "%" G_GINT64_FORMAT
@@ -12,18 +13,18 @@
  * made of them.
  */
 static gboolean
-find_framework (Resolution *self, DiagList *diags)
+find_software (Resolution *self, DiagList *diags)
 {
-  guint errors = diag_list_n_errors (diags);
+  Software       software;
+  const gboolean ok = software_apply (self->scenario, self->view.profiles,
+                                      software_architecture (self->cluster), &software, diags);
 
-  if (self->training.framework == NULL)
-    return TRUE;
-  self->view.framework = profile_set_framework (
-      self->view.profiles, self->training.framework,
-      option_mark (scenario_marks (self->scenario, training_options), "framework", NULL), diags);
-  if (self->view.framework != NULL)
-    self->training.traits = self->view.framework->traits;
-  return diag_list_n_errors (diags) == errors;
+  self->view.framework = software.framework;
+  self->view.framework_by_default = software.by_default;
+  self->training = self->scenario->training;
+  if (software.framework != NULL)
+    self->training.traits = software.framework->traits;
+  return ok;
 }
 
 /*
@@ -183,7 +184,7 @@ resolve (Resolution *self, DiagList *diags)
        && check_forced (self, diags) && ok;
   ok = check_calls (self, diags) && ok;
   ok = ok && scale_network (self, diags);
-  ok = find_framework (self, diags) && ok;
+  ok = find_software (self, diags) && ok;
   ok = resolved_settle_batch (self, diags) && ok;
   ok = find_model (self, &shape, diags) && resolved_make_workloads (self, &shape, diags) && ok
        && resolved_check_precision (self, diags);
@@ -236,6 +237,7 @@ resolved_with_micro_steps (const ResolvedScenario *base, guint n, DiagList *diag
   self->base = resolved_ref (base);
   self->view.cluster = base->cluster;
   self->view.framework = base->framework;
+  self->view.framework_by_default = base->framework_by_default;
   self->scenario->training.grad_accum = n;
   self->scenario->training.global_batch = 0;
   self->training = *workload_training (base->workload);

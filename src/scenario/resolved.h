@@ -9,10 +9,12 @@
 
 typedef struct
 {
-  const Scenario         *scenario;  /* the options, as given: a copy, with the micro-steps that a
-                                        global batch makes */
+  const Scenario         *scenario;  /* the options in force: a copy of what was given, with the
+                                        framework's (software.h) and the micro-steps that a global
+                                        batch makes */
   ProfileSet             *profiles;  /* that cluster and framework point into, outlives all */
   const FrameworkProfile *framework; /* NULL: none in particular */
+  gboolean                framework_by_default; /* nobody named it */
   const Cluster          *cluster;
   /*
    * Of a rank of the first stage, with the training and mesh options as they are in force. Where

@@ -344,7 +344,8 @@ const OptionSpec training_options[] = {
     .type = OPTION_STRING,
     .offset = FIELD (framework),
     .optional = TRUE,
-    .help = "generation of the framework: what it launches, and what that costs the host" },
+    .help = "generation of the framework: what it launches and implies, and what that costs the "
+            "host; none: PyTorch's kernels and the node's costs; unset: the strategy's of today" },
   { .key = "launch_blocking",
     .type = OPTION_BOOL,
     .offset = FIELD (launch_blocking),

@@ -112,7 +112,8 @@ planned_peak (const char *framework, const char *grad_accum, const char *key, co
       "cluster.node", "dgx-a100", "cluster.nodes", "1", "model.arch", "llama", "model.n_layers",
       "2", "model.d_model", "64", "model.n_heads", "2", "model.d_ff", "128", "model.vocab", "4096",
       "training.seq_len", "128", "training.micro_batch", "1", "training.grad_accum", grad_accum,
-      "training.framework", framework, "strategy.name", "zero1", key, value, NULL);
+      "training.framework", framework, "memory.workspaces", "none", "strategy.name", "zero1", key,
+      value, NULL);
 
   g_autoptr (ReplayPlan) plan = replay_plan_scenario (scenario, profiles, diags);
 

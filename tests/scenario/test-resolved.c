@@ -5,6 +5,7 @@
  */
 #include "../replay/fixture.h"
 #include "scenario/resolved.h"
+#include "scenario/software.h"
 
 static ResolvedScenario *
 resolve (const Scenario *scenario, ProfileSet *profiles)
@@ -82,7 +83,7 @@ START_TEST (test_measured)
 }
 END_TEST
 
-/* What a framework launches reaches the workload, and leaves the options as they were given. */
+/* What a framework launches reaches the workload, and is none of the options. */
 START_TEST (test_framework)
 {
   g_autoptr (ProfileSet)       profiles = profile_set_new (NULL);
@@ -102,7 +103,9 @@ START_TEST (test_stands_alone)
 {
   g_autoptr (ProfileSet)       profiles = profile_set_new (NULL);
   Scenario                    *scenario = stacked ();
-  g_autofree char             *before = scenario_print (scenario), *after = NULL;
+  g_autoptr (DiagList)         diags = diag_list_new ();
+  g_autoptr (Scenario)         in_force = scenario_in_force (scenario, profiles, diags);
+  g_autofree char             *before = scenario_print (in_force), *after = NULL;
   g_autoptr (ResolvedScenario) resolved = resolve (scenario, profiles);
   const ResolvedScenario      *other = resolved_ref (resolved);
 
