@@ -542,11 +542,44 @@ option_check_required (const OptionSpec *table, gconstpointer structure, const S
   return ok;
 }
 
+/* Zero where zero is out of range: of a struct that nobody filled. */
+static gboolean
+is_no_number (const OptionSpec *spec, double value)
+{
+  return value == 0 && !spec->or_zero && has_range (spec) && (spec->min > 0 || spec->max < 0);
+}
+
 /* Unset optional numbers are zero; where zero is out of range it can only mean that. */
 static gboolean
 is_unset_number (const OptionSpec *spec, double value)
 {
-  return spec->optional && value == 0 && has_range (spec) && (spec->min > 0 || spec->max < 0);
+  return spec->optional && is_no_number (spec, value);
+}
+
+gboolean
+option_is_default (const OptionSpec *spec, gconstpointer structure)
+{
+  const OptionValue value = load_value (spec, structure);
+  OptionValue       usual = { 0 };
+  g_autofree char  *hint = NULL;
+  g_autofree char  *unread =
+      spec->fallback != NULL ? parse_value (spec, spec->fallback, &usual, &hint) : NULL;
+  g_autofree char *text = spec->type == OPTION_STRING ? usual.text : NULL;
+
+  switch (spec->type)
+    {
+    case OPTION_STRING:
+      return value.text == NULL || g_strcmp0 (value.text, text) == 0;
+    case OPTION_BOOL:
+      return value.flag == usual.flag;
+    case OPTION_INT:
+      return value.number == usual.number || is_no_number (spec, (double) value.number);
+    case OPTION_ENUM:
+      return value.choice == usual.choice;
+    case OPTION_QUANTITY:
+      return value.quantity == usual.quantity || is_no_number (spec, value.quantity);
+    }
+  g_assert_not_reached ();
 }
 
 char *

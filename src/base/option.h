@@ -40,6 +40,7 @@ typedef struct
   double min, max; /* of INT and QUANTITY, inclusive; both 0 = no range, max < min = no maximum */
   const char *follows; /* key of the option that decides this one where it is set: then this one
                           is not printed as given; or NULL */
+  const char *needs;   /* what it has an effect with only: base/option-needs.h; NULL: always */
   const char *help;    /* one line */
   const char *source;  /* where default or meaning comes from: a paper, a code base, or NULL */
 } OptionSpec;
@@ -69,6 +70,9 @@ gboolean option_set (const OptionSpec *spec, gpointer structure, const char *tex
 /* The same by key; an unknown key is diagnosed with the nearest name. */
 gboolean option_set_key (const OptionSpec *table, gpointer structure, const char *key,
                          const char *text, const SourceMark *mark, DiagList *diags);
+
+/* Whether it has the value that a table gives it, or none. */
+gboolean option_is_default (const OptionSpec *spec, gconstpointer structure);
 
 /* A string has its default again; all else is zero. */
 void option_unset (const OptionSpec *spec, gpointer structure);

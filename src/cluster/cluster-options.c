@@ -74,6 +74,7 @@ const OptionSpec cluster_options[] = {
     .choices = routings,
     .offset = OPTION (routing),
     .fallback = "auto",
+    .needs = "a second leaf",
     .help = "how traffic spreads over the spines: evenly (adaptive is modelled as spray), or each "
             "pair of cards over one; auto = as the network card's profile says" },
   { .key = "leaf_nodes",
@@ -82,6 +83,7 @@ const OptionSpec cluster_options[] = {
     .fallback = "0",
     .min = 0,
     .max = 1e6,
+    .needs = "a second leaf",
     .help = "nodes under one leaf; 0 = all" },
   { .key = "oversubscription",
     .type = OPTION_QUANTITY,
@@ -90,6 +92,7 @@ const OptionSpec cluster_options[] = {
     .fallback = "1",
     .min = 0.1,
     .max = 1000,
+    .needs = "a second leaf",
     .help = "a leaf's downlinks over its uplinks; below 1: more uplinks than it needs" },
   { .key = "slow_gpus",
     .type = OPTION_STRING,
@@ -117,6 +120,7 @@ const OptionSpec cluster_options[] = {
     .fallback = "0",
     .min = 0,
     .max = 1e6,
+    .needs = "a second group of nodes",
     .help = "nodes of a pod under the core, or of a dragonfly's group; 0 = all" },
   { .key = "spine_oversubscription",
     .type = OPTION_QUANTITY,
@@ -125,6 +129,7 @@ const OptionSpec cluster_options[] = {
     .fallback = "1",
     .min = 1,
     .max = 1000,
+    .needs = "a second pod",
     .help = "a pod's links from its leaves over those to the core" },
   { .key = "taper",
     .type = OPTION_QUANTITY,
@@ -133,6 +138,7 @@ const OptionSpec cluster_options[] = {
     .fallback = "1",
     .min = 0.001,
     .max = 10,
+    .needs = "a dragonfly",
     .help = "a dragonfly group's links to others over what its cards inject" },
   { .key = "uplinks",
     .type = OPTION_INT,
@@ -140,6 +146,7 @@ const OptionSpec cluster_options[] = {
     .fallback = "0",
     .min = 0,
     .max = 4096,
+    .needs = "a choice of uplinks",
     .help = "uplinks of a leaf that routing chooses among; 0 = each of a card's rate" },
   { .key = "routing_seed",
     .type = OPTION_INT,
@@ -147,17 +154,20 @@ const OptionSpec cluster_options[] = {
     .fallback = "0",
     .min = 0,
     .max = 1e9,
+    .needs = "routes that are drawn",
     .help = "seed of ecmp's choices" },
   { .key = "slow_nics",
     .type = OPTION_STRING,
     .offset = OPTION (slow_nics),
     .optional = TRUE,
+    .needs = "a second node",
     .help = "node.card:fraction of its rate that is left, 0.001 to 1, as in '3.0:0.5'" },
   { .key = "gpu_direct",
     .type = OPTION_ENUM,
     .choices = gpu_directs,
     .offset = OPTION (gpu_direct),
     .fallback = "auto",
+    .needs = "a second node",
     .help = "off = network traffic is staged in host memory" },
   { .key = "pcie_acs",
     .type = OPTION_BOOL,
@@ -178,12 +188,14 @@ const OptionSpec cluster_options[] = {
     .fallback = "0",
     .min = 0,
     .max = 1e6,
+    .needs = "a second leaf",
     .help = "nodes under the whole fabric, other jobs' among them; 0 = the cluster profile's, or "
             "no others" },
   { .key = "hosts",
     .type = OPTION_STRING,
     .offset = OPTION (hosts),
     .optional = TRUE,
+    .needs = "a second leaf",
     .help = "names of the fabric's nodes in order, as in 'gpu[001-128]'; unset = node0, node1, "
             "..." },
   { .key = "placement",
@@ -199,6 +211,7 @@ const OptionSpec cluster_options[] = {
     .fallback = "0",
     .min = 0,
     .max = 1e9,
+    .needs = "a placement that is drawn",
     .help = "seed of placements that are drawn" },
   { .key = "background",
     .type = OPTION_QUANTITY,
@@ -207,6 +220,7 @@ const OptionSpec cluster_options[] = {
     .fallback = "0",
     .min = 0,
     .max = 0.99,
+    .needs = "a second leaf",
     .help = "share of every link between leaves that other jobs use, as in '30 %'" },
   { .key = "qps",
     .type = OPTION_INT,
@@ -214,6 +228,7 @@ const OptionSpec cluster_options[] = {
     .fallback = "1",
     .min = 1,
     .max = FABRIC_QPS_MAX,
+    .needs = "routes that are drawn",
     .help = "queue pairs of a connection (a channel between two cards), which ecmp hashes one by "
             "one",
     .source = "NCCL_IB_QPS_PER_CONNECTION" },
@@ -235,6 +250,7 @@ const OptionSpec cluster_options[] = {
     .type = OPTION_STRING,
     .offset = OPTION (site_nodes),
     .optional = TRUE,
+    .needs = "sites",
     .help = "nodes of each site in rank order, as in '2,4' or 'oregon:2,tokyo:4'; unset = divided "
             "evenly over all" },
   { .key = "wan_streams",
@@ -243,6 +259,7 @@ const OptionSpec cluster_options[] = {
     .fallback = "1",
     .min = 1,
     .max = 1024,
+    .needs = "sites",
     .help = "TCP connections of a flow between sites",
     .source = "NCCL_NSOCKS_PERTHREAD x NCCL_SOCKET_NTHREADS" },
   { .key = "wan_window",
@@ -252,6 +269,7 @@ const OptionSpec cluster_options[] = {
     .optional = TRUE,
     .min = 1000,
     .max = 1e12,
+    .needs = "sites",
     .help = "window of a TCP connection between sites; unset = no limit",
     .source = "net.ipv4.tcp_wmem, tcp_rmem" },
   { 0 },
@@ -455,7 +473,7 @@ read_name (ClusterReader *reader, ClusterOptions *options)
 /* ---- the rest -------------------------------------------------------------------------------- */
 
 static void
-check_network (ClusterReader *reader, const ClusterOptions *options)
+check_network (ClusterReader *reader)
 {
   Cluster *cluster = reader->cluster;
   for (guint i = 0; cluster->n_nodes > 1 && i < cluster->groups->len; i++)
@@ -465,10 +483,6 @@ check_network (ClusterReader *reader, const ClusterOptions *options)
                     "give 'nics' and 'nic'", "%u nodes without a network card", cluster->n_nodes);
         break;
       }
-  if (options->oversubscription != 1 && options->leaf_nodes == 0 && options->fabric != FABRIC_RAILS
-      && options->fabric != FABRIC_FAT_TREE)
-    diag_error (reader->diags, READER_MARK (reader, "oversubscription"),
-                "give 'leaf_nodes', the nodes under one leaf", "oversubscription without leaves");
 }
 
 /*
@@ -528,7 +542,7 @@ cluster_read_options (Cluster *self, const ClusterOptions *options, ProfileSet *
   settle_routing (self, &effective);
   if (diag_list_n_errors (diags) == errors)
     {
-      check_network (&reader, &effective);
+      check_network (&reader);
       fabric_check_options (&effective, marks, diags);
       if (effective.slow_nics != NULL)
         cluster_read_slow_nics (self, effective.slow_nics, READER_MARK (&reader, "slow_nics"),

@@ -144,6 +144,10 @@ void cluster_read_slow_nics (Cluster *cluster, const char *text, const SourceMar
 void cluster_read_measured (Cluster *cluster, const char *text, const SourceMark *mark,
                             DiagList *diags);
 
+/* cluster-idle.c: warns of what was GIVEN and has no effect. */
+void cluster_warn_idle (const Cluster *self, const ClusterOptions *given, const OptionMarks *marks,
+                        DiagList *diags);
+
 /* cluster-lookup.c */
 const NodeGroup *cluster_group_of_node (const Cluster *self, guint node);
 

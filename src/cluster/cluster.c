@@ -371,6 +371,7 @@ cluster_new (const ClusterOptions *options, ProfileSet *profiles, const OptionMa
     }
   build (self, n_resources);
   self->key = make_key (options, profiles);
+  cluster_warn_idle (self, options, marks, diags);
   return g_steal_pointer (&self);
 }
 

@@ -483,9 +483,8 @@ fabric_resource_name (const Cluster *self, const ClusterResource *resource)
 void
 fabric_check_options (const ClusterOptions *options, const OptionMarks *marks, DiagList *diags)
 {
-  const gint     fabric = options->fabric;
-  const gboolean chosen = options->routing != ROUTING_SPRAY;
-  const gint64   leaf = options->leaf_nodes, group = options->group_nodes;
+  const gint   fabric = options->fabric;
+  const gint64 leaf = options->leaf_nodes, group = options->group_nodes;
   if (group > 0 && fabric == FABRIC_LEAF_SPINE)
     diag_error (diags, option_mark (marks, "group_nodes", NULL),
                 "pods are of 'fat-tree' and 'rails', groups of 'dragonfly'",
@@ -505,26 +504,4 @@ fabric_check_options (const ClusterOptions *options, const OptionMarks *marks, D
         diags, option_mark (marks, "group_nodes", "leaf_nodes", NULL), "a group holds whole leaves",
         "'group_nodes' %" G_GINT64_FORMAT " is no multiple of 'leaf_nodes' %" G_GINT64_FORMAT,
         group, leaf);
-  if (options->spine_oversubscription > 1 && (group == 0 || fabric == FABRIC_DRAGONFLY))
-    diag_error (diags, option_mark (marks, "spine_oversubscription", NULL),
-                "give 'group_nodes', the nodes of one pod, of a 'fat-tree' or 'rails'",
-                "'spine_oversubscription' without pods");
-  if (options->taper > 0 && options->taper != 1 && fabric != FABRIC_DRAGONFLY)
-    diag_error (diags, option_mark (marks, "taper", NULL), "it is of the fabric 'dragonfly'",
-                "'taper' without a dragonfly");
-  if (options->uplinks > 0 && (!chosen || fabric == FABRIC_DRAGONFLY))
-    diag_error (diags, option_mark (marks, "uplinks", NULL),
-                "the routings 'd-mod-k' and 'ecmp' choose among a leaf's uplinks",
-                "'uplinks' has no use here");
-  if (options->background > 0 && leaf == 0 && group == 0 && fabric != FABRIC_RAILS)
-    diag_error (diags, option_mark (marks, "background", NULL),
-                "give 'leaf_nodes', the nodes under one leaf",
-                "one switch over all nodes has no links that jobs share");
-  if (options->routing_seed != 0 && options->routing != ROUTING_ECMP)
-    diag_error (diags, option_mark (marks, "routing_seed", NULL), "only the routing 'ecmp' draws",
-                "'routing_seed' has no use here");
-  if (chosen && leaf == 0 && fabric == FABRIC_LEAF_SPINE)
-    diag_error (diags, option_mark (marks, "routing", NULL),
-                "give 'leaf_nodes', the nodes under one leaf",
-                "one switch over all nodes leaves 'routing' nothing to choose");
 }

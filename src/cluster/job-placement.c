@@ -317,19 +317,13 @@ count_slots (Placing *self)
   return TRUE;
 }
 
-/* FALSE after diagnostics: what is asked for needs leaves, or is not drawn. */
+/* FALSE after a diagnostic: what is asked for needs leaves. */
 static gboolean
 check_use (const Placing *self, PlacementWord word)
 {
-  const gboolean drawn = word == PLACEMENT_RANDOM || word == PLACEMENT_SCATTERED;
-
   if (word != PLACEMENT_PACKED && nodes_of_leaf (&self->cluster->fabric) == 0)
     diag_error (self->diags, PLACE_MARK (self), "give 'leaf_nodes', the nodes under one leaf",
                 "one switch over all nodes: it is all the same where a job lies");
-  else if (self->options->placement_seed != 0 && !drawn)
-    diag_error (self->diags, option_mark (self->marks, "placement_seed", NULL),
-                "the placements 'random' and 'scattered' are drawn",
-                "'placement_seed' has no use here");
   else
     return TRUE;
   return FALSE;

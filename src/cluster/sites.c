@@ -195,20 +195,6 @@ check_fabric (const SiteReader *self)
     check_switches (self, fabric->group_nodes, "group_nodes");
 }
 
-/* Options of sites where there are none. */
-static void
-check_unused (const SiteReader *self, const ClusterOptions *options)
-{
-  const char *key = options->site_nodes != NULL ? "site_nodes"
-                    : options->wan_streams > 1  ? "wan_streams"
-                    : options->wan_window > 0   ? "wan_window"
-                                                : NULL;
-
-  if (key != NULL)
-    diag_error (self->diags, SITE_MARK (self, key), "give 'sites', the matrix of their links",
-                "'%s' has no use without sites", key);
-}
-
 gboolean
 cluster_sites_is_file (const char *text)
 {
@@ -241,10 +227,7 @@ cluster_read_sites (Cluster *self, const ClusterOptions *options, ProfileSet *pr
   const guint      errors = diag_list_n_errors (diags);
 
   if (options->sites == NULL)
-    {
-      check_unused (&reader, options);
-      return;
-    }
+    return;
   if (options->measured != NULL)
     diag_error (diags, option_mark (marks, "measured", NULL),
                 "the matrix of the sites says what was measured between them",

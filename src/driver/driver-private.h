@@ -192,6 +192,9 @@ void driver_warn_of_optimizer (const Driver *self, DiagList *diags);
 /* shard-block-check.c: warns of blocks that no boundary of shards heeds. */
 void driver_warn_of_blocks (const Driver *self, DiagList *diags);
 
+/* idle-options.c: warns of options of the strategies that have no effect. */
+void driver_warn_of_idle (const Driver *self, DiagList *diags);
+
 /*
  * perturbed.c: whether the steps of the current role have perturbed forward passes alone; FALSE
  * after a diagnostic of what has no meaning there, or what the issue does not carry.

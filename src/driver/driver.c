@@ -444,6 +444,7 @@ resolve_stages (Driver *self, const StrategyChoice *choice, DiagList *diags)
   driver_plan_stages (self);
   driver_warn_of_optimizer (self, diags);
   driver_warn_of_blocks (self, diags);
+  driver_warn_of_idle (self, diags);
   return TRUE;
 }
 

@@ -21,7 +21,7 @@
 #include "driver/exchange.h"
 #include "schedule/builder.h"
 
-#define STRATEGY_API_VERSION 10
+#define STRATEGY_API_VERSION 11
 
 /* Micro-batches that differ in the lengths of their sequences. */
 typedef struct

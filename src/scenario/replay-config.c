@@ -25,6 +25,7 @@ const OptionSpec replay_options[] = {
     .choices = skews,
     .offset = OPTION (skew),
     .fallback = "expected",
+    .needs = "a second node",
     .help =
         "many GPUs go at the pace of the slowest: as expected of that many, drawn once, or not at "
         "all",
@@ -35,6 +36,7 @@ const OptionSpec replay_options[] = {
     .fallback = "0",
     .min = 0,
     .max = 1e9,
+    .needs = "skew: sampled",
     .help = "of a drawn pace" },
   { 0 },
 };

@@ -31,6 +31,9 @@ gboolean resolved_settle_batch (Resolution *self, DiagList *diags);
 /* Different micro-batches. */
 guint resolved_n_batches (const Resolution *self);
 
+/* Warns of options of SELF's sections that have no effect. */
+void resolved_warn_idle (const ResolvedScenario *self, DiagList *diags);
+
 /* Diagnoses a dispatch of tokens between expert ranks of MESH that SELF's cluster does not take. */
 gboolean resolved_check_dispatch (const Resolution *self, const Mesh *mesh, DiagList *diags);
 

@@ -194,6 +194,8 @@ resolve (Resolution *self, DiagList *diags)
 
       ok = resolved_check_dispatch (self, &mesh, diags);
     }
+  if (ok)
+    resolved_warn_idle (&self->view, diags);
   model_shape_clear (&shape);
   return ok;
 }

@@ -35,7 +35,7 @@ static const OptionSpec co2_options[] = {
     .fallback = "paper",
     .help = "the paper's average that is a round late, or the released code's blocking outer step",
     .source = "arXiv:2401.16265; fairscale-CO2, co2.py" },
-  LED_OPTIONS ("fairscale-CO2, localsgd_frequency (variant release)"),
+  LED_OPTIONS ("fairscale-CO2, localsgd_frequency (variant release)", "variant: release"),
   { 0 },
 };
 
@@ -46,8 +46,6 @@ co2_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 
   if (o->variant == VARIANT_RELEASE)
     return led_check (in, opt, diags);
-  warn_no_effect (diags, "localsgd_frequency", o->led.base_every != 3, "variant: release");
-  warn_no_effect (diags, "outer_shards", o->led.shards != 32, "variant: release");
   return workers_check (in, opt, diags);
 }
 

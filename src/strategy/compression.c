@@ -41,47 +41,6 @@ check_at_most (const char *key, gint64 value, guint64 most, const char *what, Di
   return FALSE;
 }
 
-/* Options of L-GreCo without it, and of spectra beside a table of errors. */
-static void
-warn_idle_ranks (const CompressionOptions *o, DiagList *diags)
-{
-  const char *without = "compression: powersgd, layer_ranks: l-greco";
-  gboolean    greco = o->scheme == COMPRESSION_POWERSGD && o->layer_ranks == LAYER_RANKS_GRECO;
-  gboolean    spectra = greco && o->layer_errors == NULL;
-
-  warn_no_effect (diags, "layer_ranks", o->layer_ranks != LAYER_RANKS_UNIFORM && !greco,
-                  "compression: powersgd");
-  warn_no_effect (diags, "layer_errors", o->layer_errors != NULL && !greco, without);
-  warn_no_effect (diags, "spectrum_exponent", o->spectrum_exponent != 1 && !spectra,
-                  "layer_ranks: l-greco, without layer_errors");
-  warn_no_effect (diags, "spectrum_spread", o->spectrum_spread != 0 && !spectra,
-                  "layer_ranks: l-greco, without layer_errors");
-  warn_no_effect (diags, "min_rank_ratio", o->min_rank_ratio != 0.5 && !greco, without);
-  warn_no_effect (diags, "max_rank_ratio", o->max_rank_ratio != 2 && !greco, without);
-  warn_no_effect (diags, "error_budget", o->error_budget != 1 && !greco, without);
-  warn_no_effect (diags, "adjust_freq", o->adjust_freq != 100 && !greco, without);
-}
-
-static void
-warn_idle (const CompressionOptions *o, DiagList *diags)
-{
-  gboolean low_rank = o->scheme == COMPRESSION_POWERSGD, sparse = o->scheme == COMPRESSION_TOP_K;
-
-  warn_no_effect (diags, "quantization_bits", o->bits != 4 && o->scheme != COMPRESSION_QSGD,
-                  "compression: qsgd");
-  warn_no_effect (diags, "matrix_approximation_rank", o->rank != 1 && !low_rank,
-                  "compression: powersgd");
-  warn_no_effect (diags, "min_compression_rate", o->min_rate != 2 && !low_rank,
-                  "compression: powersgd");
-  warn_no_effect (diags, "warm_start", !o->warm_start && !low_rank, "compression: powersgd");
-  warn_no_effect (diags, "compress_ratio", o->ratio != 0.01 && (!sparse || o->top_k > 0),
-                  "compression: top-k, without top_k");
-  warn_no_effect (diags, "top_k", o->top_k != 0 && !sparse, "compression: top-k");
-  warn_no_effect (diags, "use_error_feedback", !o->error_feedback && !low_rank && !sparse,
-                  "compression: powersgd or top-k");
-  warn_idle_ranks (o, diags);
-}
-
 /* Whether each matrix can be given a rank. */
 static gboolean
 check_ranks (const PlanInput *in, const CompressionOptions *o, DiagList *diags)
@@ -113,7 +72,6 @@ compression_check (const PlanInput *in, const CompressionOptions *options, DiagL
 {
   guint64 elements, rank;
 
-  warn_idle (options, diags);
   largest_tensors (in, &elements, &rank);
   if (options->scheme == COMPRESSION_POWERSGD)
     return check_at_most ("matrix_approximation_rank", options->rank, rank,

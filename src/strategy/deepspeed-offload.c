@@ -112,24 +112,6 @@ offload_policy (const DeepspeedOffload *offload, Policy *policy)
   offload_optimizer (kind, place_of (offload->optimizer));
 }
 
-/* Options of drives where there are none. */
-static void
-warn_of_drives (const DeepspeedOffload *offload, const DeepspeedIssue *issue, DiagList *diags)
-{
-  static const char states[] = "offload_optimizer: nvme", shards[] = "offload_param: nvme";
-  gboolean          no_states = offload->optimizer != OFFLOAD_NVME;
-  gboolean          no_shards = offload->param != OFFLOAD_NVME;
-
-  warn_no_effect (diags, "pipeline_read", no_states && issue->pipeline_read, states);
-  warn_no_effect (diags, "pipeline_write", no_states && issue->pipeline_write, states);
-  warn_no_effect (diags, "optimizer_buffer_count",
-                  no_states && issue->optimizer_buffer_count != OPTIMIZER_BUFFERS, states);
-  warn_no_effect (diags, "params_buffer_count",
-                  no_shards && issue->params_buffer_count != PARAMS_BUFFERS, shards);
-  warn_no_effect (diags, "params_buffer_size",
-                  no_shards && issue->params_buffer_size != PARAMS_BUFFER_SIZE, shards);
-}
-
 gboolean
 offloaded_check (const PlanInput *in, gconstpointer opt, const char *name, DiagList *diags)
 {
@@ -137,7 +119,6 @@ offloaded_check (const PlanInput *in, gconstpointer opt, const char *name, DiagL
   gboolean                mesh = deepspeed_check (in, name, diags);
   gboolean types = check_types (workload_training (in->workload), &o->offload, diags);
 
-  warn_of_drives (&o->offload, &o->deepspeed.issue, diags);
   return check_ratio (&o->offload, diags) && types && mesh;
 }
 

@@ -57,18 +57,21 @@ typedef struct
                 "(Twin-Flow)",                                                                     \
         .source = "deepspeed/runtime/zero/offload_config.py, ratio" },                             \
       { .key = "pipeline_read",                                                                    \
+        .needs = "offload_optimizer: nvme",                                                        \
         .type = OPTION_BOOL,                                                                       \
         .offset = G_STRUCT_OFFSET (OffloadedOptions, deepspeed.issue.pipeline_read),               \
         .fallback = "false",                                                                       \
         .help = "offload_optimizer: nvme: the next sub-group is read while one is updated",        \
         .source = "deepspeed/runtime/swap_tensor/pipelined_optimizer_swapper.py" },                \
       { .key = "pipeline_write",                                                                   \
+        .needs = "offload_optimizer: nvme",                                                        \
         .type = OPTION_BOOL,                                                                       \
         .offset = G_STRUCT_OFFSET (OffloadedOptions, deepspeed.issue.pipeline_write),              \
         .fallback = "false",                                                                       \
         .help = "offload_optimizer: nvme: a sub-group is written while the next one is updated",   \
         .source = "deepspeed/runtime/swap_tensor/pipelined_optimizer_swapper.py" },                \
       { .key = "optimizer_buffer_count",                                                           \
+        .needs = "offload_optimizer: nvme",                                                        \
         .type = OPTION_INT,                                                                        \
         .offset = G_STRUCT_OFFSET (OffloadedOptions, deepspeed.issue.optimizer_buffer_count),      \
         .fallback = "4",                                                                           \
@@ -77,6 +80,7 @@ typedef struct
         .help = "offload_optimizer: nvme: pinned buffers of a sub-group in fp32; Adam needs four", \
         .source = "deepspeed/runtime/zero/offload_config.py, buffer_count" },                      \
       { .key = "params_buffer_count",                                                              \
+        .needs = "offload_param: nvme",                                                            \
         .type = OPTION_INT,                                                                        \
         .offset = G_STRUCT_OFFSET (OffloadedOptions, deepspeed.issue.params_buffer_count),         \
         .fallback = "5",                                                                           \
@@ -85,7 +89,7 @@ typedef struct
         .help = "offload_param: nvme: pinned buffers through which shards come",                   \
         .source = "deepspeed/runtime/zero/offload_config.py, buffer_count" },                      \
   {                                                                                                \
-    .key = "params_buffer_size", .type = OPTION_INT,                                               \
+    .key = "params_buffer_size", .needs = "offload_param: nvme", .type = OPTION_INT,               \
     .offset = G_STRUCT_OFFSET (OffloadedOptions, deepspeed.issue.params_buffer_size),              \
     .fallback = "1e8", .min = 1, .max = 1e15,                                                      \
     .help = "offload_param: nvme: elements that such a buffer holds",                              \

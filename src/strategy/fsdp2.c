@@ -56,8 +56,6 @@ fsdp2_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
   const Fsdp2Options *options = opt;
 
-  warn_no_effect (diags, "pin_memory", !options->pin_memory && !options->cpu_offload,
-                  "cpu_offload: true");
   return check_unit_groups (&in->mesh, options->shard, diags) && check_reshard (in, options, diags)
          && compression_check (in, &options->compression, diags);
 }

@@ -86,6 +86,7 @@ typedef struct
       },                                                                                           \
       {                                                                                            \
         .key = "requires_gradient_sync",                                                           \
+        .needs = "several micro-steps",                                                            \
         .type = OPTION_BOOL,                                                                       \
         .offset = G_STRUCT_OFFSET (Fsdp2Options, requires_gradient_sync),                          \
         .fallback = "true",                                                                        \
@@ -102,6 +103,7 @@ typedef struct
       },                                                                                           \
       {                                                                                            \
         .key = "pin_memory",                                                                       \
+        .needs = "cpu_offload: true",                                                              \
         .type = OPTION_BOOL,                                                                       \
         .offset = G_STRUCT_OFFSET (Fsdp2Options, pin_memory),                                      \
         .fallback = "true",                                                                        \

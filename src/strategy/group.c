@@ -110,13 +110,3 @@ check_unit_groups (const Mesh *mesh, const char *shard_option, DiagList *diags)
   diag_list_set_key (diags, NULL);
   return good;
 }
-
-void
-warn_no_effect (DiagList *diags, const char *key, gboolean moved, const char *what)
-{
-  if (!moved)
-    return;
-  diag_list_set_key (diags, key);
-  diag_warning (diags, NULL, NULL, "'%s' has no effect without '%s'", key, what);
-  diag_list_set_key (diags, NULL);
-}

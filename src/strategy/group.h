@@ -34,8 +34,5 @@ gboolean shard_groups (const Mesh *mesh, const char *shard_option, ShardGroups *
 gboolean unit_groups (const Mesh *mesh, const char *shard_option, ShardGroups groups[2],
                       DiagList *diags);
 
-/* Warns, where option KEY is not at its default (MOVED), that it has no effect without WHAT. */
-void warn_no_effect (DiagList *diags, const char *key, gboolean moved, const char *what);
-
 /* Whether the strategy's option 'shard' makes such groups: diagnoses at that option. */
 gboolean check_unit_groups (const Mesh *mesh, const char *shard_option, DiagList *diags);

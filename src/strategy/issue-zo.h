@@ -45,6 +45,7 @@ extern const char *const zo_copies[], *const zo_memories[], *const zo_stored[];
             "waits for each copy",                                                                \
     .source = "zo2/config/mezo_sgd.py" },                                                         \
       { .key = "communicate_optimize_method",                                                     \
+        .needs = "parameters that no ranks share",                                                \
         .type = OPTION_ENUM,                                                                      \
         .choices = zo_copies,                                                                     \
         .offset = G_STRUCT_OFFSET (ZoIssue, copies),                                              \
@@ -60,6 +61,7 @@ extern const char *const zo_copies[], *const zo_memories[], *const zo_stored[];
         .source = "pinned: PyTorch's Tensor.to (cpu, non_blocking); pageable: traces of "         \
                   "DistZO2" },                                                                    \
       { .key = "pinned_power_of_two",                                                             \
+        .needs = "host_memory: pinned",                                                           \
         .type = OPTION_BOOL,                                                                      \
         .offset = G_STRUCT_OFFSET (ZoIssue, rounds),                                              \
         .fallback = "true",                                                                       \

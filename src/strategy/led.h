@@ -13,8 +13,9 @@ typedef struct
   gint64         shards;
 } LedOptions;
 
-#define LED_OPTIONS(source_)                                                                     \
+#define LED_OPTIONS(source_, needs_)                                                             \
   { .key = "localsgd_frequency",                                                                 \
+    .needs = needs_,                                                                             \
     .type = OPTION_INT,                                                                          \
     .offset = G_STRUCT_OFFSET (LedOptions, base_every),                                          \
     .fallback = "3",                                                                             \
@@ -23,8 +24,8 @@ typedef struct
     .help = "steps between plain averages of the workers' first ranks; 0: none",                 \
     .source = source_ },                                                                         \
   {                                                                                              \
-    .key = "outer_shards", .type = OPTION_INT, .offset = G_STRUCT_OFFSET (LedOptions, shards),   \
-    .fallback = "32", .min = 1, .max = 1024,                                                     \
+    .key = "outer_shards", .needs = needs_, .type = OPTION_INT,                                  \
+    .offset = G_STRUCT_OFFSET (LedOptions, shards), .fallback = "32", .min = 1, .max = 1024,     \
     .help = "ranks that each own a part of outer parameters and momentum, if there are so many", \
     .source = "fairscale, slowmo_num_shards"                                                     \
   }

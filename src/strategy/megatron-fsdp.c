@@ -13,10 +13,11 @@ static const char *const sharding_choices[] = { "no_shard", "optim", "optim_grad
 static const char *const outer_choices[] = { "no_shard", "optim", NULL };
 
 #define MEGATRON_SOURCE "megatron/core/distributed/distributed_data_parallel_config.py"
-#define MEGATRON_BOOL(key_, field_, default_, help_)                                       \
-  {                                                                                        \
-    .key = key_, .type = OPTION_BOOL, .offset = G_STRUCT_OFFSET (MegatronOptions, field_), \
-    .fallback = default_, .help = help_, .source = MEGATRON_SOURCE                         \
+#define MEGATRON_BOOL(key_, needs_, field_, default_, help_)                                  \
+  {                                                                                           \
+    .key = key_, .needs = needs_, .type = OPTION_BOOL,                                        \
+    .offset = G_STRUCT_OFFSET (MegatronOptions, field_), .fallback = default_, .help = help_, \
+    .source = MEGATRON_SOURCE                                                                 \
   }
 
 static const OptionSpec megatron_options[] = {
@@ -28,20 +29,27 @@ static const OptionSpec megatron_options[] = {
     .help = "what is sharded: nothing, the optimizer, gradients too (ZeRO-2), parameters too "
             "(ZeRO-3)",
     .source = MEGATRON_SOURCE },
-  MEGATRON_BOOL ("fsdp_double_buffer", issue.double_buffer, "false",
+  MEGATRON_BOOL ("fsdp_double_buffer", "data_parallel_sharding_strategy: optim_grads_params",
+                 issue.double_buffer, "false",
                  "two buffers for parameters and two for gradients live for ever; one unit is "
                  "gathered ahead"),
-  MEGATRON_BOOL ("grad_reduce_in_fp32", reduce_in_fp32, "true",
+  MEGATRON_BOOL ("grad_reduce_in_fp32", NULL, reduce_in_fp32, "true",
                  "keep gradients in fp32 and, unless reduce_dtype says otherwise, reduce them so"),
-  MEGATRON_BOOL ("overlap_param_gather", issue.overlap_param_gather, "true",
+  MEGATRON_BOOL ("overlap_param_gather",
+                 "data_parallel_sharding_strategy: no_shard|optim|optim_grads",
+                 issue.overlap_param_gather, "true",
                  "gather updated whole parameters as the next step needs them (sharded ones "
                  "always); false: behind the optimizer"),
-  MEGATRON_BOOL ("overlap_grad_reduce", issue.overlap_grad_reduce, "true",
+  MEGATRON_BOOL ("overlap_grad_reduce",
+                 "data_parallel_sharding_strategy: no_shard|optim|optim_grads",
+                 issue.overlap_grad_reduce, "true",
                  "reduce whole gradients as they are complete (sharded ones always); false: behind "
                  "the backward pass"),
-  MEGATRON_BOOL ("gradient_accumulation_fusion", issue.fused_gradients, "false",
+  MEGATRON_BOOL ("gradient_accumulation_fusion", NULL, issue.fused_gradients, "false",
                  "kernels write gradients where they are kept or reduced; false: a copy does"),
-  MEGATRON_BOOL ("create_all_gather_group", own_gathering_group, "false",
+  MEGATRON_BOOL ("create_all_gather_group",
+                 "data_parallel_sharding_strategy: optim|optim_grads|optim_grads_params",
+                 own_gathering_group, "false",
                  "all-gathers have a communicator of their own, so that reductions do not hold "
                  "them up"),
   { .key = "shard",
@@ -56,6 +64,7 @@ static const OptionSpec megatron_options[] = {
     .choices = outer_choices,
     .offset = G_STRUCT_OFFSET (MegatronOptions, outer),
     .fallback = "no_shard",
+    .needs = "replicas of the shard group",
     .help =
         "what outer data parallelism shards of optim_grads_params: nothing (HSDP) or the optimizer "
         "(HFSDP)",
@@ -68,7 +77,7 @@ static const OptionSpec megatron_options[] = {
     .help = "elements in reductions under way, and twice those gathered ahead; 0: two blocks, a "
             "billion at least",
     .source = MEGATRON_SOURCE },
-  MEGATRON_BOOL ("nccl_ub", issue.registered, "false",
+  MEGATRON_BOOL ("nccl_ub", NULL, issue.registered, "false",
                  "registered buffers: implies fsdp_double_buffer"),
   SHARD_FORMAT_OPTION (MegatronOptions, format, shard_format_in_place, "lcm-rows"),
   COMPRESSION_OPTIONS (MegatronOptions, compression),
@@ -84,25 +93,6 @@ refuse (DiagList *diags, const char *key, const char *hint, const char *text)
   return FALSE;
 }
 
-static void
-warn_of_idle (const MegatronOptions *o, const ShardGroups *groups, DiagList *diags)
-{
-  const char *whole = "whole parameters or gradients";
-
-  warn_no_effect (diags, "outer_dp_sharding_strategy",
-                  o->outer != SHARD_NOTHING && o->sharding == SHARD_PARAMS
-                      && groups[0].replica.size == 1,
-                  "replicas of the shard group");
-  warn_no_effect (diags, "overlap_param_gather",
-                  !o->issue.overlap_param_gather && o->sharding == SHARD_PARAMS, whole);
-  warn_no_effect (diags, "overlap_grad_reduce",
-                  !o->issue.overlap_grad_reduce && o->sharding == SHARD_PARAMS, whole);
-  warn_no_effect (diags, "fsdp_double_buffer",
-                  o->issue.double_buffer && o->sharding != SHARD_PARAMS, "sharded parameters");
-  warn_no_effect (diags, "create_all_gather_group",
-                  o->own_gathering_group && o->sharding == SHARD_NOTHING, "sharding");
-}
-
 static gboolean
 megatron_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
@@ -112,7 +102,6 @@ megatron_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
   if (!check_unit_groups (&in->mesh, o->shard, diags))
     return FALSE;
   unit_groups (&in->mesh, o->shard, groups, NULL);
-  warn_of_idle (o, groups, diags);
   if (o->outer != SHARD_NOTHING && o->sharding != SHARD_PARAMS)
     return refuse (diags, "outer_dp_sharding_strategy", "take optim_grads_params",
                    "outer data parallelism shards the optimizer of sharded parameters only");

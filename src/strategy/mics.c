@@ -27,6 +27,7 @@ static const OptionSpec mics_options[] = {
     .type = OPTION_BOOL,
     .offset = G_STRUCT_OFFSET (MicsOptions, mics_hierarchical_params_gather),
     .fallback = "false",
+    .needs = "a shard group over several nodes",
     .help = "groups that span nodes gather across nodes first, then inside each node",
     .source = "deepspeed/runtime/zero/config.py" },
   DEEPSPEED_OPTIONS,

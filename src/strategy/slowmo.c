@@ -12,7 +12,7 @@
 static const OptionSpec slowmo_options[] = {
   WORKERS_STEPS ("48", "fairscale, slowmo_frequency"),
   WORKERS_WORKER,
-  LED_OPTIONS ("fairscale, localsgd_frequency"),
+  LED_OPTIONS ("fairscale, localsgd_frequency", NULL),
   { 0 },
 };
 

@@ -20,21 +20,22 @@ typedef struct
   CompressionOptions compression;
 } ZeroppOptions;
 
-#define ZEROPP_OPTION(name, type_, default_, help_)                               \
-  {                                                                               \
-    .key = #name, .type = type_, .offset = G_STRUCT_OFFSET (ZeroppOptions, name), \
-    .fallback = default_, .help = help_,                                          \
-    .source = "deepspeed/runtime/zero/config.py; "                                \
-              "DeepSpeed's own default is off"                                    \
+#define ZEROPP_OPTION(name, needs_, type_, default_, help_)                                        \
+  {                                                                                                \
+    .key = #name, .needs = needs_, .type = type_, .offset = G_STRUCT_OFFSET (ZeroppOptions, name), \
+    .fallback = default_, .help = help_,                                                           \
+    .source = "deepspeed/runtime/zero/config.py; "                                                 \
+              "DeepSpeed's own default is off"                                                     \
   }
 
 static const OptionSpec zeropp_options[] = {
-  ZEROPP_OPTION (zero_quantized_weights, OPTION_BOOL, "true", "qwZ: parameters gathered in int8"),
-  ZEROPP_OPTION (zero_hpz_partition_size, OPTION_STRING, "node",
+  ZEROPP_OPTION (zero_quantized_weights, NULL, OPTION_BOOL, "true",
+                 "qwZ: parameters gathered in int8"),
+  ZEROPP_OPTION (zero_hpz_partition_size, NULL, OPTION_STRING, "node",
                  "hpZ: ranks that share the second copy: node, or their number; 1: there is none"),
-  ZEROPP_OPTION (zero_quantized_nontrainable_weights, OPTION_BOOL, "false",
-                 "MixZ++: shards of frozen parameters rest in int8"),
-  ZEROPP_OPTION (zero_quantized_gradients, OPTION_BOOL, "true",
+  ZEROPP_OPTION (zero_quantized_nontrainable_weights, "parameters that are frozen", OPTION_BOOL,
+                 "false", "MixZ++: shards of frozen parameters rest in int8"),
+  ZEROPP_OPTION (zero_quantized_gradients, NULL, OPTION_BOOL, "true",
                  "qgZ: gradients reduced in int4, by all-to-alls"),
   DEEPSPEED_INVALIDATE (ZeroppOptions, invalidate,
                         "whose second copies an optimizer step makes invalid: all, as the FCDP "
@@ -76,10 +77,6 @@ zeropp_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
   if (!deepspeed_check (in, "zeropp", diags))
     return FALSE;
   check_hpz (in, o->zero_hpz_partition_size, diags);
-  warn_no_effect (diags, "zero_quantized_nontrainable_weights",
-                  o->zero_quantized_nontrainable_weights
-                      && workload_training (in->workload)->peft == PEFT_NONE,
-                  "training.peft");
   diag_list_set_key (diags, "zero_quantized_gradients");
   if (o->zero_quantized_gradients && mesh_node_ranks (&in->mesh) == 0)
     diag_error (diags, NULL, "take whole nodes of equal size, or false",

@@ -98,15 +98,8 @@ block_parts_check (const ModelShape *shape, const TrainingOptions *training,
   g_auto (GStrv)    words = NULL;
   gboolean          ok = TRUE;
 
-  if (training->recompute_modules == NULL)
+  if (training->recompute_modules == NULL || training->checkpointing != CHECKPOINT_SELECTIVE)
     return TRUE;
-  if (training->checkpointing != CHECKPOINT_SELECTIVE
-      && !g_str_equal (training->recompute_modules, "core_attn"))
-    {
-      diag_error (diags, mark, "set 'activation_checkpointing' to selective, or leave it out",
-                  "'recompute_modules' is about selective checkpointing, and it is another");
-      return FALSE;
-    }
   if (block_parts_recomputed (training) == 0
       && strspn (training->recompute_modules, SEPARATORS) == strlen (training->recompute_modules))
     {

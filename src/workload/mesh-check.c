@@ -169,22 +169,11 @@ check_experts (const Check *c)
   if (s->n_experts == 0 && m->ep > 1)
     diag_error (c->diags, mark_of (c, "ep"), "expert parallelism divides experts: leave 'ep' at 1",
                 "'ep' of " D ", but the model is dense", m->ep);
-  if (s->n_experts == 0 && m->etp > 1 && mesh_folds_experts (m))
-    diag_error (c->diags, mark_of (c, "etp"), "leave 'etp' at 0",
-                "'etp' of " D " divides experts, but the model is dense", m->etp);
   if (s->expert_bias && m->etp > 1 && mesh_folds_experts (m))
     diag_error (c->diags, mark_of (c, "etp"), "take 'etp' of 1, or leave it at 0",
                 "biases of experts that an 'etp' of its own divides are not modelled");
-  if (s->n_experts == 0 && (m->capacity_factor > 0 || m->routing_skew > 1))
-    diag_error (c->diags, mark_of (c, m->capacity_factor > 0 ? "capacity_factor" : "routing_skew"),
-                "a model with 'n_experts' above 1 has experts",
-                "'%s' is about experts, but the model is dense",
-                m->capacity_factor > 0 ? "capacity_factor" : "routing_skew");
   if (s->n_experts > 0)
     check_divides (c, "ep", m->ep, "the experts", s->n_experts, "each rank holds as many experts");
-  if (s->n_experts > 0 && m->ep == 1 && m->routing_skew > 1)
-    diag_error (c->diags, mark_of (c, "routing_skew"),
-                "with one expert rank there is no fuller one", "'routing_skew' needs 'ep' above 1");
   if (m->ep > 1 && m->routing_skew > (double) m->ep)
     diag_error (c->diags, mark_of (c, "routing_skew"), "one rank cannot get more than all tokens",
                 "'routing_skew' of %g is above 'ep' of " D, m->routing_skew, m->ep);
@@ -195,32 +184,14 @@ check_experts (const Check *c)
 }
 
 static void
-check_is_two_level (const Check *c, gboolean asked, const char *key)
-{
-  if (asked)
-    diag_error (c->diags, mark_of (c, key), "set 'dispatch' to two-level",
-                "'%s' is of a two-level dispatch: NCCL's sends each expert's tokens by "
-                "themselves, as they are kept",
-                key);
-}
-
-/* What of `dispatch` and its kin has no meaning without the rest. */
-static void
 check_dispatch (const Check *c)
 {
   const MeshOptions *m = &c->mesh;
   const gboolean     fp8 = mesh_dispatches_fp8 (m);
 
-  if (!mesh_dispatches_by_node (m))
-    {
-      check_is_two_level (c, m->nodes_per_token > 0, "nodes_per_token");
-      check_is_two_level (c, fp8, "dispatch_dtype");
-      return;
-    }
-  if (m->ep == 1 || c->shape->n_experts == 0)
-    diag_error (c->diags, mark_of (c, "dispatch"), "give 'ep' above 1, or leave 'dispatch' at nccl",
-                "'dispatch' of two levels needs ranks that share experts: 'ep' above 1");
-  else if (m->etp > 1)
+  if (!mesh_dispatches_by_node (m) || m->ep == 1)
+    return;
+  if (m->etp > 1)
     diag_error (c->diags, mark_of (c, "dispatch"), "set 'etp' to 1",
                 "a two-level dispatch to experts that tensor ranks divide is not modelled: 'etp' "
                 "is " D,
@@ -242,22 +213,6 @@ check_length (const Check *c, gint64 seq)
     check_divides (c, "cp", m->cp, "'seq_len'", seq, "each rank holds as many tokens");
 }
 
-/* A pass and the one beside it are of different micro-batches or chunks in such a pipeline only. */
-static void
-check_overlap (const Check *c)
-{
-  const MeshOptions *m = &c->mesh;
-
-  if (!m->moe_overlap)
-    return;
-  if (mesh_pipeline (m) != PIPELINE_INTERLEAVED)
-    diag_error (c->diags, mark_of (c, "moe_overlap"), "give 'pp' and 'vp' above 1",
-                "'moe_overlap' needs an interleaved pipeline");
-  if (m->ep == 1)
-    diag_error (c->diags, mark_of (c, "moe_overlap"), "give 'ep' above 1",
-                "'moe_overlap' needs expert ranks");
-}
-
 /* As Megatron-Core has it (core/transformer/transformer_config.py, from memory). */
 static void
 check_shared_overlap (const Check *c)
@@ -269,9 +224,6 @@ check_shared_overlap (const Check *c)
     gboolean    fails;
     const char *what, *hint;
   } rules[] = {
-    { c->shape->n_experts == 0 || c->shape->n_shared_experts == 0, "needs shared experts",
-      "give 'n_shared_experts', or a model that has some" },
-    { m->ep == 1, "needs expert ranks", "give 'ep' above 1" },
     { mesh_dispatches_by_node (m), "goes with all-to-alls of NCCL", "take dispatch: nccl" },
     { m->moe_overlap, "does not go with 'moe_overlap'", "take one of the two" },
     { (parts & PART_SHARED_EXPERTS) != 0 && (parts & PART_MOE) == 0,
@@ -294,18 +246,10 @@ check_sequence (const Check *c)
 
   if (m->sp != 0 && m->sp != 1)
     diag_error (c->diags, mark_of (c, "sp"), "0: no, 1: yes", "'sp' is a switch, got " D, m->sp);
-  if (m->sp == 1 && m->tp == 1)
-    diag_warning (c->diags, mark_of (c, "sp"), NULL, "'sp' has no effect without a tensor group");
-  if (c->training->partition_activations && (m->tp == 1 || m->sp == 1))
-    diag_warning (c->diags, mark_of (c, "sp"), NULL,
-                  "'partition_activations' has no effect without tensor ranks that hold the same "
-                  "activations");
-  if (m->async_tp && MAX (c->training->tiled_in_splits, c->training->tiled_out_splits) > 1)
+  if (m->async_tp && m->tp > 1
+      && MAX (c->training->tiled_in_splits, c->training->tiled_out_splits) > 1)
     diag_error (c->diags, mark_of (c, "async_tp"), "take 'async_tp: false'",
                 "collectives inside tiled linears are not modelled");
-  if (m->async_tp && m->tp == 1)
-    diag_error (c->diags, mark_of (c, "async_tp"), "give 'tp' above 1",
-                "'async_tp' needs a tensor group");
   if (c->training->lengths == NULL)
     check_length (c, seq);
   if (c->training->lengths == NULL && m->sp == 1 && seq % m->cp == 0)
@@ -356,16 +300,9 @@ check_chunks (const Check *c, PipelineKind pipeline)
 {
   const MeshOptions *m = &c->mesh;
 
-  if (m->vp > 1 && m->pp == 1)
-    diag_error (c->diags, mark_of (c, "vp"), "give 'pp' above 1", "'vp' of " D " needs a pipeline",
-                m->vp);
-  else if (m->vp > 1 && pipeline != PIPELINE_INTERLEAVED)
+  if (m->vp > 1 && m->pp > 1 && pipeline != PIPELINE_INTERLEAVED)
     diag_error (c->diags, mark_of (c, "vp"), "only 'interleaved' has chunks of its own number",
                 "'vp' of " D " has no meaning for pipeline '%s'", m->vp, pipeline_names[pipeline]);
-  if (m->micro_batch_group > 0 && (m->pp == 1 || pipeline != PIPELINE_INTERLEAVED))
-    diag_error (c->diags, mark_of (c, "micro_batch_group"), "leave it at 0",
-                "'micro_batch_group' is about interleaved pipelines, this one is '%s'",
-                m->pp == 1 ? "none" : pipeline_names[pipeline]);
   if (m->vp == 1 && m->pp > 1 && pipeline == PIPELINE_INTERLEAVED)
     diag_error (c->diags, mark_of (c, "pipeline"), "give 'vp' above 1, or pipeline: 1f1b",
                 "an interleaved pipeline needs at least two chunks a stage");
@@ -405,10 +342,7 @@ check_layers (const Check *c, gint64 n)
     diag_error (c->diags, mark_of (c, "layers"),
                 "blocks of each chunk in the model's order, such as '7, 14 x 8, 7'", "'layers': %s",
                 why);
-  else if (m->pp == 1)
-    diag_error (c->diags, mark_of (c, "layers"), "give 'pp' above 1, or leave it out",
-                "'layers' needs a pipeline");
-  else
+  else if (m->pp > 1)
     check_list (c, list, n);
   if (m->cut != MESH_CUT_EVEN)
     diag_error (c->diags, mark_of (c, "cut"), "leave one of them out",
@@ -503,7 +437,6 @@ mesh_check (const ModelShape *shape, const TrainingOptions *training, const Mesh
   check_experts (&c);
   check_dispatch (&c);
   check_sequence (&c);
-  check_overlap (&c);
   check_shared_overlap (&c);
   check_pipeline (&c);
   return diag_list_n_errors (diags) == before;

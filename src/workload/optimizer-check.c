@@ -1,4 +1,4 @@
-/* Names of parameters that an optimizer cannot take, and options that it does not read. */
+/* Names of parameters that an optimizer cannot take, */
 #include "workload/optimizer.h"
 
 #include <fnmatch.h>
@@ -43,66 +43,6 @@ check_pattern (const Workload *workload, const char *pattern, const SourceMark *
                 optimizer, pattern, vector->name, vector->elements);
   else
     return TRUE;
-  return FALSE;
-}
-
-typedef struct
-{
-  const char *key;
-  gboolean    moved; /* from its default */
-  gboolean    read;  /* by the optimizer */
-  const char *who;
-} ReadOption;
-
-/* Options that are about another optimizer are more likely a mistake than meant. */
-static gboolean
-check_read (const TrainingOptions *training, const OptionMarks *marks, DiagList *diags)
-{
-  UpdateScope scope = optimizer_scope (training);
-  gboolean    muon = training->optimizer == OPTIMIZER_MUON;
-  gboolean    matrices = scope == SCOPE_MATRIX, exchanges = matrices || scope == SCOPE_BLOCK;
-  gboolean    ok = TRUE;
-
-  const ReadOption options[] = {
-    { "optimizer_tile", training->optimizer_tile > 0, scope == SCOPE_BLOCK, "adamw-8bit" },
-    { "ns_steps", training->ns_steps > 0, muon, "muon" },
-    { "precondition_frequency", training->precondition_frequency > 0, matrices && !muon,
-      "shampoo and soap" },
-    { "max_preconditioner_dim", training->max_preconditioner_dim > 0, matrices && !muon,
-      "shampoo and soap" },
-    { "matrix_parameters", training->matrix_parameters != NULL, matrices,
-      "muon, shampoo and soap" },
-    { "matrix_exchange", training->matrix_exchange != MATRIX_EXCHANGE_ALL_TO_ALL, exchanges,
-      "muon, shampoo, soap and adamw-8bit" },
-    { "matrix_bucket_layers", training->matrix_bucket_layers > 0, matrices,
-      "muon, shampoo and soap" },
-  };
-
-  for (guint i = 0; i < G_N_ELEMENTS (options); i++)
-    if (options[i].moved && !options[i].read)
-      {
-        diag_error (diags, option_mark (marks, options[i].key, "optimizer", NULL),
-                    "leave it out, or take such an optimizer",
-                    "'%s' is an option of %s, and 'optimizer' is %s", options[i].key,
-                    options[i].who, optimizer_name (training));
-        ok = FALSE;
-      }
-  return ok;
-}
-
-static gboolean
-check_buckets (const TrainingOptions *training, const OptionMarks *marks, DiagList *diags)
-{
-  const OptionSpec *spec = option_table_find (training_options, "matrix_exchange");
-
-  if (training->matrix_bucket_layers == 0
-      || training->matrix_exchange == MATRIX_EXCHANGE_ALL_TO_ALL)
-    return TRUE;
-  diag_error (diags, option_mark (marks, "matrix_bucket_layers", "matrix_exchange", NULL),
-              "leave one of the two out",
-              "'matrix_bucket_layers' is an option of 'matrix_exchange: all-to-all', and "
-              "'matrix_exchange' is %s",
-              spec->choices[training->matrix_exchange]);
   return FALSE;
 }
 
@@ -160,8 +100,8 @@ optimizer_check (const Workload *workload, const OptionMarks *marks, DiagList *d
   const TrainingOptions *training = workload_training (workload);
   const SourceMark      *mark = option_mark (marks, "matrix_parameters", "optimizer", NULL);
 
-  if (!check_read (training, marks, diags) || !check_buckets (training, marks, diags)
-      || (training->matrix_parameters != NULL && !check_names (workload, mark, diags)))
+  if (optimizer_scope (training) == SCOPE_MATRIX && training->matrix_parameters != NULL
+      && !check_names (workload, mark, diags))
     return FALSE;
   warn_of_none (workload, mark, diags);
   return TRUE;

@@ -32,10 +32,18 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .fallback = "0",
     .min = 0,
     .max = 1,
+    .needs = "tp > 1",
     .help = "sequence parallelism of the tensor group: 0 or 1" },
   MESH_AXIS (pp, "pipeline stages"),
   MESH_AXIS (cp, "context-parallel ranks"),
-  MESH_AXIS (vp, "virtual pipeline chunks a stage"),
+  { .key = "vp",
+    .type = OPTION_INT,
+    .offset = FIELD (vp),
+    .fallback = "1",
+    .min = 1,
+    .max = 1 << 20,
+    .needs = "pp > 1",
+    .help = "virtual pipeline chunks a stage" },
   MESH_AXIS (ep, "expert-parallel ranks"),
   { .key = "etp",
     .type = OPTION_INT,
@@ -43,6 +51,7 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .fallback = "0",
     .min = 0,
     .max = 1 << 20,
+    .needs = "experts",
     .help =
         "tensor-parallel ranks of routed experts, which with 'ep' fold tensor, context and data "
         "ranks; 0: as many as 'tp'",
@@ -52,6 +61,7 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .choices = pipeline_choices,
     .offset = FIELD (pipeline),
     .fallback = "auto",
+    .needs = "pp > 1",
     .help = "pipeline schedule; auto: interleaved where vp > 1, else 1f1b",
     .source = "arXiv:2104.04473, arXiv:2401.10241, arXiv:2412.19437" },
   { .key = "micro_batch_group",
@@ -60,6 +70,7 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .fallback = "0",
     .min = 0,
     .max = 1 << 20,
+    .needs = "an interleaved pipeline",
     .help = "micro-batches that an interleaved pipeline takes through a chunk before the next "
             "chunk's turn; 0: as many as stages",
     .source = "arXiv:2407.21783, 3.3.2 (N); Megatron-LM, "
@@ -69,6 +80,7 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .choices = context_choices,
     .offset = FIELD (context),
     .fallback = "ring",
+    .needs = "cp > 1",
     .help = "how context-parallel ranks get each other's keys and values" },
   { .key = "capacity_factor",
     .type = OPTION_QUANTITY,
@@ -78,6 +90,7 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .min = 0.001,
     .max = 1 << 20,
     .or_zero = TRUE,
+    .needs = "experts",
     .help = "tokens that an expert takes over its balanced share; 0: all that are routed to it" },
   { .key = "routing_skew",
     .type = OPTION_QUANTITY,
@@ -86,12 +99,14 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .fallback = "1",
     .min = 1,
     .max = 1 << 20,
+    .needs = "ep > 1",
     .help = "tokens of the fullest expert-parallel rank over the mean" },
   { .key = "dispatch",
     .type = OPTION_ENUM,
     .choices = dispatch_choices,
     .offset = FIELD (dispatch),
     .fallback = "nccl",
+    .needs = "ep > 1",
     .help = "how tokens reach their experts: NCCL's all-to-all, once for each expert; once a "
             "node, then over NVLink once a GPU; or so in fp8 to the experts (DeepEP)",
     .source = "arXiv:2412.19437, 3.2.2" },
@@ -100,6 +115,7 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .choices = dispatch_dtype_choices,
     .offset = FIELD (dispatch_dtype),
     .fallback = "auto",
+    .needs = "dispatch: two-level",
     .help = "what a two-level dispatch sends: as activations are, or fp8 with a scale for 128 "
             "elements; results come back as activations are",
     .source = "arXiv:2412.19437, 3.3.2" },
@@ -109,6 +125,7 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .fallback = "0",
     .min = 0,
     .max = 1 << 20,
+    .needs = "dispatch: two-level",
     .help = "nodes that the experts of a token lie on at most, of a two-level dispatch; 0: any",
     .source = "arXiv:2412.19437, 2.1.2" },
   { .key = "dispatch_sms",
@@ -117,6 +134,7 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .fallback = "20",
     .min = 1,
     .max = 1024,
+    .needs = "dispatch: two-level",
     .help = "SMs that a two-level dispatch or return holds on each GPU while it runs",
     .source = "arXiv:2412.19437, 3.2.2" },
   { .key = "p2p",
@@ -124,6 +142,7 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .choices = p2p_choices,
     .offset = FIELD (p2p),
     .fallback = "batched-sync",
+    .needs = "pp > 1, pipeline: auto|gpipe|1f1b|interleaved",
     .help = "messages between pipeline stages: group calls that the host waits for, or only the "
             "device, or each on a stream of its own",
     .source = "Megatron-LM, core/pipeline_parallel/p2p_communication.py (batch_p2p_sync)" },
@@ -131,6 +150,7 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .type = OPTION_BOOL,
     .offset = FIELD (scatter_gather),
     .fallback = "false",
+    .needs = "pp > 1, tp > 1, no sp",
     .help = "each tensor-parallel rank sends its part of an activation to the next stage, which "
             "gathers it",
     .source = "arXiv:2104.04473, 4.1" },
@@ -138,6 +158,7 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .type = OPTION_BOOL,
     .offset = FIELD (deallocate_pipeline_outputs),
     .fallback = "true",
+    .needs = "pp > 1",
     .help = "a stage frees what it handed on when it has been sent; false: when its backward pass "
             "is over",
     .source = "Megatron-LM, core/pipeline_parallel/schedules.py (deallocate_output_tensor)" },
@@ -145,6 +166,7 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .type = OPTION_STRING,
     .offset = FIELD (order),
     .fallback = "tp-cp-dp-pp",
+    .needs = "two axes of ranks",
     .help =
         "how ranks count the axes tp, cp, ep, dp and pp, the first fastest; tp-cp-pp-dp: stages "
         "next to each other",
@@ -154,6 +176,7 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .choices = cut_choices,
     .offset = FIELD (cut),
     .fallback = "even",
+    .needs = "pp > 1",
     .help = "what chunks of a pipeline have equal shares of: blocks, or the cost of the products "
             "of blocks and head",
     .source = "nanotron, models/base.py (build_model)" },
@@ -161,6 +184,7 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .type = OPTION_STRING,
     .offset = FIELD (layers),
     .optional = TRUE,
+    .needs = "pp > 1",
     .help = "blocks of each chunk of a pipeline in the model's order, as in '7, 14 x 8, 7'; the "
             "first and the last may have 0; unset: by 'cut'",
     .source = "Megatron-LM, --pipeline-model-parallel-layout and "
@@ -169,12 +193,14 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .type = OPTION_BOOL,
     .offset = FIELD (async_tp),
     .fallback = "false",
+    .needs = "tp > 1",
     .help = "collectives of the tensor group overlap concurrent products" },
   { .key = "async_tp_by",
     .type = OPTION_ENUM,
     .choices = async_choices,
     .offset = FIELD (async_tp_by),
     .fallback = "slices",
+    .needs = "async_tp: true",
     .help = "how: collectives of the library concurrent with slices of products, or Transformer "
             "Engine's userbuffers, whose gathers hold no SMs",
     .source = "NVIDIA/TransformerEngine, transformer_engine/common/comm_gemm_overlap" },
@@ -182,6 +208,7 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .type = OPTION_BOOL,
     .offset = FIELD (moe_overlap),
     .fallback = "false",
+    .needs = "an interleaved pipeline, ep > 1",
     .help = "an interleaved pipeline runs a forward and a backward pass side by side: either "
             "computes while tokens of the other travel to experts and back",
     .source = "Megatron-LM, --overlap-moe-expert-parallel-comm" },
@@ -189,6 +216,7 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .type = OPTION_BOOL,
     .offset = FIELD (shared_expert_overlap),
     .fallback = "false",
+    .needs = "shared experts, ep > 1",
     .help = "shared experts run while tokens travel to routed experts and back",
     .source = "Megatron-LM, --moe-shared-expert-overlap" },
   { 0 },
@@ -245,7 +273,11 @@ mesh_normalise (MeshOptions *mesh)
   if (mesh->etp == 0)
     mesh->etp = mesh->tp;
   if (mesh->tp == 1)
-    mesh->sp = 0;
+    mesh->sp = mesh->async_tp = 0;
+  if (mesh->ep == 1)
+    mesh->dispatch = DISPATCH_NCCL;
+  mesh->moe_overlap &= mesh->ep > 1 && mesh_pipeline (mesh) == PIPELINE_INTERLEAVED;
+  mesh->shared_expert_overlap &= mesh->ep > 1;
 }
 
 gboolean

@@ -115,7 +115,7 @@ guint mesh_model_chunks (const MeshOptions *mesh);
 /* TRUE when a rank that has the embedding has the head too (one stage, ZBV, DualPipe). */
 gboolean mesh_ends_meet (const MeshOptions *mesh);
 
-/* Degrees of 0 become 1, an etp of 0 tp; sp without a tensor group becomes 0. */
+/* Degrees of 0 become 1, an etp of 0 tp; what has no effect on such degrees is none. */
 void mesh_normalise (MeshOptions *mesh);
 
 /* Whether routed experts are divided over other ranks than attention. */

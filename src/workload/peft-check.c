@@ -77,30 +77,6 @@ fails (const OptionMarks *marks, const char *key, DiagList *diags, const char *h
   return FALSE;
 }
 
-/* Options that are set (not 0), but not to the defaults, which printed scenarios repeat. */
-static gboolean
-check_unused (const TrainingOptions *training, const OptionMarks *marks, DiagList *diags)
-{
-  TrainingOptions defaults = { 0 };
-  const char     *key = NULL;
-
-  option_table_defaults (training_options, &defaults);
-  if (training->lora_target_modules != NULL
-      && !g_str_equal (training->lora_target_modules, defaults.lora_target_modules))
-    key = "lora_target_modules";
-  if (training->lora_r > 0 && training->lora_r != defaults.lora_r)
-    key = "lora_r";
-  if (training->use_dora)
-    key = "use_dora";
-  if (training->load_in_4bit)
-    key = "load_in_4bit";
-  option_table_clear (training_options, &defaults);
-  if (key == NULL)
-    return TRUE;
-  return fails (marks, key, diags, "set 'peft' to lora, or leave it out",
-                "is about LoRA, but 'peft' is none");
-}
-
 static gboolean
 check_packing (const ModelShape *shape, const TrainingOptions *training, const OptionMarks *marks,
                DiagList *diags)
@@ -108,10 +84,6 @@ check_packing (const ModelShape *shape, const TrainingOptions *training, const O
   if (training->load_in_4bit && shape->n_experts > 0)
     return fails (marks, "load_in_4bit", diags, "leave it out",
                   "does not go with experts: their weights in 4 bits are not modelled");
-  if (training->bnb_4bit_use_double_quant && !training->load_in_4bit)
-    return fails (marks, "bnb_4bit_use_double_quant", diags,
-                  "set 'load_in_4bit' to true, or leave it out",
-                  "is about weights in 4 bits, but 'load_in_4bit' is false");
   if (training->load_in_4bit && dtype_bits (training_compute_dtype (training)) != 16)
     return fails (marks, "load_in_4bit", diags, "set 'precision' to bf16 or bf16-mixed",
                   "needs products in 16 bits");
@@ -125,9 +97,8 @@ gboolean
 peft_check (const ModelShape *shape, const TrainingOptions *training, const OptionMarks *marks,
             DiagList *diags)
 {
-  gboolean good = check_packing (shape, training, marks, diags);
-
   if (training->peft == PEFT_NONE)
-    return check_unused (training, marks, diags) && good;
-  return check_targets (shape, training, marks, diags) && good;
+    return TRUE;
+  return check_packing (shape, training, marks, diags)
+         && check_targets (shape, training, marks, diags);
 }

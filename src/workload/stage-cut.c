@@ -135,7 +135,7 @@ stage_cut (const ModelShape *shape, const MeshOptions *mesh)
   guint  n = mesh_model_chunks (mesh), blocks = (guint) shape->n_layers;
   guint *begins = g_new0 (guint, n + 1);
 
-  if (mesh->layers != NULL)
+  if (mesh->layers != NULL && mesh->pp > 1)
     cut_as_listed (mesh->layers, n, begins);
   else if (mesh->cut == MESH_CUT_COST)
     cut_by_cost (shape, n, begins);

@@ -143,35 +143,6 @@ check_whole (const ModelShape *shape, const TrainingOptions *training, const Opt
   return optimizer_check (workload, marks, diags) && ok;
 }
 
-/* Only inputs of blocks that are recomputed as a whole are moved. */
-static gboolean
-check_checkpoints (const ModelShape *shape, const TrainingOptions *training,
-                   const OptionMarks *marks, DiagList *diags)
-{
-  gboolean some = FALSE;
-
-  for (gint64 block = 0; block < shape->n_layers && !some; block++)
-    some = training_block_checkpoint (training, block, 0) == CHECKPOINT_FULL;
-  if (some || !(training->cpu_checkpointing || training->partition_activations))
-    return TRUE;
-  diag_error (diags, option_mark (marks, "cpu_checkpointing", "partition_activations", NULL),
-              "set activation_checkpointing to full, selective-layer or layers:K",
-              "%s is about checkpoints of whole blocks, and there are none",
-              training->cpu_checkpointing ? "cpu_checkpointing" : "partition_activations");
-  return FALSE;
-}
-
-static gboolean
-check_recomputed (const TrainingOptions *training, const OptionMarks *marks, DiagList *diags)
-{
-  if (training->recompute_layers == 0 || training->checkpointing == CHECKPOINT_FULL)
-    return TRUE;
-  diag_error (diags, option_mark (marks, "recompute_layers", NULL),
-              "set 'activation_checkpointing' to full, or leave it out",
-              "'recompute_layers' is about blocks that are recomputed as a whole");
-  return FALSE;
-}
-
 /* No part of a linear is empty; TiledLinear is no linear that LoRA adapts, or a recipe casts. */
 static gboolean
 check_tiles (const ModelShape *shape, const TrainingOptions *training, const OptionMarks *marks,
@@ -221,12 +192,9 @@ check_slices (const ModelShape *shape, const TrainingOptions *training, const Op
   gint64            q = training_slices (training);
   const char       *beside = beside_slices (shape, training);
 
-  if (q <= 1 && !training->slice_heads)
-    return TRUE;
   if (q <= 1)
-    diag_error (diags, mark, "set 'trained_slices' above 1, or leave it out",
-                "'slice_heads' is about slices, but 'trained_slices' is 1");
-  else if (beside != NULL)
+    return TRUE;
+  if (beside != NULL)
     diag_error (diags, mark, "take 'trained_slices' of 1", "%s", beside);
   else if (shape->d_ff % q != 0)
     diag_error (diags, mark, "slices are whole columns, all of one width",
@@ -303,8 +271,6 @@ workload_check (const ModelShape *shape, const TrainingOptions *training, const 
 {
   gboolean ok = check_positions (shape, training, marks, diags);
 
-  ok = check_checkpoints (shape, training, marks, diags) && ok;
-  ok = check_recomputed (training, marks, diags) && ok;
   ok = block_parts_check (shape, training, marks, diags) && ok;
   ok = check_documents (training, marks, diags) && ok;
   ok = check_loss (training, marks, diags) && ok;

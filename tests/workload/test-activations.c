@@ -532,9 +532,6 @@ START_TEST (test_bad_parts)
       "blocks: core_attn, mlp, layernorm" },
     { "llama-3-8b", CHECKPOINT_SELECTIVE, " ,",
       "'recompute_modules' names no part|parts of its blocks: core_attn, mlp, layernorm" },
-    { "llama-3-8b", CHECKPOINT_FULL, "mlp",
-      "'recompute_modules' is about selective checkpointing, and it is another|set "
-      "'activation_checkpointing' to selective, or leave it out" },
   };
 
   for (gsize i = 0; i < G_N_ELEMENTS (cases); i++)

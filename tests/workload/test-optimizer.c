@@ -375,21 +375,10 @@ static const OptionCase option_cases[] = {
     "dimension, of 4096" },
   { OPTIMIZER_SOAP, "matrix_parameters", "*nothing*",
     "'matrix_parameters' has '*nothing*', which matches no parameter of 'llama-3-8b'" },
-  { OPTIMIZER_ADAMW, "matrix_parameters", "*q_proj*",
-    "'matrix_parameters' is an option of muon, shampoo and soap, and 'optimizer' is adamw" },
-  { OPTIMIZER_SHAMPOO, "ns_steps", "6",
-    "'ns_steps' is an option of muon, and 'optimizer' is shampoo" },
   { OPTIMIZER_MUON, "ns_steps", "6", NULL },
-  { OPTIMIZER_MUON, "precondition_frequency", "10",
-    "'precondition_frequency' is an option of shampoo and soap, and 'optimizer' is muon" },
   { OPTIMIZER_SHAMPOO, "max_preconditioner_dim", "2048", NULL },
   { OPTIMIZER_ADAMW_8BIT, "optimizer_tile", "128", NULL },
-  { OPTIMIZER_LAMB, "optimizer_tile", "128",
-    "'optimizer_tile' is an option of adamw-8bit, and 'optimizer' is lamb" },
   { OPTIMIZER_ADAMW_8BIT, "matrix_exchange", "all-gather", NULL },
-  { OPTIMIZER_SGD, "matrix_exchange", "owner",
-    "'matrix_exchange' is an option of muon, shampoo, soap and adamw-8bit, and 'optimizer' is "
-    "sgd" },
   { OPTIMIZER_MUON, "matrix_parameters", ", ,", "'matrix_parameters' is an empty list: ', ,'" },
   { OPTIMIZER_SHAMPOO, "max_preconditioner_dim", "16", NULL },
   /* blocks of tensors, by name; of vectors they mean nothing */
@@ -465,24 +454,6 @@ START_TEST (test_rules_without_effect)
   else
     ck_assert (diag_list_is_empty (diags));
   g_clear_pointer (&options.shard_block, g_free);
-  model_shape_clear (&shape);
-}
-END_TEST
-
-/* Both are options of Muon, but not together. */
-START_TEST (test_buckets)
-{
-  ModelShape           shape = shipped ("llama-3-8b");
-  TrainingOptions      options = options_of (OPTIMIZER_MUON);
-  g_autoptr (DiagList) diags = diag_list_new ();
-
-  options.matrix_bucket_layers = 2;
-  ck_assert (workload_check (&shape, &options, NULL, diags));
-  options.matrix_exchange = MATRIX_EXCHANGE_OWNER;
-  ck_assert (!workload_check (&shape, &options, NULL, diags));
-  ck_assert_str_eq (diag_list_first_message (diags),
-                    "'matrix_bucket_layers' is an option of 'matrix_exchange: all-to-all', and "
-                    "'matrix_exchange' is owner");
   model_shape_clear (&shape);
 }
 END_TEST
@@ -564,7 +535,6 @@ main (void)
   tcase_add_test (tcase, test_muon_of_llama);
   tcase_add_loop_test (tcase, test_options, 0, G_N_ELEMENTS (option_cases));
   tcase_add_loop_test (tcase, test_rules_without_effect, 0, G_N_ELEMENTS (rule_cases));
-  tcase_add_test (tcase, test_buckets);
   tcase_add_loop_test (tcase, test_workspace, 0, 6);
   tcase_add_test (tcase, test_bare);
   tcase_add_test (tcase, test_vector_rules);

@@ -308,17 +308,6 @@ START_TEST (test_packed_refusals)
   ck_assert_ptr_null (refusal_of (options));
   options.precision = PRECISION_FP32;
   ck_assert_str_eq (refusal_of (options), "'load_in_4bit' needs products in 16 bits");
-  options = lora ("all-linear");
-  options.bnb_4bit_use_double_quant = TRUE;
-  ck_assert_str_eq (refusal_of (options), "'bnb_4bit_use_double_quant' is about weights in 4 bits, "
-                                          "but 'load_in_4bit' is false");
-  options = lora ("all-linear");
-  options.peft = PEFT_NONE;
-  options.load_in_4bit = TRUE;
-  ck_assert_str_eq (refusal_of (options), "'load_in_4bit' is about LoRA, but 'peft' is none");
-  options.load_in_4bit = FALSE;
-  options.use_dora = TRUE;
-  ck_assert_str_eq (refusal_of (options), "'use_dora' is about LoRA, but 'peft' is none");
 }
 END_TEST
 
@@ -390,22 +379,6 @@ START_TEST (test_no_targets)
 }
 END_TEST
 
-/* A rank without LoRA is a mistake; the defaults, which a printed scenario repeats, are none. */
-START_TEST (test_unused)
-{
-  ModelShape           shape = small_gpt ();
-  TrainingOptions      options = lora ("all-linear");
-  g_autoptr (DiagList) diags = diag_list_new ();
-
-  options.peft = PEFT_NONE;
-  ck_assert (workload_check (&shape, &options, NULL, diags));
-  options.lora_r = 16;
-  ck_assert (!workload_check (&shape, &options, NULL, diags));
-  ck_assert_str_eq (diag_list_first_message (diags), "'lora_r' is about LoRA, but 'peft' is none");
-  model_shape_clear (&shape);
-}
-END_TEST
-
 /* Adapters are not divided over tensor ranks. */
 START_TEST (test_tensor_group)
 {
@@ -439,7 +412,6 @@ main (void)
   tcase_add_test (tcase, test_dora);
   tcase_add_test (tcase, test_wrong_targets);
   tcase_add_test (tcase, test_no_targets);
-  tcase_add_test (tcase, test_unused);
   tcase_add_test (tcase, test_tensor_group);
   return run_case ("peft", tcase);
 }

@@ -270,7 +270,6 @@ START_TEST (test_refused)
   assert_refused (lora, 1, "slices of adapted modules");
   assert_refused (sliced (3, FALSE), 1, "'trained_slices' of 3 does not divide 'd_ff' of 256");
   assert_refused (sliced (8, TRUE), 1, "'trained_slices' of 8 does not divide the heads, 4");
-  assert_refused (sliced (1, TRUE), 1, "'slice_heads' is about slices");
   assert_refused (sliced (256, FALSE), 2, "'tp' of 2 x 'trained_slices' of 256 does not divide");
   assert_refused (sliced (4, TRUE), 2, "'tp' of 2 x 'trained_slices' of 4 does not divide the he");
 }

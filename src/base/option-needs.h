@@ -1,0 +1,37 @@
+/*
+ * Options without effect. What an option needs is a key of its table (OptionSpec.needs): terms with
+ * commas between them, all of which must hold.
+ *
+ *   "compression: powersgd|top-k"   another option of the table has one of these values
+ *   "pp > 1"                        another option is a number above this one
+ *   "no top_k"                      another option is as it is by default
+ *   "experts"                       a fact: all else
+ *
+ * An option that has no effect itself has no value that another could need.
+ */
+#pragma once
+
+#include "base/option-marks.h"
+
+/* What a term stands for that names no option of the table. */
+typedef struct
+{
+  const char *name; /* "experts"; NULL ends a list of them */
+  gboolean (*holds) (gconstpointer about);
+  const char *hint; /* how to have it; NULL: as the name says */
+} OptionFact;
+
+typedef struct
+{
+  const OptionSpec *table;
+  gconstpointer     given;   /* as the user set them: what is as by default is not warned of */
+  gconstpointer     options; /* as they are in the end, which terms are asked of */
+  const OptionFact *facts;   /* NULL: there are none */
+  gconstpointer     about;   /* of the facts */
+} OptionScope;
+
+/*
+ * Warns of each option that was moved from its default and needs what is not there. MARKS: where
+ * options were set; NULL: DIAGS finds them by key.
+ */
+void option_warn_idle (const OptionScope *scope, const OptionMarks *marks, DiagList *diags);

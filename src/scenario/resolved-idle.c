@@ -1,0 +1,146 @@
+/* What options of a scenario's sections need to have an effect; the cluster's know their own. */
+#include "base/option-needs.h"
+#include "scenario/resolved-private.h"
+#include "workload/optimizer.h"
+
+#define VIEW(about)     ((const ResolvedScenario *) (about))
+#define MESH(about)     workload_mesh (VIEW (about)->workload)
+#define TRAINING(about) workload_training (VIEW (about)->workload)
+#define SHAPE(about)    workload_shape (VIEW (about)->workload)
+
+static gboolean
+has_experts (gconstpointer about)
+{
+  return SHAPE (about)->n_experts > 0;
+}
+
+static gboolean
+has_several_experts (gconstpointer about)
+{
+  return SHAPE (about)->n_experts > MESH (about)->ep;
+}
+
+static gboolean
+has_shared_experts (gconstpointer about)
+{
+  return has_experts (about) && SHAPE (about)->n_shared_experts > 0;
+}
+
+static gboolean
+is_interleaved (gconstpointer about)
+{
+  return mesh_pipeline (MESH (about)) == PIPELINE_INTERLEAVED;
+}
+
+/* Axes of ranks that can be counted one after the other. */
+static gboolean
+has_two_axes (gconstpointer about)
+{
+  const MeshOptions *mesh = MESH (about);
+  const gint64       model = mesh->tp * mesh->cp * mesh->pp;
+  const gint64       data = (gint64) cluster_n_gpus (VIEW (about)->cluster) / model;
+
+  return (mesh->tp > 1) + (mesh->cp > 1) + (mesh->pp > 1) + (data > 1) > 1;
+}
+
+static gboolean
+recomputes_blocks (gconstpointer about)
+{
+  for (gint64 block = 0; block < SHAPE (about)->n_layers; block++)
+    if (training_block_checkpoint (TRAINING (about), block, 0) == CHECKPOINT_FULL)
+      return TRUE;
+  return FALSE;
+}
+
+static gboolean
+repeats_activations (gconstpointer about)
+{
+  return MESH (about)->tp > 1 && MESH (about)->sp == 0;
+}
+
+static gboolean
+has_flash (gconstpointer about)
+{
+  return training_flash_version (TRAINING (about)) != FLASH_NONE;
+}
+
+static gboolean
+has_optimizer (gconstpointer about)
+{
+  return TRAINING (about)->optimizer != OPTIMIZER_NONE;
+}
+
+static gboolean
+has_moments (gconstpointer about)
+{
+  return optimizer_moments (TRAINING (about)) > 0;
+}
+
+static gboolean
+has_second_gpu (gconstpointer about)
+{
+  return cluster_n_gpus (VIEW (about)->cluster) > 1;
+}
+
+static gboolean
+has_second_node (gconstpointer about)
+{
+  return cluster_n_nodes (VIEW (about)->cluster) > 1;
+}
+
+static gboolean
+has_tuner (gconstpointer about)
+{
+  const Cluster      *cluster = VIEW (about)->cluster;
+  const TunerProfile *tuner = cluster_tuner (cluster, VIEW (about)->scenario->collective.nccl);
+
+  return tuner != NULL && cluster_n_nodes (cluster) >= tuner->nodes_from;
+}
+
+static gboolean
+has_queue_pairs (gconstpointer about)
+{
+  return cluster_hashed_qps (VIEW (about)->cluster) > 1;
+}
+
+static gboolean
+has_sites (gconstpointer about)
+{
+  return VIEW (about)->scenario->cluster.sites != NULL;
+}
+
+static const OptionFact facts[] = {
+  { "experts", has_experts, "take a model with 'n_experts' above 1" },
+  { "several experts a rank", has_several_experts, "take a smaller 'ep'" },
+  { "shared experts", has_shared_experts, "give 'n_shared_experts', or a model that has some" },
+  { "an interleaved pipeline", is_interleaved, "give 'pp' and 'vp' above 1" },
+  { "two axes of ranks", has_two_axes, "give 'tp', 'cp' or 'pp' above 1" },
+  { "blocks that are recomputed as a whole", recomputes_blocks,
+    "set 'activation_checkpointing' to full, selective-layer or layers:K" },
+  { "tensor ranks that hold the same activations", repeats_activations,
+    "give 'tp' above 1 and leave 'sp' at 0" },
+  { "flash attention", has_flash, "set 'training.attention' to flash2" },
+  { "an optimizer", has_optimizer, "take another 'optimizer' than none" },
+  { "moments of an optimizer", has_moments, "take an 'optimizer' with moments, such as adamw" },
+  { "a second GPU", has_second_gpu, "take more GPUs" },
+  { "a second node", has_second_node, "take more nodes" },
+  { "a plug-in of the network", has_tuner, "take a network that has one" },
+  { "several queue pairs", has_queue_pairs, "give 'cluster.qps' above 1 and the routing 'ecmp'" },
+  { "sites", has_sites, "give 'cluster.sites', the matrix of their links" },
+  { 0 },
+};
+
+void
+resolved_warn_idle (const ResolvedScenario *self, DiagList *diags)
+{
+  static const OptionSpec *const tables[] = { model_options,  training_options,   mesh_options,
+                                              memory_options, collective_options, replay_options };
+
+  for (guint i = 0; i < G_N_ELEMENTS (tables); i++)
+    {
+      gconstpointer     options = scenario_options (self->scenario, tables[i]);
+      const OptionScope scope = { tables[i], options, options, facts, self };
+
+      option_warn_idle (&scope, scenario_marks (self->scenario, tables[i]), diags);
+    }
+}
