@@ -2,11 +2,13 @@
 
 #include <string.h>
 
+#include "base/option-needs.h"
+
 #define OPTION(member_) .offset = G_STRUCT_OFFSET (RunOptions, member_)
-#define TIME_OF(key_, member_, help_)                                                   \
-  {                                                                                     \
-    .key = key_, .type = OPTION_QUANTITY, .kind = QUANTITY_TIME, OPTION (goal.member_), \
-    .optional = TRUE, .help = help_                                                     \
+#define TIME_OF(key_, needs_, member_, help_)                                     \
+  {                                                                               \
+    .key = key_, .needs = needs_, .type = OPTION_QUANTITY, .kind = QUANTITY_TIME, \
+    OPTION (goal.member_), .optional = TRUE, .help = help_                        \
   }
 
 #define MOST_OF_A_GPU 1e9 /* of price and W */
@@ -47,40 +49,44 @@ const OptionSpec run_options[] = {
     OPTION (power),
     .optional = TRUE,
     .help = "of a GPU with its share of the node and of cooling: '1.3 kW', or by type of node" },
-  TIME_OF ("gpu_mtbf", failures.gpu_mtbf_s, "mean time between failures of a GPU: '50000 h'"),
-  TIME_OF ("node_mtbf", failures.node_mtbf_s, "the same of the rest of a node"),
-  TIME_OF ("job_mtbf", failures.job_mtbf_s,
+  TIME_OF ("gpu_mtbf", NULL, failures.gpu_mtbf_s, "mean time between failures of a GPU: '50000 h'"),
+  TIME_OF ("node_mtbf", NULL, failures.node_mtbf_s, "the same of the rest of a node"),
+  TIME_OF ("job_mtbf", NULL, failures.job_mtbf_s,
            "the same of the job for reasons that take no node: software, network"),
-  TIME_OF ("restart", failures.restart_s,
+  TIME_OF ("restart", "failures", failures.restart_s,
            "from a failure to the next step: noticed, started, the checkpoint read"),
   { .key = "checkpoint_bytes",
     .type = OPTION_QUANTITY,
     .kind = QUANTITY_BYTES,
     OPTION (goal.checkpoint_bytes),
     .optional = TRUE,
+    .needs = "checkpoints",
     .help = "size of a checkpoint; unset: the weights and moments that the optimizer keeps" },
   { .key = "checkpoint_bandwidth",
     .type = OPTION_QUANTITY,
     .kind = QUANTITY_BANDWIDTH,
     OPTION (goal.checkpoint_bps),
     .optional = TRUE,
+    .needs = "checkpoints",
     .help = "at which the job writes it: '400 GB/s'" },
   { .key = "checkpoint_node_bandwidth",
     .type = OPTION_QUANTITY,
     .kind = QUANTITY_BANDWIDTH,
     OPTION (goal.checkpoint_node_bps),
     .optional = TRUE,
+    .needs = "checkpoints",
     .help = "at which each node writes its part, to its drives or host memory: '5 GB/s'" },
   { .key = "checkpoint_tier",
     .type = OPTION_ENUM,
     .choices = tiers,
     OPTION (checkpoint_tier),
     .fallback = "given",
+    .needs = "checkpoints",
     .help = "nvme: each node writes its part to its drives, at the rate of the node's profile; "
             "given: at a bandwidth above" },
-  TIME_OF ("checkpoint_stall", checkpoint_s,
+  TIME_OF ("checkpoint_stall", "checkpoints", checkpoint_s,
            "how long one holds up training, where it is written in the background"),
-  TIME_OF ("checkpoint_interval", failures.interval_s,
+  TIME_OF ("checkpoint_interval", NULL, failures.interval_s,
            "of work between checkpoints; unset: the best (Daly 2006)"),
   { .key = "spares",
     .type = OPTION_INT,
@@ -89,20 +95,21 @@ const OptionSpec run_options[] = {
     .min = 0,
     .max = 100000,
     .help = "nodes that stand by, and are paid" },
-  TIME_OF ("repair", failures.repair_s,
+  TIME_OF ("repair", "failures of nodes", failures.repair_s,
            "mean time until a failed node is back; unset: another is there at once"),
   TIME_OF (
-      "site_mtbf", failures.site_mtbf_s,
+      "site_mtbf", NULL, failures.site_mtbf_s,
       "mean time between losses of a site (cluster.sites): eight of '96 h' lose one every 12 h"),
-  TIME_OF ("site_repair", failures.site_repair_s, "mean time until a lost site is back"),
-  TIME_OF ("notice", failures.notice_s,
+  TIME_OF ("site_repair", "site_mtbf > 0", failures.site_repair_s,
+           "mean time until a lost site is back"),
+  TIME_OF ("notice", "losses of sites", failures.notice_s,
            "how long all wait until a site that is lost is left out, where others go on without"),
-  TIME_OF ("join", failures.join_s,
+  TIME_OF ("join", "losses of sites", failures.join_s,
            "how long all wait until a site that comes back has the state; unset: a checkpoint's "
            "bytes over the best link to it"),
-  TIME_OF ("straggler_mtbf", failures.straggler_mtbf_s,
+  TIME_OF ("straggler_mtbf", NULL, failures.straggler_mtbf_s,
            "mean time of a node until it is slow for a while"),
-  TIME_OF ("straggler_time", failures.straggler_s, "for how long"),
+  TIME_OF ("straggler_time", "straggler_mtbf > 0", failures.straggler_s, "for how long"),
   { .key = "straggler_slowdown",
     .type = OPTION_QUANTITY,
     .kind = QUANTITY_COUNT,
@@ -110,6 +117,7 @@ const OptionSpec run_options[] = {
     .fallback = "1",
     .min = 1,
     .max = 1000,
+    .needs = "straggler_mtbf > 0",
     .help = "steps take so many times as long then" },
   { .key = "slow_node_probability",
     .type = OPTION_QUANTITY,
@@ -125,6 +133,7 @@ const OptionSpec run_options[] = {
     .optional = TRUE,
     .min = 0.001,
     .max = 1,
+    .needs = "slow_node_probability > 0",
     .help = "of its speed that the GPUs of such a node have: 0.9" },
   { .key = "jitter",
     .type = OPTION_QUANTITY,
@@ -139,6 +148,7 @@ const OptionSpec run_options[] = {
     .fallback = "200",
     .min = 10,
     .max = 100000,
+    .needs = "chance",
     .help = "runs that are sampled" },
   { .key = "runs_seed",
     .type = OPTION_INT,
@@ -146,6 +156,7 @@ const OptionSpec run_options[] = {
     .fallback = "0",
     .min = 0,
     .max = G_MAXUINT32,
+    .needs = "chance",
     .help = "of the sampled runs" },
   { 0 },
 };
@@ -224,16 +235,10 @@ run_options_check_types (const RunOptions *self, const char *const *types, DiagL
 static void
 check_stragglers (const GoodputInput *failures, DiagList *diags)
 {
-  const gboolean slows = failures->straggler_s > 0 || failures->straggler_slowdown > 1;
-
   if (failures->straggler_mtbf_s > 0
       && (failures->straggler_s == 0 || failures->straggler_slowdown == 1))
     diag_error (diags, NULL, "--straggler-time '1 h' --straggler-slowdown 1.2",
                 "slow nodes need to know how slow and how long");
-  else if (failures->straggler_mtbf_s == 0 && slows)
-    diag_error (diags, NULL, "--straggler-mtbf '500 h': how long a node runs until it is slow",
-                "--straggler-%s is given, but no node is ever slow: nothing says how often",
-                failures->straggler_s > 0 ? "time" : "slowdown");
 }
 
 /* Of a node that is slow throughout. */
@@ -248,12 +253,7 @@ check_slow_node (const RunGoal *goal, DiagList *diags)
         "--slow-node-rate 0.9: of its speed that such a node has, from 0.1 % to below 100 %",
         "--slow-node-probability does not say how slow such a node is: a node that is slow "
         "for good needs both a probability and a rate");
-  else if (probability == 0 && rate > 0)
-    diag_error (diags, NULL,
-                "--slow-node-probability '1 %': of each node, above 0 and at most 100 %",
-                "--slow-node-rate has no use where no node is slow: a node that is slow for good "
-                "needs both a probability and a rate");
-  else if (rate == 1)
+  else if (probability > 0 && rate == 1)
     diag_error (diags, NULL, "0.1 % to below 100 %, as in --slow-node-rate 0.9",
                 "--slow-node-rate: at all of its speed a node is not slow");
 }
@@ -262,33 +262,79 @@ check_slow_node (const RunGoal *goal, DiagList *diags)
 static void
 check_sites (const GoodputInput *failures, const RunFacts *facts, DiagList *diags)
 {
-  if (!facts->has_trace && !goodput_loses_sites (failures)
-      && (failures->notice_s > 0 || failures->join_s > 0))
-    diag_error (diags, NULL, "--site-mtbf '96 h': of each site",
-                "--%s is given, but nothing is ever lost: nothing says how often",
-                failures->notice_s > 0 ? "notice" : "join");
   if (failures->site_mtbf_s > 0 && !facts->has_sites)
     diag_error (diags, NULL, "--sites: a matrix of the links between them",
                 "--site-mtbf has no use where all nodes are at one place");
-  if (failures->site_mtbf_s == 0 && failures->site_repair_s > 0)
-    diag_error (diags, NULL, "--site-mtbf '96 h': of each site",
-                "--site-repair is given, but no site is ever lost: nothing says how often");
 }
+
+/* What the facts of options are about. */
+typedef struct
+{
+  const RunGoal  *goal;
+  const RunFacts *facts;
+} About;
+
+static gboolean
+loses_sites (gconstpointer about)
+{
+  const About *self = about;
+
+  return self->facts->has_trace || goodput_loses_sites (&self->goal->failures);
+}
+
+static gboolean
+fails_nodes (gconstpointer about)
+{
+  const GoodputInput *failures = &((const About *) about)->goal->failures;
+
+  return failures->gpu_mtbf_s > 0 || failures->node_mtbf_s > 0;
+}
+
+static gboolean
+fails (gconstpointer about)
+{
+  return fails_nodes (about) || ((const About *) about)->goal->failures.job_mtbf_s > 0
+         || loses_sites (about);
+}
+
+static gboolean
+writes_checkpoints (gconstpointer about)
+{
+  return fails (about) || ((const About *) about)->goal->failures.interval_s > 0;
+}
+
+static gboolean
+has_chance (gconstpointer about)
+{
+  const GoodputInput *failures = &((const About *) about)->goal->failures;
+
+  return fails (about) || failures->jitter > 0 || failures->straggler_mtbf_s > 0
+         || failures->slow_node_probability > 0;
+}
+
+static const OptionFact facts_of_runs[] = {
+  { "failures", fails, "say how often: --gpu-mtbf, --node-mtbf or --job-mtbf" },
+  { "failures of nodes", fails_nodes, "say how often: --gpu-mtbf or --node-mtbf" },
+  { "losses of sites", loses_sites, "say how often: --site-mtbf '96 h', of each" },
+  { "checkpoints", writes_checkpoints, "give --checkpoint-interval, or rates of failures" },
+  { "chance", has_chance, "say what varies from run to run: rates of failures, or --jitter" },
+  { 0 },
+};
 
 /* What rates of failures need. */
 static void
 check_failures (const RunGoal *goal, const RunFacts *facts, DiagList *diags)
 {
   const GoodputInput *failures = &goal->failures;
-  const gboolean      fails = failures->gpu_mtbf_s > 0 || failures->node_mtbf_s > 0
-                         || failures->job_mtbf_s > 0 || failures->site_mtbf_s > 0;
+  const RunFacts      alone = { 0 }; /* a trace says what its events take */
+  const About         about = { goal, &alone };
 
-  if ((fails || failures->interval_s > 0) && goal->checkpoint_s == 0 && goal->checkpoint_bps == 0
+  if (writes_checkpoints (&about) && goal->checkpoint_s == 0 && goal->checkpoint_bps == 0
       && goal->checkpoint_node_bps == 0)
     diag_error (diags, NULL,
                 "--checkpoint-bandwidth, --checkpoint-node-bandwidth or --checkpoint-stall",
                 "failures need to know what a checkpoint takes");
-  if (fails && failures->restart_s == 0)
+  if (fails (&about) && failures->restart_s == 0)
     diag_error (diags, NULL, "--restart '10 min'", "failures need to know what a restart takes");
   check_sites (failures, facts, diags);
   check_stragglers (failures, diags);
@@ -298,7 +344,9 @@ check_failures (const RunGoal *goal, const RunFacts *facts, DiagList *diags)
 gboolean
 run_options_goal (const RunOptions *self, const RunFacts *facts, RunGoal *goal, DiagList *diags)
 {
-  const guint before = diag_list_n_errors (diags);
+  const guint       before = diag_list_n_errors (diags);
+  const About       about = { goal, facts };
+  const OptionScope scope = { run_options, self, self, facts_of_runs, &about };
 
   *goal = self->goal;
   goal->deadline_s = self->days * 86400;
@@ -320,5 +368,7 @@ run_options_goal (const RunOptions *self, const RunFacts *facts, RunGoal *goal, 
       && goal->budget > 0 && goal->price == 0)
     diag_error (diags, NULL, "--price 2.5: of a GPU and hour", "a budget needs a price");
   check_failures (goal, facts, diags);
+  if (diag_list_n_errors (diags) == before)
+    option_warn_idle (&scope, NULL, diags);
   return diag_list_n_errors (diags) == before;
 }

@@ -208,6 +208,7 @@ take_goals (PlanChooser *chooser, const PlanWords *words, const GPtrArray *scena
 {
   g_autoptr (GPtrArray) types = g_ptr_array_new ();
 
+  diag_list_drop_repeats (diags, TRUE);
   for (guint i = 0; i < n; i++)
     {
       RunFacts facts;
@@ -220,6 +221,7 @@ take_goals (PlanChooser *chooser, const PlanWords *words, const GPtrArray *scena
       if (run_options_goal (options, &facts, &goals[i], diags))
         plan_chooser_limit (chooser, &goals[i]);
     }
+  diag_list_drop_repeats (diags, FALSE);
   g_ptr_array_add (types, NULL);
   run_options_check_types (options, (const char *const *) types->pdata, diags);
   return !diag_list_has_errors (diags);
