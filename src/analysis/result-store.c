@@ -1,4 +1,5 @@
 #include "analysis/result-store-private.h"
+#include "base/file-roles.h"
 
 #include <glib/gstdio.h>
 #include <string.h>
@@ -313,7 +314,8 @@ result_store_open (const char *file, const ResultColumn *columns, const char *co
   while (columns[self->n_columns].name != NULL)
     self->n_columns++;
   self->n_options = options != NULL ? g_strv_length ((char **) options) : 0;
-  if (!open_path (self, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, error)
+  if (!file_roles_add (file, FILE_ROLE_UPDATED, error)
+      || !open_path (self, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, error)
       || !check_marks (self, &fresh, error)
       || !store_execute (self,
                          "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
@@ -337,6 +339,8 @@ result_store_open_existing (const char *file, GError **error)
       g_set_error (error, RESULT_STORE_ERROR, RESULT_STORE_REFUSED, "there is no store '%s'", file);
       return NULL;
     }
+  if (!file_roles_add (file, FILE_ROLE_INPUT, error))
+    return NULL;
   /* to read takes the right to write, where there is one: a store that was killed is mended */
   good = open_path (self, SQLITE_OPEN_READWRITE, &first) && check_marks (self, &fresh, &first);
   if (!good && open_unwritable (self))

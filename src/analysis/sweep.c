@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/few-runs.h"
+#include "base/file-roles.h"
 #include "base/parallel.h"
 #include "collective/layout-store.h"
 
@@ -281,7 +282,7 @@ hash_file (const char *path, GChecksum *sum)
   g_autofree char *text = NULL;
   gsize            length;
 
-  if (!g_file_get_contents (path, &text, &length, NULL))
+  if (file_roles_read (path) != 0 || !g_file_get_contents (path, &text, &length, NULL))
     return;
   g_checksum_update (sum, (const guchar *) &length, sizeof length);
   g_checksum_update (sum, (const guchar *) text, (gssize) length);

@@ -1,5 +1,6 @@
 /* Reads YAML and JSON text into the tree of a ConfigDoc, from libyaml's events. */
 #include "base/config-private.h"
+#include "base/file-roles.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -357,9 +358,10 @@ config_read_file (const char *file, int *error)
 {
   g_autoptr (GByteArray) bytes = g_byte_array_new ();
   guint8                 buffer[1 << 16];
-  int                    fd = open (file, O_RDONLY | O_CLOEXEC);
+  const int              use = file_roles_read (file);
+  int                    fd = use == 0 ? open (file, O_RDONLY | O_CLOEXEC) : -1;
 
-  *error = fd < 0 ? errno : 0;
+  *error = use != 0 ? use : fd < 0 ? errno : 0;
   while (fd >= 0 && bytes->len <= CONFIG_MAX_BYTES)
     {
       ssize_t n = read (fd, buffer, sizeof buffer);
@@ -385,7 +387,7 @@ config_load (const char *file, DiagList *diags)
 
   if (!bytes)
     {
-      diag_error (diags, NULL, NULL, "cannot read '%s': %s", file, g_strerror (error));
+      diag_error (diags, NULL, NULL, "cannot read '%s': %s", file, file_roles_why (error));
       return NULL;
     }
   return config_load_text (file, bytes->data ? (const char *) bytes->data : "", bytes->len, diags);

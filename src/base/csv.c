@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file-roles.h"
 #include "base/limits.h"
 #include "base/suggest.h"
 
@@ -394,7 +395,7 @@ open_stream (const char *name, FILE *stream, DiagList *diags)
   /* A directory opens; only reading it fails. */
   if (!stream || (ungetc (getc (stream), stream) == EOF && ferror (stream)))
     {
-      diag_error (diags, NULL, NULL, "cannot read '%s': %s", name, g_strerror (errno));
+      diag_error (diags, NULL, NULL, "cannot read '%s': %s", name, file_roles_why (errno));
       g_clear_pointer (&stream, fclose);
       return NULL;
     }
@@ -407,7 +408,7 @@ open_stream (const char *name, FILE *stream, DiagList *diags)
 CsvReader *
 csv_reader_open (const char *file, DiagList *diags)
 {
-  return open_stream (file, fopen (file, "rbe"), diags);
+  return open_stream (file, file_roles_open (file), diags);
 }
 
 CsvReader *

@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file-roles.h"
+#include "base/same-file.h"
 #include "base/temporary.h"
-
-#define MAX_LINKS 40 /* as Linux */
 
 struct _OutputFile
 {
@@ -29,45 +29,11 @@ fail (GError **error, const char *path, int code)
 
 /* ---- where a name leads ---------------------------------------------------------------------- */
 
-/* The descriptor of this process's output that INFO describes, or -1. */
-static int
-own_output (const GStatBuf *info)
-{
-  struct stat own;
-
-  for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
-    if (fstat (fd, &own) == 0 && own.st_dev == info->st_dev && own.st_ino == info->st_ino)
-      return fd;
-  return -1;
-}
-
-/* Where the links at the end of FILE lead, there or not; NULL with errno set when they go round. */
-static char *
-follow_links (const char *file)
-{
-  char *path = g_strdup (file);
-
-  for (guint i = 0; i <= MAX_LINKS; i++)
-    {
-      g_autofree char *target = g_file_read_link (path, NULL);
-      g_autofree char *folder = g_path_get_dirname (path);
-
-      if (target == NULL)
-        return path;
-      g_free (path);
-      path = g_path_is_absolute (target) ? g_steal_pointer (&target)
-                                         : g_build_filename (folder, target, NULL);
-    }
-  g_free (path);
-  errno = ELOOP;
-  return NULL;
-}
-
 /* Whether PATH is written as it is; INFO is filled then. */
 static gboolean
 is_in_place (const char *path, GStatBuf *info)
 {
-  return g_stat (path, info) == 0 && (!S_ISREG (info->st_mode) || own_output (info) >= 0);
+  return g_stat (path, info) == 0 && (!S_ISREG (info->st_mode) || file_own_output (info) >= 0);
 }
 
 /* ---- before the work ------------------------------------------------------------------------- */
@@ -145,7 +111,7 @@ try_folder (const char *path, const char *folder, GError **error)
 static gboolean
 check_file (const char *path, OutputKind kind, GError **error)
 {
-  g_autofree char *target = follow_links (path);
+  g_autofree char *target = file_follow_links (path);
   const int        code = errno;
   g_autofree char *folder = target != NULL ? g_path_get_dirname (target) : NULL;
   g_autofree char *above = target != NULL ? nearest_above (target) : NULL;
@@ -165,22 +131,29 @@ check_file (const char *path, OutputKind kind, GError **error)
     return refuse (error, path, "there is no such folder: make it, and name a file in it");
   if (g_file_test (folder, G_FILE_TEST_IS_DIR))
     return check_folder (path, folder, error) && try_draft (path, target, error);
-  if (kind == OUTPUT_FILE && g_file_test (above, G_FILE_TEST_IS_DIR))
+  if (kind != OUTPUT_FILE_ANYWHERE && g_file_test (above, G_FILE_TEST_IS_DIR))
     return refuse (error, path, "there is no folder '%s': make it, or name another place", folder);
+  return check_folder (path, above, error) && try_folder (path, above, error);
+}
+
+static gboolean
+check_new_folder (const char *path, GError **error)
+{
+  g_autofree char *above = NULL;
+
+  if (*path == '\0')
+    return refuse (error, path, "a folder's name is wanted");
+  above = g_file_test (path, G_FILE_TEST_EXISTS) ? g_strdup (path) : nearest_above (path);
   return check_folder (path, above, error) && try_folder (path, above, error);
 }
 
 gboolean
 output_check (const char *path, OutputKind kind, GError **error)
 {
-  g_autofree char *above = NULL;
+  const FileRole role = kind == OUTPUT_UPDATED ? FILE_ROLE_UPDATED : FILE_ROLE_OUTPUT;
 
-  if (kind != OUTPUT_FOLDER)
-    return check_file (path, kind, error);
-  if (*path == '\0')
-    return refuse (error, path, "a folder's name is wanted");
-  above = g_file_test (path, G_FILE_TEST_EXISTS) ? g_strdup (path) : nearest_above (path);
-  return check_folder (path, above, error) && try_folder (path, above, error);
+  return (kind == OUTPUT_FOLDER ? check_new_folder (path, error) : check_file (path, kind, error))
+         && file_roles_add (path, role, error);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -189,7 +162,7 @@ output_check (const char *path, OutputKind kind, GError **error)
 static int
 open_in_place (const char *path, const GStatBuf *info)
 {
-  int output = own_output (info);
+  int output = file_own_output (info);
 
   if (S_ISDIR (info->st_mode))
     {
@@ -222,7 +195,7 @@ open_draft (OutputFile *self)
 {
   int fd = -1, code;
 
-  self->target = follow_links (self->path);
+  self->target = file_follow_links (self->path);
   if (self->target == NULL)
     return -1;
   self->draft = g_strconcat (self->target, ".XXXXXX", NULL);
@@ -247,6 +220,8 @@ output_file_open (const char *path, GError **error)
   GStatBuf               info;
   int                    fd, code;
 
+  if (!file_roles_replace (path, error))
+    return NULL;
   self->path = g_strdup (path);
   fd = is_in_place (path, &info) ? open_in_place (path, &info) : open_draft (self);
   code = errno;

@@ -16,12 +16,14 @@ typedef enum
 {
   OUTPUT_FILE,          /* in a folder that is there */
   OUTPUT_FILE_ANYWHERE, /* folders that are missing are made */
+  OUTPUT_UPDATED,       /* as OUTPUT_FILE, and made of what it holds before */
   OUTPUT_FOLDER,        /* made when it is missing, with those above it */
 } OutputKind;
 
 /*
- * Whether PATH could be written now, so that no work is done for nothing; leaves nothing behind.
- * FALSE with ERROR set, which says what to do about it.
+ * Whether PATH could be written now, so that no work is done for nothing and nothing is lost
+ * (base/file-roles.h); leaves nothing behind. FALSE with ERROR set, which says what to do about it.
+ * To be called once for each output.
  */
 gboolean output_check (const char *path, OutputKind kind, GError **error);
 

@@ -2,8 +2,8 @@
  * Files and folders that this process makes on the way to others, and that go when it is
  * interrupted.
  *
- * A signal comes to a process, not to a simulation, so the list of them is the process's: the only
- * state of its kind, behind a lock. Where `temporary_watch_signals` was called, SIGINT, SIGTERM and
+ * A signal comes to a process, not to a simulation, so the list of them is the process's, behind a
+ * lock. Where `temporary_watch_signals` was called, SIGINT, SIGTERM and
  * SIGHUP are taken by a thread of their own, in which nothing has to be async-signal-safe: it ends
  * the child process, removes what is listed, and lets the process die by the signal. Without that
  * call, as in other programs that use the library, nothing is changed about signals.

@@ -87,20 +87,6 @@ id_of (const char *file)
                                           : NULL;
 }
 
-/* FALSE after a message: what was measured would be lost. */
-static gboolean
-check_inputs (const Common *common, const char *file)
-{
-  g_autofree char *stem = g_strndup (file, strlen (file) - strlen (".yaml"));
-  g_autofree char *table = g_strconcat (stem, ".matmul.csv", NULL);
-
-  for (guint i = 0; common->files[i] != NULL; i++)
-    if (file_is_same (common->files[i], file) || file_is_same (common->files[i], table))
-      return refuse_output (common, common->files[i], "would be overwritten with the profile",
-                            "write to a folder of its own");
-  return TRUE;
-}
-
 /* The folder of -o says that a node is meant, or --extends; else the results say what they make. */
 static const char *
 kind_of (const Arguments *arguments, const BenchResults *results, ProfileSet *profiles)
@@ -131,7 +117,7 @@ check_output (const Common *common, const char *file, const char *kind, ProfileS
   if (there != NULL && file_is_same (there, file))
     return refuse_output (common, file, "is one of the profiles that it could extend",
                           "write to a folder of its own");
-  return check_inputs (common, file);
+  return TRUE;
 }
 
 static void

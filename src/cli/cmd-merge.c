@@ -53,6 +53,7 @@ cmd_merge (int argc, char **argv)
   g_auto (Common)    common = { 0 };
   gboolean           done = FALSE;
   g_autofree char   *target = NULL;
+  ExitStatus         status;
   const GOptionEntry extra[] = {
     { "output", 'o', 0, G_OPTION_ARG_FILENAME, &target, "the store that gets the runs of all",
       "FILE" },
@@ -73,5 +74,6 @@ cmd_merge (int argc, char **argv)
                   "--help'\n");
       return EXIT_USAGE;
     }
-  return common_check_files (&common) == EXIT_DONE ? (int) merge (&common, target) : EXIT_RUNTIME;
+  status = common_check_files (&common);
+  return status == EXIT_DONE ? (int) merge (&common, target) : (int) status;
 }

@@ -369,7 +369,7 @@ check_outputs (const Arguments *arguments)
 
   status = stream_worse (status, stream_check_output ("--markdown", markdown, OUTPUT_FILE));
   status = stream_worse (status, stream_check_output ("--html", arguments->html, OUTPUT_FILE));
-  return stream_worse (status, stream_check_output ("--baseline", baseline, OUTPUT_FILE));
+  return stream_worse (status, stream_check_output ("--baseline", baseline, OUTPUT_UPDATED));
 }
 
 static ExitStatus

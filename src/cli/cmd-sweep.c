@@ -1,6 +1,7 @@
 /* shardsim sweep: many scenarios into a store, which a second call goes on with. */
 #include <string.h>
 
+#include "base/file-roles.h"
 #include "cli/common.h"
 #include "cli/progress.h"
 #include "cli/store-output.h"
@@ -33,7 +34,7 @@ open_store (const SweepArguments *arguments, const Common *common, const Planned
   g_autoptr (ResultStore) store =
       result_store_open (arguments->store, planned->columns, planned->plan.source->options, error);
 
-  if (store == NULL || !set_context (store, common, error)
+  if (store == NULL || !set_context (store, common, error) || !file_roles_check (error)
       || (arguments->retry_failed && !result_store_forget_failures (store, error)))
     return NULL;
   return g_steal_pointer (&store);
@@ -350,11 +351,13 @@ sweep (SweepArguments *arguments, Common *common)
 
   const gboolean shows =
       common->format != FORMAT_TEXT || common->html != NULL || common->plot != NULL;
+  ExitStatus status;
 
   if (!sweep_arguments_check (arguments, common))
     return EXIT_USAGE;
-  if (common_check_files (common) != EXIT_DONE)
-    return EXIT_RUNTIME;
+  status = common_check_files (common);
+  if (status != EXIT_DONE)
+    return status;
   if (!sweep_arguments_have_scenarios (arguments, common))
     return shows ? print_store (arguments, common) : want_scenario ();
   if (!sweep_arguments_plan (arguments, common, &planned) || !check_size (arguments, &planned.plan))

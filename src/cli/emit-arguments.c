@@ -81,14 +81,15 @@ emit_arguments_prints (const EmitArguments *self)
 ExitStatus
 emit_arguments_check (const EmitArguments *self)
 {
-  for (guint i = 0; i < self->targets->len; i++)
+  ExitStatus status = EXIT_DONE;
+
+  for (guint i = 0; i < self->targets->len && status == EXIT_DONE; i++)
     {
       const Target *target = g_ptr_array_index (self->targets, i);
 
-      if (stream_check_output ("--emit", target->file, OUTPUT_FILE) != EXIT_DONE)
-        return EXIT_RUNTIME;
+      status = stream_check_output ("--emit", target->file, OUTPUT_FILE);
     }
-  return EXIT_DONE;
+  return status;
 }
 
 static void

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file-roles.h"
 #include "base/layout.h"
 #include "base/suggest.h"
 #include "base/temporary.h"
@@ -148,6 +149,7 @@ main (int argc, char **argv)
   setvbuf (stdout, help, _IOFBF, sizeof help);
   signal (SIGPIPE, SIG_IGN); /* who writes hears of it */
   temporary_watch_signals ();
+  file_roles_keep ();
   set_locale ();
   return (int) stream_close_stdout ((ExitStatus) run (argc, argv));
 }

@@ -1,13 +1,16 @@
 #include "cli/store-output.h"
 
+#include "base/file-roles.h"
 #include "report/sweep.h"
 
 ExitStatus
 store_report_error (const GError *error)
 {
   stream_report_error (error);
-  return g_error_matches (error, RESULT_STORE_ERROR, RESULT_STORE_REFUSED) ? EXIT_USAGE
-                                                                           : EXIT_RUNTIME;
+  return g_error_matches (error, RESULT_STORE_ERROR, RESULT_STORE_REFUSED)
+                 || g_error_matches (error, FILE_ROLES_ERROR, FILE_ROLES_REFUSED)
+             ? EXIT_USAGE
+             : EXIT_RUNTIME;
 }
 
 ExitStatus

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file-roles.h"
 #include "base/printable.h"
 #include "report/page.h"
 #include "report/plot.h"
@@ -116,7 +117,10 @@ stream_open_all (void)
 ExitStatus
 stream_note_output (ExitStatus status, gboolean written, const GError *error)
 {
-  return written ? status : stream_report_error (error);
+  if (written)
+    return status;
+  stream_report_error (error);
+  return g_error_matches (error, FILE_ROLES_ERROR, FILE_ROLES_REFUSED) ? EXIT_USAGE : EXIT_RUNTIME;
 }
 
 static ExitStatus

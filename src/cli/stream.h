@@ -42,8 +42,8 @@ void stream_open_all (void);
  * written; the result is printed first, and only then files are written, so that they never cost
  * it.
  *
- * Each returns EXIT_RUNTIME after a message, else STATUS (EXIT_DONE of the checks). PATH: NULL
- * where OPTION is not given.
+ * Each returns EXIT_RUNTIME after a message (EXIT_USAGE where an input or another output would be
+ * lost), else STATUS (EXIT_DONE of the checks). PATH: NULL where OPTION is not given.
  */
 ExitStatus stream_check_output (const char *option, const char *path, OutputKind kind);
 ExitStatus stream_check_pictures (const char *option, const char *path);

@@ -1,3 +1,4 @@
+#include "base/file-roles.h"
 #include "cluster/host-file-private.h"
 
 #include <errno.h>
@@ -90,7 +91,7 @@ read_text (const char *file, char **why)
   g_autoptr (GByteArray) bytes = config_read_file (file, &error);
 
   if (bytes == NULL)
-    *why = g_strdup (error == EISDIR ? "it is a folder" : g_strerror (error));
+    *why = g_strdup (error == EISDIR ? "it is a folder" : file_roles_why (error));
   else if (bytes->len > CONFIG_MAX_BYTES)
     *why = g_strdup_printf ("it has more than %u MiB", CONFIG_MAX_BYTES >> 20);
   else if (bytes->len > 0 /* no NULs either */

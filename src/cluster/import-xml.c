@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/file-roles.h"
+
 struct _XmlDoc
 {
   const char *name; /* interned */
@@ -337,7 +339,7 @@ xml_doc_load (const char *file, DiagList *diags)
   g_autoptr (GByteArray) bytes = config_read_file (file, &error);
   if (bytes == NULL)
     {
-      diag_error (diags, NULL, NULL, "cannot read '%s': %s", file, g_strerror (error));
+      diag_error (diags, NULL, NULL, "cannot read '%s': %s", file, file_roles_why (error));
       return NULL;
     }
   return xml_doc_load_text (file, bytes->data != NULL ? (const char *) bytes->data : "", bytes->len,

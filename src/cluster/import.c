@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/file-roles.h"
 #include "cluster/import-private.h"
 
 static const MachineFormat *
@@ -118,7 +119,7 @@ import_topology (const char *file, const ImportOptions *options, ProfileSet *pro
   g_autoptr (GByteArray) bytes = config_read_file (file, &error);
   if (bytes == NULL)
     {
-      diag_error (diags, NULL, NULL, "cannot read '%s': %s", file, g_strerror (error));
+      diag_error (diags, NULL, NULL, "cannot read '%s': %s", file, file_roles_why (error));
       return NULL;
     }
   return import_topology_text (file, bytes->data != NULL ? (const char *) bytes->data : "",

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/file-roles.h"
 #include "measure/chakra.pb-c.h"
 
 #define VERSION "0.0.4" /* of the schema that has these fields */
@@ -409,10 +410,10 @@ chakra_reader_open (const char *file, DiagList *diags)
 
   self->mark.file = g_intern_string (file);
   self->message = g_byte_array_new ();
-  self->file = fopen (file, "rb");
+  self->file = file_roles_open (file);
   if (self->file == NULL)
     {
-      diag_error (diags, NULL, NULL, "cannot read '%s': %s", file, g_strerror (errno));
+      diag_error (diags, NULL, NULL, "cannot read '%s': %s", file, file_roles_why (errno));
       return NULL;
     }
   return read_header (self, diags) ? g_steal_pointer (&self) : NULL;

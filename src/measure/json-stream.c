@@ -3,6 +3,8 @@
 #include <gio/gio.h>
 #include <string.h>
 
+#include "base/file-roles.h"
+
 #define CHUNK     65536
 #define MAX_VALUE (16u << 20) /* bytes of one event, or of another value of the file */
 
@@ -137,6 +139,13 @@ open_stream (const char *file, DiagList *diags)
   guchar                       head[2] = { 0 };
   gsize                        n = 0;
 
+  const int use = file_roles_read (file);
+
+  if (use != 0)
+    {
+      diag_error (diags, NULL, NULL, "cannot read '%s': %s", file, file_roles_why (use));
+      return NULL;
+    }
   if (raw == NULL || !g_input_stream_read_all (G_INPUT_STREAM (raw), head, 2, &n, NULL, &error)
       || !g_seekable_seek (G_SEEKABLE (raw), 0, G_SEEK_SET, NULL, &error))
     {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file-roles.h"
 #include "measure/nccl-log-line-private.h"
 
 #define MAX_HEAD \
@@ -501,7 +502,7 @@ read_text (const char *file, DiagList *diags)
   g_autoptr (GByteArray) bytes = config_read_file (file, &error);
 
   if (bytes == NULL)
-    diag_error (diags, NULL, NULL, "cannot read '%s': %s", file, g_strerror (error));
+    diag_error (diags, NULL, NULL, "cannot read '%s': %s", file, file_roles_why (error));
   else if (bytes->len > CONFIG_MAX_BYTES)
     diag_error (diags, &mark, "grep -v 'NCCL INFO' leaves what is needed", "larger than 16 MiB");
   else if (bytes->len > 0 && memchr (bytes->data, '\0', bytes->len) != NULL)

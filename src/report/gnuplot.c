@@ -1,3 +1,4 @@
+#include "base/file-roles.h"
 #include "report/gnuplot-private.h"
 
 #include <errno.h>
@@ -151,8 +152,11 @@ move_files (const char *name, const char *from, const char *to, GError **error)
     {
       g_autofree char *source = file_of (from, name, endings[i]);
       g_autofree char *target = file_of (to, name, endings[i]);
+      int              code;
 
-      int code = output_keep_mode (source, target);
+      if (!file_roles_replace (target, error))
+        return FALSE;
+      code = output_keep_mode (source, target);
 
       if (code != 0 || g_rename (source, target) != 0)
         return fail (error, code != 0 ? code : errno, "write", target);

@@ -1,6 +1,7 @@
 /* A scenario as YAML, with every option that it uses. */
 #include <string.h>
 
+#include "base/file-roles.h"
 #include "scenario/scenario-private.h"
 
 const OptionSpec scenario_strategy_name = { .key = "name", .type = OPTION_STRING };
@@ -150,7 +151,7 @@ hash_file (gconstpointer user, DiagList *diags)
   gsize            length;
 
   (void) diags;
-  if (!g_file_test (user, G_FILE_TEST_IS_REGULAR)
+  if (!g_file_test (user, G_FILE_TEST_IS_REGULAR) || file_roles_read (user) != 0
       || !g_file_get_contents (user, &text, &length, NULL))
     return NULL;
   return g_compute_checksum_for_data (G_CHECKSUM_SHA256, (const guchar *) text, length);

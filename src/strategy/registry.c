@@ -4,6 +4,7 @@
 #include <gmodule.h>
 #include <string.h>
 
+#include "base/file-roles.h"
 #include "base/suggest.h"
 
 struct _StrategySet
@@ -66,8 +67,12 @@ strategy_set_load (StrategySet *self, const char *file, GError **error)
 {
   /* A bare name would be looked up on the library path. */
   g_autofree char *path = g_canonicalize_filename (file, NULL);
-  GModule         *module = g_module_open (path, G_MODULE_BIND_LAZY | G_MODULE_BIND_LOCAL);
+  GModule         *module;
   gpointer         symbol;
+
+  if (!file_roles_add (path, FILE_ROLE_INPUT, error))
+    return FALSE;
+  module = g_module_open (path, G_MODULE_BIND_LAZY | G_MODULE_BIND_LOCAL);
 
   if (module == NULL)
     {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/csv.h"
+#include "base/file-roles.h"
 #include "base/suggest.h"
 
 /* Ranks x micro-batches: the table is held as a whole. */
@@ -296,7 +297,7 @@ read_bytes (gconstpointer user, G_GNUC_UNUSED DiagList *diags)
   char *text = NULL;
   gsize length = 0;
 
-  if (!g_file_get_contents (user, &text, &length, NULL))
+  if (file_roles_read (user) != 0 || !g_file_get_contents (user, &text, &length, NULL))
     return NULL;
   return g_bytes_new_take (text, length);
 }

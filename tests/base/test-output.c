@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file-roles.h"
 #include "base/output.h"
 #include "base/printable.h"
 #include "base/temporary.h"
@@ -364,6 +365,53 @@ START_TEST (test_folders)
 }
 END_TEST
 
+/*
+ * What is read or written is no output as well, under whatever name and in whatever order; what is
+ * updated is read and written.
+ */
+START_TEST (test_roles)
+{
+  char              *folder = make_folder ();
+  g_autofree char   *read = write_temporary (folder, "read", "x", -1);
+  g_autofree char   *link = g_build_filename (folder, "link", NULL);
+  g_autofree char   *fresh = g_build_filename (folder, "fresh", NULL);
+  g_autofree char   *other = g_build_filename (folder, "none", "..", "fresh", NULL);
+  g_autofree char   *store = g_build_filename (folder, "store", NULL);
+  g_autoptr (GError) error = NULL;
+
+  ck_assert (file_roles_add (read, FILE_ROLE_OUTPUT, NULL));
+  ck_assert_int_eq (file_roles_read (read), 0);
+  file_roles_keep ();
+  ck_assert_int_eq (file_roles_read (read), 0);
+  ck_assert_int_eq (file_roles_read (read), 0);
+  ck_assert_int_eq (symlink ("read", link), 0);
+  ck_assert (file_roles_check (NULL));
+  ck_assert (!output_check (link, OUTPUT_FILE, &error));
+  ck_assert (g_error_matches (error, FILE_ROLES_ERROR, FILE_ROLES_REFUSED));
+  ck_assert (!file_roles_check (NULL));
+  ck_assert (!output_file_write (read, "new", NULL));
+  assert_text (read, "x");
+
+  ck_assert (output_check (fresh, OUTPUT_FILE, NULL));
+  ck_assert (!output_check (other, OUTPUT_FILE, NULL));
+  ck_assert_int_eq (file_roles_read (fresh), ETXTBSY);
+  ck_assert (!file_roles_add (fresh, FILE_ROLE_UPDATED, NULL));
+
+  ck_assert (output_check (store, OUTPUT_UPDATED, NULL));
+  ck_assert_int_eq (file_roles_read (store), 0);
+  ck_assert (output_file_write (store, "new", NULL));
+  ck_assert (!output_file_write (store, "newer", NULL));
+  assert_text (store, "new");
+
+  for (guint i = 0; i < 2; i++)
+    ck_assert (output_check ("/dev/null", OUTPUT_FILE, NULL));
+  g_unlink (link);
+  g_unlink (read);
+  g_unlink (store);
+  remove_folder (folder);
+}
+END_TEST
+
 static const struct
 {
   const char *text;
@@ -406,6 +454,7 @@ main (void)
   tcase_add_test (tcase, test_run);
   tcase_add_test (tcase, test_checks);
   tcase_add_test (tcase, test_folders);
+  tcase_add_test (tcase, test_roles);
   tcase_add_loop_test (tcase, test_printable, 0, G_N_ELEMENTS (texts));
   return run_case (suite_create ("output"), tcase);
 }
