@@ -394,6 +394,17 @@ leads_to_drives (const UnitPolicy *kind, PolicyRouteKind route)
          || (route == ROUTE_STORE && kind->states[STATE_OPTIMIZER].home == PLACE_NVME);
 }
 
+/* Elements of gradients that are reduced at once, at most: a bucket, or a module beyond it. */
+static double
+reduced_at_once (const PlanInput *in, const Policy *policy)
+{
+  double bucket = (double) ((const DeepspeedIssue *) policy->issue)->reduce_bucket_size;
+  guint  m = policy->kinds[0].states[STATE_PARAMETERS].group.size;
+
+  return MIN (expect_all_padded (in, &policy->kinds[0], 0, m),
+              MAX (bucket, expect_largest (in, policy, UNIT_MODULE)));
+}
+
 /*
  * Beyond the states: what is gathered, and the buffers that it came in (encoded, too; and its slices
  * on their way from the second copy); the
@@ -409,9 +420,8 @@ most_bytes (const PlanInput *in, const Policy *policy, double once, IssueForm *f
   double                all = expect_all_padded (in, kind, 0, m), shard_elements = all / m;
   double                module = expect_largest (in, policy, UNIT_MODULE);
   double                gathered = gathered_at_once (in, policy, once, module);
-  double                at_once = MAX ((double) o->reduce_bucket_size, module);
   double                padding = worst_padding (in, kind->format, m, 0);
-  double                bucket = MIN (all, padding * at_once);
+  double                bucket = MIN (all, padding * reduced_at_once (in, policy));
   guint                 layers = workload_n_layers (in->workload);
   guint  tied = workload_layer (in->workload, layers - 1)->tied_head ? 1 : 0; /* its gradient */
   double flat = flat_at_once (in, policy, once, module);
@@ -459,7 +469,6 @@ add_offload (const PlanInput *in, const Policy *policy, double share, IssueForm 
   double                away = expect_off_gpu (policy, share);
   double                tile = MIN (away, MAX ((double) o->sub_group_size, ceil (away / 64)));
   guint                 compute = dtype_bytes (policy->compute);
-  double                module = expect_largest (in, policy, UNIT_MODULE);
   double                updates = workload_training (in->workload)->optimizer != OPTIMIZER_NONE;
 
   form->passed[ROUTE_RENEW][0] = updates * away * m;
@@ -476,7 +485,7 @@ add_offload (const PlanInput *in, const Policy *policy, double share, IssueForm 
   form->clip_passes = 1;
   form->passed[ROUTE_STORE][0] = away * m;
   form->walks[ROUTE_STORE][0] = expect_modules (in) + 1;
-  form->high += (MAX ((double) o->reduce_bucket_size, module) / m + 1) * 4;
+  form->high += (reduced_at_once (in, policy) / m + 1) * 4;
   if (states[STATE_PARAMETERS].home != PLACE_PINNED)
     form->host += updates * tile * compute;
   if (states[STATE_OPTIMIZER].home != PLACE_NVME)
@@ -541,6 +550,22 @@ add_copies (const UnitPolicy *kind, const Passed *some, double steps, PolicyRout
 }
 
 /*
+ * Between forward and backward pass all that is CUT is there, unless uses are so far apart as the
+ * distance: less than that is traversed forward, again and backward.
+ */
+static double
+least_bytes (const PlanInput *in, const Policy *policy, double cut)
+{
+  const DeepspeedIssue *o = policy->issue;
+  ActivationBounds      activations = activation_bounds (in->workload);
+  double                traversed = 5 * (double) workload_n_parameters (in->workload);
+
+  if (o->reuse == REUSE_PAPER || traversed >= (double) o->max_reuse_distance)
+    return 0;
+  return activations.kept + activations.low + cut * dtype_bytes (policy->compute);
+}
+
+/*
  * Rajbhandari et al., arXiv:1910.02054, 5.3 and 7.2 (3 W a micro-step, 16 P / R bytes); with a
  * second copy 2 W and W of host memory a node (arXiv:2602.06499): the first use of a step comes
  * from the shards, every later one from the copy; where frozen modules stay valid, of those that
@@ -597,8 +622,7 @@ deepspeed_form (const PlanInput *in, const Policy *policy, IssueForm *form)
   cut = turn_of (in, policy, 1, 0).all.once;
   form->states = (parameters - cut + MIN ((double) o->reduce_bucket_size, parameters))
                  * dtype_bytes (policy->compute);
+  form->low = m > 1 ? least_bytes (in, policy, cut) : 0;
   form->high += most_bytes (in, policy, shards.all.once + copies.all.once, form);
-  compressed_form (in, policy,
-                   MAX ((double) o->reduce_bucket_size, expect_largest (in, policy, UNIT_MODULE)),
-                   form);
+  compressed_form (in, policy, reduced_at_once (in, policy), form);
 }

@@ -91,6 +91,31 @@ static const struct
   { "zero1", "partition=tensors", 4.0 * 136128 + 12.0 * 35072 },
 };
 
+/*
+ * The most of gathered parameters that a rank of DeepSpeed has at once, in host order: what its
+ * closed form bounds. All cut matrices have 3 x (4 x 64^2 + 3 x 64 x 128) + 2 x 6 400 = 135 680
+ * elements.
+ */
+#define BARE "param_persistence_threshold=64,max_reuse_distance=0,prefetch_bucket_size=0"
+
+static const struct
+{
+  const char *strategy, *options;
+  double      bytes;
+} windows[] = {
+  /* one module: the largest has 64 x 128 */
+  { "zero3", BARE, 2.0 * 8192 },
+  { "mics", BARE, 2.0 * 8192 },
+  { "zeropp", BARE ",zero_quantized_weights=false,zero_quantized_gradients=false", 2.0 * 8192 },
+  /* a matrix of 64 x 64 is whole on every rank */
+  { "zero3", "param_persistence_threshold=8191,max_reuse_distance=0,prefetch_bucket_size=0",
+    2.0 * 8192 },
+  /* a window of 1e9 elements: everything, from its first use to its last one */
+  { "zero3", "param_persistence_threshold=64", 2.0 * 135680 },
+  { "zero3", "param_persistence_threshold=64,prefetch_bucket_size=0", 2.0 * 135680 },
+  { "mics", "param_persistence_threshold=64", 2.0 * 135680 },
+};
+
 typedef struct
 {
   Workload *workload;
@@ -153,6 +178,39 @@ START_TEST (test_states)
 
   schedule_totals (built.schedule, 0, &totals);
   ck_assert_double_eq (totals.states, states[_i].bytes);
+  clear (&built);
+}
+END_TEST
+
+/* The peak of gathered parameters over SECTION, by host order. */
+static double
+gathered_peak (const Schedule *schedule, ScheduleSection section)
+{
+  ScheduleItems items = schedule_items (schedule, 0, section);
+  double        now = 0, most = 0;
+
+  for (guint i = 0; i < items.n; i++)
+    {
+      const ScheduleItem   *item = &items.items[i];
+      const ScheduleBuffer *buffer = item->kind == ITEM_ALLOC || item->kind == ITEM_FREE
+                                         ? schedule_buffer_info (schedule, 0, item->ref)
+                                         : NULL;
+
+      if (buffer == NULL || buffer->place != PLACE_HBM || buffer->category != POOL_GATHERED)
+        continue;
+      now += item->kind == ITEM_ALLOC ? (double) buffer->bytes : -(double) buffer->bytes;
+      most = MAX (most, now);
+    }
+  return most;
+}
+
+START_TEST (test_windows)
+{
+  Built  built = build (windows[_i].strategy, windows[_i].options, 2);
+  double first = gathered_peak (built.schedule, SECTION_FIRST);
+
+  ck_assert_double_eq (MAX (first, gathered_peak (built.schedule, SECTION_STEADY)),
+                       windows[_i].bytes);
   clear (&built);
 }
 END_TEST
@@ -239,6 +297,7 @@ main (void)
 
   tcase_add_loop_test (tcase, test_traffic, 0, G_N_ELEMENTS (traffic));
   tcase_add_loop_test (tcase, test_states, 0, G_N_ELEMENTS (states));
+  tcase_add_loop_test (tcase, test_windows, 0, G_N_ELEMENTS (windows));
   tcase_add_test (tcase, test_frozen_shards);
   tcase_add_loop_test (tcase, test_refused, 0, G_N_ELEMENTS (refused));
   suite_add_tcase (suite, tcase);
