@@ -42,6 +42,13 @@ read_header (const CsvReader *reader, const char *const *sites, DiagList *diags)
   g_autofree char         *hint = g_strdup_printf ("a header 'time,%s'", names);
   Membership              *self;
 
+  if (csv_reader_find (reader, "time") > 0)
+    {
+      const SourceMark mark = csv_reader_mark (reader, (guint) csv_reader_find (reader, "time"));
+
+      diag_error (diags, &mark, hint, "columns in the wrong order: 'time' is the first");
+      return NULL;
+    }
   if (strcmp (csv_reader_column (reader, 0), "time") != 0)
     csv_reader_missing (reader, "time", hint, diags);
   for (guint i = 1; i < n; i++)

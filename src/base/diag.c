@@ -448,12 +448,22 @@ diag_list_get (const DiagList *self, guint i, DiagView *view)
   return TRUE;
 }
 
+/* The first error, else the first of all; NULL where there is none. */
+static const Diag *
+first_of (const DiagList *self)
+{
+  for (guint i = 0; i < self->diags->len; i++)
+    if (((const Diag *) g_ptr_array_index (self->diags, i))->severity == DIAG_ERROR)
+      return g_ptr_array_index (self->diags, i);
+  return self->diags->len > 0 ? g_ptr_array_index (self->diags, 0) : NULL;
+}
+
 const char *
 diag_list_first_message (const DiagList *self)
 {
-  if (self->diags->len == 0)
-    return NULL;
-  return ((const Diag *) g_ptr_array_index (self->diags, 0))->message;
+  const Diag *first = first_of (self);
+
+  return first != NULL ? first->message : NULL;
 }
 
 static char *
@@ -466,7 +476,9 @@ reason_of (const Diag *diag)
 char *
 diag_list_first_reason (const DiagList *self)
 {
-  return self->diags->len > 0 ? reason_of (g_ptr_array_index (self->diags, 0)) : NULL;
+  const Diag *first = first_of (self);
+
+  return first != NULL ? reason_of (first) : NULL;
 }
 
 char *

@@ -116,7 +116,10 @@ typedef struct
 /* The I-th in order of addition, from 0; FALSE: there are not so many. */
 gboolean diag_list_get (const DiagList *self, guint i, DiagView *view);
 
-/* First message only (no place), for tests and nested reports; NULL: empty. Owned by the list. */
+/*
+ * Message of the first error, else of the first (no place), for tests and nested reports; NULL:
+ * empty. Owned by the list.
+ */
 const char *diag_list_first_message (const DiagList *self);
 
 /*

@@ -23,9 +23,33 @@ static const struct
   { "strategy", "strategy" },
 };
 
-static void
-add_override (Common *self, const char *key, const char *value, const char *origin)
+/* "mesh.tp" of "tp", as of "mesh.tp". Newly allocated. */
+static char *
+whole_key (const char *key)
 {
+  char *full = strchr (key, '.') == NULL ? scenario_full_key (key) : NULL;
+
+  return full != NULL ? full : g_strdup (key);
+}
+
+/* FALSE: KEY has another value from before, and nobody says which of them is meant. */
+static gboolean
+add_override (Common *self, const char *key, const char *value, const char *origin, GError **error)
+{
+  g_autofree char *whole = whole_key (key);
+
+  for (guint i = 0; i < self->overrides->len; i++)
+    {
+      const ScenarioOverride *before = &g_array_index (self->overrides, ScenarioOverride, i);
+      g_autofree char        *other = whole_key (before->key);
+
+      if (!g_str_equal (whole, other) || g_str_equal (value, before->value))
+        continue;
+      g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                   "'%s' is set twice, to '%s' by %s and to '%s' by %s: leave one of them out",
+                   whole, before->value, before->origin, value, origin);
+      return FALSE;
+    }
   ScenarioOverride override = {
     .key = g_string_chunk_insert (self->strings, key),
     .value = g_string_chunk_insert (self->strings, value),
@@ -33,6 +57,7 @@ add_override (Common *self, const char *key, const char *value, const char *orig
   };
 
   g_array_append_val (self->overrides, override);
+  return TRUE;
 }
 
 static gboolean
@@ -47,8 +72,7 @@ on_set (const char *option, const char *value, gpointer data, GError **error)
                    "%s wants section.key=value, got '%s'", option, value);
       return FALSE;
     }
-  add_override (data, key, equals + 1, "--set");
-  return TRUE;
+  return add_override (data, key, equals + 1, "--set", error);
 }
 
 /* "micro-batch" to "micro_batch". Newly allocated. */
@@ -77,9 +101,7 @@ on_table_option (const char *option, const char *value, gpointer data, GError **
   g_autofree char *key = scenario_full_key (word);
 
   g_return_val_if_fail (key != NULL, FALSE);
-  (void) error;
-  add_override (data, key, value != NULL ? value : "true", option);
-  return TRUE;
+  return add_override (data, key, value != NULL ? value : "true", option, error);
 }
 
 char *

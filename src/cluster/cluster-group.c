@@ -83,6 +83,21 @@ set_cards (ClusterReader *reader, NodeGroup *group, const GroupRequest *request)
     }
 }
 
+#define MOST_CARDS_OF_A_GPU 8 /* twice what is sold */
+
+/* Plain hosts have no GPUs that count. */
+static gboolean
+check_cards (ClusterReader *reader, const NodeGroup *group)
+{
+  if (gpu_profile_is_host (group->gpu) || group->nics <= MOST_CARDS_OF_A_GPU * group->slots)
+    return TRUE;
+  diag_error (reader->diags, READER_MARK (reader, "nics", "nic"),
+              "nodes that are sold have up to four cards a GPU",
+              "%u network cards for %u GPUs: at most %d each", group->nics, group->slots,
+              MOST_CARDS_OF_A_GPU);
+  return FALSE;
+}
+
 static gboolean
 load_parts (ClusterReader *reader, NodeGroup *group, const GroupRequest *request)
 {
@@ -209,6 +224,8 @@ fill_group (ClusterReader *reader, NodeGroup *group, const GroupRequest *request
     assume_switches (reader, group);
   group->unplaced = generic;
   group->slots = generic ? group->gpus : (guint) profile->gpus.value;
+  if (!check_cards (reader, group))
+    return FALSE;
   group->sockets = (guint) profile->sockets.value;
   group->switches = (guint) group->profile.pcie_switches.value;
   group->upper = (guint) profile->pcie_upper.value;

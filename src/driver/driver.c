@@ -416,6 +416,8 @@ count_steps (const Driver *self, DriverStage *stage, DiagList *diags)
   return TRUE;
 }
 
+#define MOST_LEVELS 4 /* of strategies in each other */
+
 static guint
 count_levels (const StrategyChoice *choice)
 {
@@ -432,6 +434,12 @@ resolve_stages (Driver *self, const StrategyChoice *choice, DiagList *diags)
 {
   g_assert (choice != NULL);
   self->n_levels = count_levels (choice);
+  if (self->n_levels > MOST_LEVELS)
+    {
+      diag_error (diags, NULL, "workers that average, around a strategy that shards, are two",
+                  "strategies are nested %u deep, at most %d", self->n_levels, MOST_LEVELS);
+      return FALSE;
+    }
   self->stages = g_new0 (DriverStage, self->pipeline.stages);
   for (guint s = 0; s < self->pipeline.stages; s++)
     {

@@ -1,4 +1,4 @@
-/* What options of strategies need to have an effect. */
+/* What options of strategies need to have an effect, and strategies that have none. */
 #include "base/option-needs.h"
 #include "driver/driver-private.h"
 
@@ -63,11 +63,44 @@ static const OptionFact facts[] = {
   { 0 },
 };
 
+/* Ranks of one worker average with nobody. */
+static void
+warn_of_one_worker (const DriverLevel *level, DiagList *diags)
+{
+  if (level->run.exchange == NULL || level->exchange.across.size > 1)
+    return;
+  diag_list_set_key (diags, "worker");
+  diag_warning (diags, NULL, "take more nodes, or a smaller 'worker'",
+                "strategy '%s' has one worker, of %u ranks: there is nobody to average with",
+                level->strategy->name, level->in.mesh.n_ranks);
+  diag_list_set_key (diags, NULL);
+}
+
+/* A strategy that cuts states into shards and keeps them on the GPU, over groups of one rank. */
+static void
+warn_of_whole (const DriverLevel *level, const Policy *policy, DiagList *diags)
+{
+  if (policy == NULL || policy->kinds[0].format == NULL)
+    return;
+  for (guint k = 0; k < policy->n_kinds; k++)
+    for (guint state = 0; state < STATE_N; state++)
+      if (policy->kinds[k].states[state].group.size > 1
+          || policy->kinds[k].states[state].home != PLACE_HBM)
+        return;
+  diag_list_set_key (diags, "shard");
+  diag_warning (diags, NULL,
+                level->in.mesh.n_ranks > 1 ? "take a larger 'shard', or a strategy that replicates"
+                                           : "take more GPUs",
+                "strategy '%s' shards nothing: its groups have one rank", level->strategy->name);
+  diag_list_set_key (diags, NULL);
+}
+
 void
 driver_warn_of_idle (const Driver *self, DiagList *diags)
 {
   const Policy none = { 0 };
 
+  warn_of_whole (&self->stages[0].levels[self->n_levels - 1], self->stages[0].policy, diags);
   for (guint i = 0; i < self->n_levels; i++)
     {
       const DriverStage *stage = &self->stages[0];
@@ -77,5 +110,6 @@ driver_warn_of_idle (const Driver *self, DiagList *diags)
                                    facts, &about };
 
       option_warn_idle (&scope, NULL, diags);
+      warn_of_one_worker (level, diags);
     }
 }

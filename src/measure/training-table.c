@@ -486,6 +486,10 @@ check_value (Draft *self, const SourceMark *mark)
   if (self->row.metric == METRIC_FITS ? value != 0 && value != 1 : value <= 0)
     diag_error (self->diags, mark, NULL, "expected %s for 'value', got %g",
                 self->row.metric == METRIC_FITS ? "0 or 1" : "a number above 0", value);
+  else if (self->row.metric == METRIC_MFU_PERCENT && value > 100)
+    diag_error (self->diags, mark,
+                "of the GPU's peak without sparsity, in the type of the products",
+                "an MFU of %g %% is above what the GPU can do", value);
 }
 
 static void

@@ -4,12 +4,13 @@
 
 #define AT(member) G_STRUCT_OFFSET (ModelShape, member)
 
-#define COMMON_KEYS                                             \
-  { "num_hidden_layers", AT (n_layers), KEY_REQUIRED, 0 },      \
-      { "hidden_size", AT (d_model), KEY_REQUIRED, 0 },         \
-      { "num_attention_heads", AT (n_heads), KEY_REQUIRED, 0 }, \
-  {                                                             \
-    "vocab_size", AT (vocab), KEY_REQUIRED, 0                   \
+#define COMMON_KEYS                                                 \
+  { "num_hidden_layers", AT (n_layers), KEY_REQUIRED, 0 },          \
+      { "hidden_size", AT (d_model), KEY_REQUIRED, 0 },             \
+      { "num_attention_heads", AT (n_heads), KEY_REQUIRED, 0 },     \
+      { "max_position_embeddings", AT (longest), KEY_OPTIONAL, 0 }, \
+  {                                                                 \
+    "vocab_size", AT (vocab), KEY_REQUIRED, 0                       \
   }
 #define TIED(value)                                              \
   {                                                              \

@@ -52,6 +52,7 @@ typedef struct
   gint64 n_layers, d_model, n_heads, n_kv_heads, head_dim, d_ff, vocab;
   gint64 max_positions; /* rows of a learned position table (its offset rows included: OPT has 2); 0
                            = as many as the sequence */
+  gint64 longest;       /* sequence that it was made for; 0: not said */
   gint64 embed_dim;     /* width of the token embedding where not d_model (OPT-350m), else 0 */
   ModelNorm     norm;
   ModelPosition position;

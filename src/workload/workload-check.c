@@ -13,6 +13,13 @@ static gboolean
 check_positions (const ModelShape *shape, const TrainingOptions *training, const OptionMarks *marks,
                  DiagList *diags)
 {
+  if (shape->position != MODEL_POSITION_LEARNED && shape->longest > 0
+      && training->seq_len > shape->longest)
+    diag_warning (diags, option_mark (marks, "seq_len", NULL),
+                  "rotary embeddings are scaled for more: the speed is the same, the model is not",
+                  "sequences of %" G_GINT64_FORMAT " tokens, but '%s' was made for %" //
+                  G_GINT64_FORMAT,
+                  training->seq_len, shape->name, shape->longest);
   if (shape->position != MODEL_POSITION_LEARNED || shape->max_positions == 0
       || training->seq_len <= shape->max_positions)
     return TRUE;
@@ -120,6 +127,32 @@ workload_check_blocks (const Workload *workload, const char *spec, const SourceM
              && workload_check_block_sizes (workload, spec, mark, diags));
 }
 
+/* A factor of a matrix has no higher rank than the matrix. */
+static gboolean
+check_adapters (const Workload *workload, const OptionMarks *marks, DiagList *diags)
+{
+  const TrainingOptions *training = workload_training (workload);
+  guint64                most = 0, in = 0;
+
+  for (guint l = 0; l < workload_n_layers (workload); l++)
+    for (guint t = 0; t < workload_layer (workload, l)->n_tensors; t++)
+      {
+        const TensorDesc *tensor = &workload_layer (workload, l)->tensors[t];
+
+        if (fnmatch ("*.lora_A*", tensor->name, 0) == 0)
+          in = tensor->shape[tensor->n_dims - 1];
+        else if (fnmatch ("*.lora_B*", tensor->name, 0) == 0)
+          most = MAX (most, MIN (in, tensor->shape[tensor->n_dims - 2]));
+      }
+  if (training->peft == PEFT_NONE || (guint64) training->lora_r <= most)
+    return TRUE;
+  diag_error (diags, option_mark (marks, "lora_r", NULL), "ranks of 4 to 256 are usual",
+              "'lora_r' of %" G_GINT64_FORMAT " is above the rank of every matrix that it adapts, "
+              "%" G_GUINT64_FORMAT " at most",
+              training->lora_r, most);
+  return FALSE;
+}
+
 /* Of the workload that is made of both. */
 static gboolean
 check_whole (const ModelShape *shape, const TrainingOptions *training, const OptionMarks *marks,
@@ -140,7 +173,29 @@ check_whole (const ModelShape *shape, const TrainingOptions *training, const Opt
     }
   ok = workload_check_blocks (workload, training->shard_block,
                               option_mark (marks, "shard_block", NULL), diags);
+  ok = check_adapters (workload, marks, diags) && ok;
   return optimizer_check (workload, marks, diags) && ok;
+}
+
+/* Blocks are counted from those that there are. */
+static gboolean
+check_checkpoints (const ModelShape *shape, const TrainingOptions *training,
+                   const OptionMarks *marks, DiagList *diags)
+{
+  const gint64 period = training->checkpointing - CHECKPOINT_LAYERS;
+  guint        before = diag_list_n_errors (diags);
+
+  if (period > shape->n_layers)
+    diag_error (diags, option_mark (marks, "activation_checkpointing", NULL),
+                "at most as many as there are, or none",
+                "every %" G_GINT64_FORMAT "th block is none of %" G_GINT64_FORMAT " blocks", period,
+                shape->n_layers);
+  if (training->checkpointing == CHECKPOINT_FULL && training->recompute_layers > shape->n_layers)
+    diag_error (diags, option_mark (marks, "recompute_layers", NULL), "0 for all of them",
+                "'recompute_layers' of %" G_GINT64_FORMAT ", but the model has %" G_GINT64_FORMAT
+                " blocks",
+                training->recompute_layers, shape->n_layers);
+  return diag_list_n_errors (diags) == before;
 }
 
 /* No part of a linear is empty; TiledLinear is no linear that LoRA adapts, or a recipe casts. */
@@ -218,6 +273,11 @@ check_loss (const TrainingOptions *training, const OptionMarks *marks, DiagList 
 {
   guint64 tokens = training_tokens (training);
 
+  if (training->loss == LOSS_CHUNKED && (guint64) training->loss_chunk > tokens)
+    diag_warning (diags, option_mark (marks, "loss_chunk", "loss", NULL), "take smaller chunks",
+                  "'loss_chunk' of %" G_GINT64_FORMAT " is more than the %" G_GUINT64_FORMAT
+                  " tokens of a micro-batch: nothing is cut",
+                  training->loss_chunk, tokens);
   if (training->loss != LOSS_CHUNKED || tokens <= MAX_LOSS_CHUNKS * (guint64) training->loss_chunk)
     return TRUE;
   diag_error (diags, option_mark (marks, "loss_chunk", "loss", NULL), "take larger chunks",
@@ -271,6 +331,7 @@ workload_check (const ModelShape *shape, const TrainingOptions *training, const 
 {
   gboolean ok = check_positions (shape, training, marks, diags);
 
+  ok = check_checkpoints (shape, training, marks, diags) && ok;
   ok = block_parts_check (shape, training, marks, diags) && ok;
   ok = check_documents (training, marks, diags) && ok;
   ok = check_loss (training, marks, diags) && ok;

@@ -135,7 +135,8 @@ static const struct
 {
   const char *text, *message;
 } bad[] = {
-  { "nodes,time\n1,0 h\n", "missing column 'time'" },
+  { "nodes,time\n1,0 h\n", "columns in the wrong order: 'time' is the first" },
+  { "tim,nodes\n0 h,1\n", "missing column 'time'" },
   { "time,sites\n0 h,1\n", "unknown column 'sites'" },
   { "time\n0 h\n", "missing column 'nodes'" },
   { "time,nodes\n", "no row says who is there" },

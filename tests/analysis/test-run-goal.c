@@ -34,8 +34,8 @@ static char *
 said_of (const char *key, const char *value, gboolean events)
 {
   static const char *const frequent[][2] = {
-    { "gpu_mtbf", "50000 h" },    { "site_mtbf", "96 h" },
-    { "restart", "10 min" },      { "checkpoint_bandwidth", "1 GB/s" },
+    { "gpu_mtbf", "50000 h" },     { "site_mtbf", "96 h" },
+    { "restart", "10 min" },       { "checkpoint_bandwidth", "1 GB/s" },
     { "straggler_mtbf", "500 h" }, { "straggler_time", "1 h" },
     { "straggler_slowdown", "2" }, { "slow_node_probability", "0.01" },
     { "slow_node_rate", "0.5" },

@@ -158,6 +158,7 @@ small_space="search good.yaml --global-batch 24 --only --vary mesh.tp=1,2
 }
 hand batch-follows 0 simulate good.yaml --global-batch 24 --micro-batch 3 --format csv
 hand batch-divides 2 simulate good.yaml --global-batch 7
+hand option-twice 2 simulate good.yaml --micro-batch 2 --set training.micro_batch=4
 hand batch-twice 2 simulate good.yaml --global-batch 24 --grad-accum 2
 hand batch-maximum 2 simulate good.yaml --global-batch 24 --max micro_batch
 hand search-untried 0 search good.yaml --global-batch 24 --vary mesh.tp=1,2 --vary mesh.pp=1 \
@@ -176,8 +177,8 @@ hand plan-slow-csv 0 plan good.yaml --tokens 90G --node-counts 2 --slow-node-pro
 hand plan-slow-bad 2 plan good.yaml --tokens 1G --slow-node-probability '110 %' --slow-node-rate 0
 hand plan-slow-all 2 plan good.yaml --tokens 1G --slow-node-probability '100 %'
 hand plan-slow-not 2 plan good.yaml --tokens 1G --slow-node-probability '1 %' --slow-node-rate 1
-hand plan-straggler-time 2 plan good.yaml --tokens 1G --straggler-time '1 h'
-hand plan-straggler-slowdown 2 plan good.yaml --tokens 1G --straggler-slowdown 1.2
+hand plan-straggler-time 0 plan good.yaml --tokens 1G --straggler-time '1 h'
+hand plan-straggler-slowdown 0 plan good.yaml --tokens 1G --straggler-slowdown 1.2
 hand plan-slow-half 2 plan good.yaml --tokens 1G --slow-node-probability '1 %'
 hand plan-sites 0 plan sites.yaml --tokens 100M --node-counts 4 --site-mtbf '60 min' \
   --site-repair '2 min' --restart '10 s' --checkpoint-stall '1 s' --notice '1 s' --join '5 s'
@@ -185,7 +186,7 @@ hand plan-sites-csv 0 plan sites.yaml --tokens 100M --node-counts 4 --site-mtbf 
   --restart '10 s' --checkpoint-stall '1 s' --format csv
 hand plan-no-sites 2 plan good.yaml --tokens 1G --site-mtbf '9 h' --restart '1 s' \
   --checkpoint-stall '1 s'
-hand plan-site-repair 2 plan good.yaml --tokens 1G --site-repair '9 h'
+hand plan-site-repair 0 plan good.yaml --tokens 1G --site-repair '9 h'
 hand plan-membership 3 plan sites.yaml --tokens 200M --set strategy.elastic=true --days 0.001 \
   --membership membership.csv --notice '1 s' --join '5 s'
 hand plan-membership-csv 0 plan sites.yaml --tokens 100M --set strategy.elastic=true \
@@ -196,14 +197,14 @@ hand plan-membership-stops 0 plan sites.yaml --tokens 100M --membership membersh
 hand plan-membership-all-stop 2 plan sites.yaml --tokens 100M --set strategy.elastic=false \
   --membership membership.csv
 hand plan-membership-price 2 plan sites.yaml --tokens 100M --membership membership.csv --price 2
-hand plan-join 2 plan good.yaml --tokens 1G --join '1 h'
+hand plan-join 0 plan good.yaml --tokens 1G --join '1 h'
 hand plan-membership-bad 2 plan sites.yaml --tokens 100M --membership membership-bad.csv
 hand plan-membership-fails 2 plan sites.yaml --tokens 100M --membership membership.csv \
   --site-mtbf '1 h' --restart '1 s' --checkpoint-stall '1 s'
 hand plan-membership-counts 2 plan sites.yaml --tokens 100M --membership membership.csv \
   --node-counts 4
 hand plan-membership-none 2 plan sites.yaml --tokens 100M --membership missing-trace.csv
-hand plan-slow-rate 2 plan good.yaml --tokens 1G --slow-node-rate 0.9
+hand plan-slow-rate 0 plan good.yaml --tokens 1G --slow-node-rate 0.9
 hand plan-missed 3 plan good.yaml --tokens 90G --days 1 --budget 10 --price 2 --node-counts 1..4 \
   --format csv
 hand plan-bad 2 plan good.yaml --tokens 1G --gpu-mtbf '1 h' --budget 10 --power 5 \
