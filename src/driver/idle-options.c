@@ -76,11 +76,17 @@ warn_of_one_worker (const DriverLevel *level, DiagList *diags)
   diag_list_set_key (diags, NULL);
 }
 
-/* A strategy that cuts states into shards and keeps them on the GPU, over groups of one rank. */
+/* A strategy with shard groups, which keeps its states on the GPU, where these have one rank. */
 static void
 warn_of_whole (const DriverLevel *level, const Policy *policy, DiagList *diags)
 {
-  if (policy == NULL || policy->kinds[0].format == NULL)
+  const Strategy   *strategy = level->strategy;
+  const OptionSpec *shard =
+      strategy->options != NULL ? option_table_find (strategy->options, "shard") : NULL;
+  g_autofree char *asked = shard != NULL ? option_format (shard, level->run.options) : NULL;
+
+  /* of all ranks nothing is cut where another option says so */
+  if (policy == NULL || shard == NULL || (g_str_equal (asked, "all") && level->in.mesh.n_ranks > 1))
     return;
   for (guint k = 0; k < policy->n_kinds; k++)
     for (guint state = 0; state < STATE_N; state++)
@@ -91,7 +97,7 @@ warn_of_whole (const DriverLevel *level, const Policy *policy, DiagList *diags)
   diag_warning (diags, NULL,
                 level->in.mesh.n_ranks > 1 ? "take a larger 'shard', or a strategy that replicates"
                                            : "take more GPUs",
-                "strategy '%s' shards nothing: its groups have one rank", level->strategy->name);
+                "strategy '%s' shards nothing: its groups have one rank", strategy->name);
   diag_list_set_key (diags, NULL);
 }
 

@@ -37,9 +37,9 @@ static const struct
   { LOCAL, "strategy.worker", "node", "all",
     "strategy 'diloco' has one worker, of 16 ranks: there is nobody to average with", TRUE },
   /* none of whose states is cut, or which is about other places than the GPU */
-  { "strategy.name=ddp;cluster.name=dgx-h100;model.config=gpt2;training.seq_len=512",
+  { "strategy.name=ddp;cluster.name=dgx-h100;model.config=gpt2-xl;training.seq_len=512",
     "cluster.gpus_per_node", "1", NULL, NULL, FALSE },
-  { "strategy.name=zero-offload;cluster.name=dgx-h100;model.config=gpt2;training.seq_len=512",
+  { "strategy.name=zero-offload;cluster.name=dgx-h100;model.config=gpt2-xl;training.seq_len=512",
     "cluster.gpus_per_node", "1", NULL, NULL, FALSE },
 };
 

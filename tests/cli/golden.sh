@@ -478,7 +478,7 @@ hand collective-sites 0 collective --collective all_reduce --cluster '3 x hand-p
 hand sites-bad 2 collective --collective all_reduce --cluster '3 x hand-pair' \
   --sites sites-bad.csv -b 1K -e 1K
 hand sites-nodes 2 simulate good.yaml --sites sites.csv --site-nodes a:1,d:1
-hand sites-unused 2 simulate good.yaml --wan-streams 4
+hand sites-unused 0 simulate good.yaml --wan-streams 4
 hand measured-json 0 collective --collective all_reduce --cluster '2 x hand-pair' -b 1G -e 1G \
   --measured 'all_reduce 1 GiB 500 MB/s' --format json
 hand measured-above 2 simulate measured-bad.yaml
@@ -743,8 +743,8 @@ hand mesh-values 2 simulate mesh-values.yaml
 check dispatch 2 compare dispatch.yaml
 check dispatch-values 2 simulate dispatch-values.yaml
 check unlike 2 simulate unlike.yaml
-hand mesh-option 2 simulate good.yaml --tp 3 --set mesh.pp=-1 --set mesh.pp=2 --pipeline zvb \
-  --set mesh.tp=nan
+hand mesh-option 2 simulate good.yaml --tp 3 --set mesh.pp=-1 --pipeline zvb \
+  --set mesh.cp=nan
 hand too-many-bytes 2 simulate good.yaml --seq-len 67108864 --micro-batch 1048576
 hand too-many-items 2 simulate good.yaml --grad-accum 1000000 --extrapolate=off
 hand too-long 1 simulate good.yaml --seq-len 16777216 --micro-batch 1048576
