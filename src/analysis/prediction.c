@@ -577,6 +577,18 @@ fill_host_link (Prediction *self, const Replay *replay)
   self->host_link_bytes_per_gpu = bytes / self->n_gpus / schedule_steps_per_period (schedule);
 }
 
+/* Nobody says how a model is loaded: whole by each process, or cut as it is made. */
+static void
+fill_loading (Prediction *self, const Cluster *cluster)
+{
+  guint most = 0;
+
+  for (guint node = 0; node < cluster_n_nodes (cluster); node++)
+    most = MAX (most, cluster_gpus_of_node (cluster, node));
+  if (self->host.device > 0)
+    self->host_loading_bytes = most * self->n_parameters * dtype_bytes (DTYPE_FP32);
+}
+
 Prediction *
 prediction_from_replay (const Replay *replay)
 {
@@ -592,6 +604,7 @@ prediction_from_replay (const Replay *replay)
   memory_use_read_nodes (&self->host, replay, replay_host_pool);
   memory_use_read_nodes (&self->drives, replay, replay_drive_pool);
   self->fits = self->hbm.fits && self->host.fits && self->drives.fits;
+  fill_loading (self, replay_cluster (replay));
   fill_time (self, replay, path, exposure);
   fill_traffic (self, replay, exposure);
   busy_shares (replay, self->exposed_rank, self->busy_percent);

@@ -99,6 +99,8 @@ typedef struct
   double      mfu_base; /* FLOP/s of a GPU that MFU is quoted on, mean over the GPUs */
   const char *flops_convention, *flops_counted; /* its name; what it counts of attention */
   MemoryUse   hbm, host, drives;
+  double      host_loading_bytes; /* a node, at most, where the host keeps states: each process
+                                     holds the whole model in fp32 before it is cut; else 0 */
   double      inter_node_bytes_per_gpu, intra_node_bytes_per_gpu,
       host_link_bytes_per_gpu; /* a step: sent by collectives; copied */
   double  inter_node_forward_bytes_per_gpu, inter_node_backward_bytes_per_gpu; /* with

@@ -249,6 +249,12 @@ frozen_saving (const PlanInput *in, const UnitPolicy *policy, const PolicyState 
 }
 
 double
+expect_block (double bytes)
+{
+  return bytes > 0 ? exp2 (ceil (log2 (bytes))) : 0;
+}
+
+double
 expect_state_bytes (const PlanInput *in, const Policy *policy, PolicyStateKind state, Place home)
 {
   double sum = 0;

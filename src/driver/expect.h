@@ -69,6 +69,9 @@ typedef double (*ExpectTensor) (const TensorDesc *tensor, guint layer, gconstpoi
 /* The sum of OF over all tensors of KIND that are trained. */
 double expect_tensors (const PlanInput *in, guint kind, ExpectTensor of, gconstpointer data);
 
+/* The smallest power of two that holds BYTES; none of none. */
+double expect_block (double bytes);
+
 /* Of SHARE elements of the optimizer: those that are not kept on the GPU. */
 double expect_off_gpu (const Policy *policy, double share);
 

@@ -35,13 +35,15 @@ typedef struct
                             well, and stays gathered while that runs */
   gboolean one_communicator; /* ZeRO-3: gradients are reduced over the group's communicator by which
                                 parameters are gathered; else over a clone of it */
-  gboolean loss_scaling;  /* fp16: before the update gradients go to fp32, unscaled and checked */
-  gint64   softmax_keys;  /* most keys that its fused softmax takes, four of them and four score
+  gboolean gathers_in_place; /* ZeRO-3: tensors that are gathered as one come each to its place, in
+                                no buffer of which they are copied */
+  gboolean loss_scaling; /* fp16: before the update gradients go to fp32, unscaled and checked */
+  gint64   softmax_keys; /* most keys that its fused softmax takes, four of them and four score
                             matrices at a time; 0: any number */
-  gboolean casts_scores;  /* an unfused softmax casts the scores to fp32 first, so that the gradient
+  gboolean casts_scores; /* an unfused softmax casts the scores to fp32 first, so that the gradient
                             of the fp32 scores is fp32 too; else one kernel makes fp32
                             probabilities of 16-bit scores */
-  gint     loss;          /* FrameworkLoss */
+  gint     loss;         /* FrameworkLoss */
   gboolean loss_copies; /* that on divided logits takes the maximum off a copy of the fp32 logits */
   gint64
       held_outputs; /* micro-steps whose last output, the 16-bit logits, its pipeline holds on to:

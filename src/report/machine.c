@@ -527,6 +527,7 @@ prediction_json (const Prediction *p)
   if (p->of_rank.place != NULL)
     json_object_object_add (result, "of_rank", memory_json (&p->of_rank));
   json_object_object_add (result, "host", memory_json (&p->host));
+  json_add_number (result, "host_loading_bytes", p->host_loading_bytes);
   json_object_object_add (result, "nvme", memory_json (&p->drives));
   json_object_object_add (result, "traffic", list_json (traffic_fields, p->traffic));
   json_object_object_add (result, "bindings", list_json (binding_fields, p->bindings));

@@ -204,6 +204,19 @@ append_tier (const char *title, const MemoryUse *use, gboolean device, GString *
       }
 }
 
+/* What a host holds before the first step is not known, and not part of the peak. */
+static void
+append_loading (const Prediction *self, GString *out)
+{
+  g_autofree char *most = bytes (self->host_loading_bytes);
+
+  if (self->host_loading_bytes == 0)
+    return;
+  line (out, "while it loads", "none (cut as it is made) to %s (whole in fp32 in each process)%s",
+        most,
+        self->host_loading_bytes > (double) self->host.capacity ? ": more than there is" : "");
+}
+
 /* "    12 calls", or "1 call in 4 steps" of what happens less than once a step. */
 static char *
 call_count (double calls)
@@ -257,6 +270,7 @@ report_prediction_text (const Prediction *self, GString *out)
   if (self->of_rank.place != NULL)
     append_tier ("GPU memory of", &self->of_rank, TRUE, out);
   append_tier ("Host memory, fullest at", &self->host, FALSE, out);
+  append_loading (self, out);
   if (self->drives.device > 0)
     append_tier ("NVMe drives, fullest at", &self->drives, FALSE, out);
   if (self->stages != NULL)

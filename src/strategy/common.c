@@ -87,6 +87,18 @@ held_bytes (const StrategyRun *run, PolicyStateKind state)
   return state == STATE_PARAMETERS ? sum - frozen_saving (run) : sum;
 }
 
+guint64
+pinned_rounding (const StrategyRun *run, guint64 bytes)
+{
+  guint64 block = 1;
+
+  if (!run->policy->host_copies || bytes == 0)
+    return 0;
+  while (block < bytes)
+    block *= 2;
+  return block - bytes;
+}
+
 void
 emit_stream_kernel (ScheduleBuilder *b, StreamRef stream, KernelKind kind, const char *name,
                     Dtype dtype, double read, double write)

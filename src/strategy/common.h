@@ -26,6 +26,11 @@ Dtype reduced_dtype (const StrategyRun *run);
 
 /* Bytes of STATE that this rank holds under its policy, of all units. */
 guint64 held_bytes (const StrategyRun *run, PolicyStateKind state);
+/*
+ * What a block of BYTES of pinned memory takes beyond them where they come from PyTorch's caching
+ * allocator (aten/src/ATen/core/CachingHostAllocator.h: PowerOf2Ceil).
+ */
+guint64 pinned_rounding (const StrategyRun *run, guint64 bytes);
 
 /* One streaming kernel on STREAM. */
 void emit_stream_kernel (ScheduleBuilder *b, StreamRef stream, KernelKind kind, const char *name,

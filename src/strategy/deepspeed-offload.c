@@ -102,6 +102,7 @@ offload_policy (const DeepspeedOffload *offload, Policy *policy)
   Place       home = place_of (offload->param);
   Place       updated = offload->optimizer == OFFLOAD_NONE ? PLACE_HBM : PLACE_PINNED;
 
+  policy->host_copies = offload->host_copies;
   policy->on_gpu = offload->optimizer == OFFLOAD_NONE ? 0 : 1 - offload->ratio;
   kind->states[STATE_PARAMETERS].home = home;
   fetch_before (&kind->routes[ROUTE_GATHER], home, policy->compute, CADENCE_MICRO_STEP, "shards");

@@ -6,6 +6,7 @@
 
 #include "strategy/compression.h"
 #include "strategy/deepspeed.h"
+#include "strategy/host-slices.h"
 
 typedef enum
 {
@@ -16,8 +17,9 @@ typedef enum
 
 typedef struct
 {
-  gint   optimizer, param; /* OffloadDevice */
-  double ratio;            /* of the optimizer's elements on the host */
+  gint     optimizer, param; /* OffloadDevice */
+  double   ratio;            /* of the optimizer's elements on the host */
+  gboolean host_copies;
 } DeepspeedOffload;
 
 extern const char *const offload_devices[];
@@ -56,6 +58,7 @@ typedef struct
         .help = "part of the optimizer's elements that offload_optimizer takes off the GPU "       \
                 "(Twin-Flow)",                                                                     \
         .source = "deepspeed/runtime/zero/offload_config.py, ratio" },                             \
+      HOST_COPIES (OffloadedOptions, offload.host_copies),                                         \
       { .key = "pipeline_read",                                                                    \
         .needs = "offload_optimizer: nvme",                                                        \
         .type = OPTION_BOOL,                                                                       \

@@ -1,5 +1,7 @@
 #include "strategy/host-slices.h"
 
+#include "driver/expect.h"
+
 #include "strategy/common.h"
 #include "strategy/host-update.h"
 #include "strategy/route.h"
@@ -42,10 +44,34 @@ host_slices_init_states (HostSlices *self, StrategyRun *run)
     self->all[run->units[u].expert] += run->units[u].trainable_elements;
 }
 
+/*
+ * Master, gradient and updated parameters are a pinned block each of a kind of units, moments are
+ * not. Source: stage_1_and_2.py, __init__ and initialize_optimizer_states.
+ */
+static void
+round_blocks (StrategyRun *run)
+{
+  const TrainingOptions *training = workload_training (run->in->workload);
+  guint64                rounding = 0;
+
+  for (guint kind = 0; kind < run->policy->n_kinds; kind++)
+    {
+      guint64     share = strategy_share_of (run, kind, STATE_OPTIMIZER);
+      const guint of[] = { policy_state_bytes (&run->policy->kinds[kind].states[STATE_GRADIENTS]),
+                           dtype_bytes (training_master_dtype (training)),
+                           compute_bytes (run->policy) };
+
+      for (guint i = 0; i < G_N_ELEMENTS (of); i++)
+        rounding += pinned_rounding (run, share * of[i]);
+    }
+  schedule_alloc (run->b, PLACE_PINNED, POOL_CACHE, rounding, "rounding of pinned blocks");
+}
+
 void
 host_slices_init (HostSlices *self, StrategyRun *run)
 {
   host_slices_init_states (self, run);
+  round_blocks (run);
   self->updated = schedule_alloc (
       run->b, PLACE_PINNED, POOL_PARAMETER,
       strategy_share (run, STATE_OPTIMIZER) * compute_bytes (run->policy), "updated parameters");
@@ -262,10 +288,15 @@ host_slices_update (const HostSlices *self, StrategyRun *run, BufferRef paramete
 }
 
 double
-host_slices_form (const Policy *policy, const double shares[2])
+host_slices_form (const PlanInput *in, const Policy *policy, const double shares[2])
 {
-  double held = shares[0] + shares[1];
-  guint  kept = policy_state_bytes (&policy->kinds[0].states[STATE_GRADIENTS]);
+  double held = shares[0] + shares[1], rounding = 0;
+  double master = dtype_bytes (training_master_dtype (workload_training (in->workload)));
+  double compute = dtype_bytes (policy->compute);
+  double kept = policy_state_bytes (&policy->kinds[0].states[STATE_GRADIENTS]);
 
-  return held * (dtype_bytes (policy->compute) + (policy->late_update ? kept : 0));
+  for (guint k = 0; k < policy->n_kinds && policy->host_copies; k++)
+    rounding += expect_block (shares[k] * master) + expect_block (shares[k] * kept)
+                + expect_block (shares[k] * compute) - shares[k] * (master + kept + compute);
+  return held * (compute + (policy->late_update ? kept : 0)) + rounding;
 }

@@ -8,6 +8,18 @@
 
 #include "strategy/gradient-bucket.h"
 
+/* The row of FIELD (a gboolean) of OPTIONS, for Policy.host_copies. */
+#define HOST_COPIES(options, field)                                                              \
+  {                                                                                              \
+    .key = "host_copies", .type = OPTION_BOOL, .offset = G_STRUCT_OFFSET (options, field),       \
+    .fallback = "true",                                                                          \
+    .help = "host memory beyond the states, as DeepSpeed since v0.6 has it on PyTorch 2: "       \
+            "gradients as they were reduced and shards as they were made (stage 3), blocks "     \
+            "that are powers of two; false: states and buffers alone",                           \
+    .source = "deepspeed/runtime/zero/stage3.py, stage_1_and_2.py; pytorch, aten/src/ATen/core/" \
+              "CachingHostAllocator.h"                                                           \
+  }
+
 typedef struct
 {
   StreamRef        cpu;
@@ -45,4 +57,4 @@ void host_slices_update (const HostSlices *self, StrategyRun *run, BufferRef par
 guint64 host_slices_off_gpu (const StrategyRun *run, guint64 share);
 
 /* Bytes of pinned memory beyond the policy's states. */
-double host_slices_form (const Policy *policy, const double shares[2]);
+double host_slices_form (const PlanInput *in, const Policy *policy, const double shares[2]);

@@ -374,6 +374,8 @@ flat_at_once (const PlanInput *in, const Policy *policy, double all, double modu
            worst_padding (in, kind->format, MAX (kind->copy.group.size, 1), policy->whole_below));
   double one = (double) o->prefetch_bucket_size + module;
 
+  if (workload_training (in->workload)->traits.gathers_in_place)
+    return 0;
   if (o->prefetch_bucket_size == 0)
     return MIN (2 * all, 2 * padding * module);
   return MIN (2 * all, padding * ((double) o->max_live_parameters + one + module));
@@ -453,6 +455,64 @@ most_bytes (const PlanInput *in, const Policy *policy, double once, IssueForm *f
 
 /* ---- host memory and drives ------------------------------------------------------------------ */
 
+/* What each tensor's shard takes as a pinned block of its own; those that are whole have none. */
+static double
+first_shards (const PlanInput *in, const Policy *policy)
+{
+  const UnitPolicy *kind = &policy->kinds[0];
+  guint             m = kind->states[STATE_PARAMETERS].group.size;
+  double            sum = 0;
+
+  for (guint l = 0; l < workload_n_layers (in->workload); l++)
+    {
+      const LayerDesc *layer = workload_layer (in->workload, l);
+
+      for (guint t = 0; t < layer->n_tensors; t++)
+        if (layer->tensors[t].elements > policy->whole_below)
+          {
+            double bytes = kind->format->formula (&layer->tensors[t], 1, m) / m
+                           * dtype_bytes (policy->compute);
+
+            sum += expect_block (bytes);
+          }
+    }
+  return sum;
+}
+
+/*
+ * Pinned memory beyond the states: gradients of the rank's SHARE as they were reduced, shards as
+ * they were made, and what blocks are larger than what is in them; TILE: of AWAY in a sub-group.
+ */
+static double
+pinned_bytes (const PlanInput *in, const Policy *policy, double share, double away, double tile)
+{
+  const DeepspeedIssue *o = policy->issue;
+  const PolicyState    *states = policy->kinds[0].states;
+  double                compute = dtype_bytes (policy->compute);
+  gboolean              off_gpu = states[STATE_OPTIMIZER].home != PLACE_HBM;
+  gboolean              drives = states[STATE_OPTIMIZER].home == PLACE_NVME;
+  double held = expect_state_bytes (in, policy, STATE_PARAMETERS, PLACE_PINNED), sum = 0;
+  double ring = (double) o->params_buffer_count * (double) o->params_buffer_size * compute;
+  double full = tile > 0 ? floor (away / tile) : 0, rest = away - full * tile;
+  double updates = workload_training (in->workload)->optimizer != OPTIMIZER_NONE;
+
+  if (!policy->host_copies)
+    return 0;
+  if (states[STATE_PARAMETERS].home == PLACE_PINNED)
+    sum += first_shards (in, policy);
+  sum += expect_block (held) - held;
+  if (states[STATE_PARAMETERS].home == PLACE_NVME)
+    sum += expect_block (ring) - ring;
+  if (off_gpu)
+    sum += expect_block (share * compute);
+  if (off_gpu && !drives)
+    sum += full * (expect_block (4 * tile) - 4 * tile) + expect_block (4 * rest) - 4 * rest;
+  if (drives)
+    sum += (double) o->optimizer_buffer_count * (expect_block (4 * tile) - 4 * tile)
+           * (updates > 0 && (o->pipeline_read || o->pipeline_write) ? 2 : 1);
+  return sum;
+}
+
 /*
  * Rajbhandari et al., arXiv:2104.07857, 5.2: a shard's gradient goes where the optimizer is, whose
  * SHARE elements come to the host and go back, sub-group by sub-group, and the new parameters go
@@ -473,6 +533,7 @@ add_offload (const PlanInput *in, const Policy *policy, double share, IssueForm 
 
   form->passed[ROUTE_RENEW][0] = updates * away * m;
   form->walks[ROUTE_RENEW][0] = form->walks[ROUTE_LOAD][0] = form->walks[ROUTE_SAVE][0] = 64;
+  form->host += pinned_bytes (in, policy, share, away, tile);
   if (states[STATE_PARAMETERS].home == PLACE_NVME)
     form->host += (double) o->params_buffer_count * (double) o->params_buffer_size * compute;
   if (states[STATE_OPTIMIZER].home == PLACE_HBM)

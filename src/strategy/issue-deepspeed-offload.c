@@ -77,12 +77,73 @@ open_swapper (StrategyRun *run, guint64 tile)
   s->host.room = (guint64) o->optimizer_buffer_count * tile;
 }
 
+/*
+ * Shards are pinned tensor by tensor as they are made, then copied into one block; what they were
+ * in stays in the allocator's cache. Source: partition_parameters.py, _partition_param; stage3.py,
+ * _move_to_flat_buffer.
+ */
+static void
+keep_first_shards (StrategyRun *run)
+{
+  const DeepspeedState *s = run->state;
+  guint64               bytes = 0;
+
+  for (guint u = 0; u < run->n_units; u++)
+    {
+      const PlanUnit *unit = &run->units[u];
+
+      for (guint t = 0; t < unit->n_tensors && unit->own_elements > 0; t++)
+        if (unit->tensors[t].elements > run->policy->whole_below)
+          {
+            guint64 shard = deepspeed_unit_policy (run)->format->padded (&unit->tensors[t], 1, s->m)
+                            / s->m * compute_bytes (run->policy);
+
+            bytes += shard + pinned_rounding (run, shard);
+          }
+    }
+  schedule_alloc (run->b, PLACE_PINNED, POOL_CACHE, bytes, "shards as they were made");
+}
+
+/*
+ * Beside the states: reduced gradients in compute type, of all that the rank updates (stage3.py,
+ * grad_partitions_flat_buffer), and what blocks are rounded by: parameters, these gradients, those
+ * of each sub-group of TILE of AWAY elements, buffers of what is on drives.
+ */
+static void
+hold_pinned (StrategyRun *run, guint64 away, guint64 tile)
+{
+  const DeepspeedState *s = run->state;
+  guint                 compute = compute_bytes (run->policy);
+  guint64               flat = strategy_share (run, STATE_GRADIENTS) * compute, rounding = 0;
+
+  if (!run->policy->host_copies)
+    return;
+  if (home_of (run, STATE_PARAMETERS) == PLACE_PINNED)
+    {
+      rounding += pinned_rounding (run, held_bytes (run, STATE_PARAMETERS));
+      keep_first_shards (run);
+    }
+  if (s->n_ring > 0)
+    rounding +=
+        pinned_rounding (run, s->n_ring * (guint64) options_of (run)->params_buffer_size * compute);
+  if (deepspeed_is_away (run, STATE_OPTIMIZER))
+    {
+      schedule_alloc (run->b, PLACE_PINNED, POOL_GRADIENT, flat, "reduced gradients");
+      rounding += pinned_rounding (run, flat);
+    }
+  for (guint64 at = 0; at < away && home_of (run, STATE_OPTIMIZER) == PLACE_PINNED; at += tile)
+    rounding += pinned_rounding (run, MIN (tile, away - at) * element_bytes (run, STATE_GRADIENTS));
+  rounding += s->n_tiles * (guint64) options_of (run)->optimizer_buffer_count
+              * pinned_rounding (run, tile * dtype_bytes (DTYPE_FP32));
+  schedule_alloc (run->b, PLACE_PINNED, POOL_CACHE, rounding, "rounding of pinned blocks");
+}
+
 void
 deepspeed_offload_init (StrategyRun *run)
 {
   DeepspeedState *s = run->state;
   gboolean        overlap = options_of (run)->overlap_comm;
-  guint64         share = strategy_share (run, STATE_OPTIMIZER), away, tile;
+  guint64         share = strategy_share (run, STATE_OPTIMIZER), away = 0, tile = 0;
 
   s->fetch = s->copy;
   if (deepspeed_is_away (run, STATE_PARAMETERS))
@@ -94,7 +155,10 @@ deepspeed_offload_init (StrategyRun *run)
       open_ring (run);
     }
   if (!deepspeed_is_away (run, STATE_OPTIMIZER))
-    return;
+    {
+      hold_pinned (run, away, tile);
+      return;
+    }
   host_slices_init_states (&s->host, run);
   away = host_slices_off_gpu (run, share);
   tile = sub_group (run, away);
@@ -109,6 +173,7 @@ deepspeed_offload_init (StrategyRun *run)
                       (share - away) * element_bytes (run, STATE_GRADIENTS), "gradient shards");
   schedule_alloc (run->b, PLACE_HBM, POOL_OPTIMIZER,
                   (share - away) * element_bytes (run, STATE_OPTIMIZER), "optimizer state");
+  hold_pinned (run, away, tile);
 }
 
 void

@@ -94,6 +94,7 @@ deepspeed_init (StrategyRun *run)
   DeepspeedState *s = run->state;
   gboolean        overlap = options_of (run)->overlap_comm;
 
+  s->in_place |= workload_training (run->in->workload)->traits.gathers_in_place;
   s->m = deepspeed_unit_policy (run)->states[STATE_PARAMETERS].group.size;
   s->copies = MAX (deepspeed_unit_policy (run)->copy.group.size, 1);
   s->gather = overlap ? schedule_stream (run->b, "all_gather", 0) : SCHEDULE_COMPUTE;

@@ -294,7 +294,7 @@ slices_form (const PlanInput *in, const Policy *policy, IssueForm *form)
   if (!on_host (policy))
     return;
   form->clip_passes = 1; /* the norm was summed on the GPU, as slices went */
-  form->host = host_slices_form (policy, shares);
+  form->host = host_slices_form (in, policy, shares);
   form->high += (most + 1) * policy_state_bytes (&policy->kinds[0].states[STATE_GRADIENTS]);
 }
 

@@ -5,6 +5,7 @@
  * Ren et al., arXiv:2101.06840; deepspeed/runtime/zero/stage_1_and_2.py.
  */
 #include "strategy/compression.h"
+#include "strategy/host-slices.h"
 #include "strategy/issue-slices.h"
 #include "strategy/replicated.h"
 
@@ -16,6 +17,7 @@ typedef struct
   gint               reduce;
   gint               gradient_dtype;
   gboolean           delayed_update;
+  gboolean           host_copies;
   CompressionOptions compression;
 } ZeroOffloadOptions;
 
@@ -37,6 +39,7 @@ static const OptionSpec zero_offload_options[] = {
     .fallback = "false",
     .help = "the update of a step shows one step later, while the GPU trains on",
     .source = "arXiv:2101.06840, 5.2 (one-step delayed parameter update)" },
+  HOST_COPIES (ZeroOffloadOptions, host_copies),
   COMPRESSION_OPTIONS (ZeroOffloadOptions, compression),
   { 0 },
 };
@@ -57,6 +60,7 @@ zero_offload_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
   slices_policy (in, slices_reduction (o->reduce), policy);
   policy->issue = &o->issue;
   policy->late_update = o->delayed_update;
+  policy->host_copies = o->host_copies;
   compression_apply (in, &o->compression, policy);
   for (guint k = 0; k < policy->n_kinds; k++)
     {

@@ -113,7 +113,8 @@ END_TEST
 /* ---- ZeRO-3 and ZeRO-Infinity ---------------------------------------------------------------- */
 
 /* Every tensor is cut, and gathered at each use. */
-#define PLAIN "param_persistence_threshold=0,max_reuse_distance=0,prefetch_bucket_size=0,"
+#define PLAIN \
+  "param_persistence_threshold=0,max_reuse_distance=0,prefetch_bucket_size=0,host_copies=false,"
 
 #define DRIVES PLAIN "offload_optimizer=nvme,offload_param=nvme,params_buffer_size=30000,"
 
@@ -195,6 +196,32 @@ START_TEST (drives_without_an_optimizer)
   ck_assert_double_eq (moved (&step, PLACE_PINNED, PLACE_NVME), 4 * SHARE (step));
   ck_assert_double_eq (moved (&step, PLACE_PINNED, PLACE_HBM), 0);
   ck_assert_double_eq (step.totals.high[PLACE_PINNED], 4 * 4 * SHARE (step));
+}
+END_TEST
+
+/*
+ * Pinned memory comes in powers of two. A rank has 34 032 of the 136 128 elements; its shards were
+ * made tensor by tensor: two tables of 3 200 bytes, and in each of 3 blocks four matrices of 2 048,
+ * three of 4 096 and two norms of 32; another norm. Moments (and stage 3's master) are not pinned.
+ */
+START_TEST (pinned_blocks_are_rounded)
+{
+  static const struct
+  {
+    const char *strategy, *options;
+    guint64     bytes;
+  } by_hand[] = {
+    { "zero-infinity", "param_persistence_threshold=0",
+      131072 /* parameters */ + 131072 /* reduced gradients */ + 262144 /* fp32 gradients */
+          + 12 * 34032 + (2 * 4096 + 3 * (4 * 2048 + 3 * 4096 + 2 * 32) + 32) },
+    { "zero3", "param_persistence_threshold=0,offload_optimizer=cpu",
+      131072 + 262144 + 12 * 34032 + 2 * 34032 /* new parameters */ },
+    { "zero-offload", "",
+      262144 /* master */ + 262144 /* gradients */ + 131072 /* parameters */ + 8 * 34032 },
+  };
+  Step step = step_of (by_hand[_i].strategy, by_hand[_i].options, 1);
+
+  ck_assert_double_eq (step.totals.high[PLACE_PINNED], (double) by_hand[_i].bytes);
 }
 END_TEST
 
@@ -387,6 +414,7 @@ main (void)
   tcase_add_loop_test (tcase, gradients_pass_bounded_buffers, 0, 2);
   tcase_add_test (tcase, drives_without_an_optimizer);
   tcase_add_loop_test (tcase, options_without_effect, 0, 6);
+  tcase_add_loop_test (tcase, pinned_blocks_are_rounded, 0, 3);
   tcase_add_test (tcase, a_part_stays_on_the_gpu);
   tcase_add_test (tcase, tiles_of_a_block);
   tcase_add_test (tcase, tiles_are_gathered_in_turn);
