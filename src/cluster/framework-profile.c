@@ -43,7 +43,7 @@ static const FactSpec facts[] = {
   SWITCH (adam_lists),
   SWITCH (keeps_table),
   SWITCH (one_communicator),
-  SWITCH (gathers_in_place),
+  SWITCH (first_coordinator),
   SWITCH (loss_scaling),
   TRAIT (softmax_keys, .type = OPTION_INT, .max = 1 << 20),
   SWITCH (casts_scores),

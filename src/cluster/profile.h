@@ -305,7 +305,7 @@ typedef struct
   struct
   {
     Fact newest_flash, fused_loss, compiled_loss, fused_adam, adam_lists, keeps_table, loss_scaling,
-        one_communicator, gathers_in_place, softmax_keys, casts_scores, loss, held_outputs,
+        one_communicator, first_coordinator, softmax_keys, casts_scores, loss, held_outputs,
         gpt_dropout, recomputes_all, keeps_rotary, keeps_gathered, keeps_fp8, caches_fp8_weights,
         fused_gate, fused_rotary, loss_copies, holds_scattered, logs_memory, copies_qkv,
         attention_prologue;

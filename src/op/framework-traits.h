@@ -35,8 +35,9 @@ typedef struct
                             well, and stays gathered while that runs */
   gboolean one_communicator; /* ZeRO-3: gradients are reduced over the group's communicator by which
                                 parameters are gathered; else over a clone of it */
-  gboolean gathers_in_place; /* ZeRO-3: tensors that are gathered as one come each to its place, in
-                                no buffer of which they are copied */
+  gboolean first_coordinator; /* ZeRO-3 before DeepSpeed v0.6: tensors that are gathered as one come
+                                 each to its place, in no buffer of which they are copied, and the
+                                 host waits for each all-gather and each reduction */
   gboolean loss_scaling; /* fp16: before the update gradients go to fp32, unscaled and checked */
   gint64   softmax_keys; /* most keys that its fused softmax takes, four of them and four score
                             matrices at a time; 0: any number */

@@ -9,6 +9,7 @@ gradient_bucket_init (GradientBucket *self, StreamRef stream, guint64 size)
 {
   self->stream = stream;
   self->size = size;
+  self->most = G_N_ELEMENTS (self->outstanding);
   self->buffer = self->oversized = SCHEDULE_NONE;
   self->waiting = g_array_new (FALSE, FALSE, sizeof (guint));
 }
@@ -61,7 +62,7 @@ gradient_bucket_flush (GradientBucket *self, StrategyRun *run)
 {
   if (self->elements == 0)
     return;
-  schedule_host_pace (run->b, self->outstanding[0]);
+  schedule_host_pace (run->b, self->outstanding[G_N_ELEMENTS (self->outstanding) - self->most]);
   self->reduce (run, self);
   if (self->oversized != SCHEDULE_NONE)
     free_behind (run, self->oversized, self->stream);

@@ -19,7 +19,8 @@ struct _GradientBucket
   GArray   *waiting;        /* guint: units whose gradients it holds */
   guint64   elements;       /* of them */
   gboolean  first, last;    /* micro-step of the step */
-  EventRef  outstanding[3]; /* the last reductions of the step: so many may be under way */
+  EventRef  outstanding[3]; /* the last reductions of the step, */
+  guint     most;           /* of which so many may be under way when the next one is issued */
   void (*reduce) (StrategyRun *run, const GradientBucket *self); /* emits the reduction */
 };
 

@@ -374,7 +374,7 @@ flat_at_once (const PlanInput *in, const Policy *policy, double all, double modu
            worst_padding (in, kind->format, MAX (kind->copy.group.size, 1), policy->whole_below));
   double one = (double) o->prefetch_bucket_size + module;
 
-  if (workload_training (in->workload)->traits.gathers_in_place)
+  if (workload_training (in->workload)->traits.first_coordinator)
     return 0;
   if (o->prefetch_bucket_size == 0)
     return MIN (2 * all, 2 * padding * module);

@@ -369,6 +369,8 @@ deepspeed_await (StrategyRun *run, guint unit)
         assembled = schedule_record (run->b, s->assemble);
       push_outstanding (s->outstanding, DEEPSPEED_OUTSTANDING, assembled);
     }
+  if (s->waits_for_each)
+    schedule_host_pace (run->b, assembled);
   if (--fetch->waiting > 0)
     return;
   schedule_free (run->b, fetch->flat);

@@ -189,7 +189,7 @@ counts_of (const Schedule *schedule)
 static const struct
 {
   const char *strategy, *options;
-  gboolean    in_place; /* the framework's profile says so */
+  gboolean    first; /* the framework is of 2021 */
   Counts      counts;
 } flats[] = {
   { "zero3",
@@ -212,7 +212,7 @@ static const struct
 
 START_TEST (test_flat_buffers)
 {
-  const FrameworkTraits traits = { .gathers_in_place = flats[_i].in_place };
+  const FrameworkTraits traits = { .first_coordinator = flats[_i].first };
   g_autoptr (Workload)  workload = llama_of_framework (3, &traits);
   g_autoptr (Schedule)  schedule = schedule_on (flats[_i].strategy, flats[_i].options, workload);
   const Counts          want = flats[_i].counts, got = counts_of (schedule);
