@@ -13,7 +13,7 @@
   {                                                                                              \
     .key = "host_copies", .type = OPTION_BOOL, .offset = G_STRUCT_OFFSET (options, field),       \
     .fallback = "true",                                                                          \
-    .help = "host memory beyond the states, as DeepSpeed since v0.6 has it on PyTorch 2: "       \
+    .help = "host memory beyond the states, as DeepSpeed has it since v0.6: "       \
             "gradients as they were reduced and shards as they were made (stage 3), blocks "     \
             "that are powers of two; false: states and buffers alone",                           \
     .source = "deepspeed/runtime/zero/stage3.py, stage_1_and_2.py; pytorch, aten/src/ATen/core/" \

@@ -5,8 +5,8 @@
  * qgZ's all-to-alls inside nodes and across them. FCDP has one of its own for the node.
  */
 #define GATHERS    "data"
-#define REDUCES    "data"
-#define HPZ        "node"
+#define REDUCES    "data, cloned"
+#define HPZ        "hpZ"
 #define QGZ_NODE   "node"
 #define QGZ_ACROSS "across nodes"
 #define FCDP_NODE  "node"
