@@ -254,7 +254,8 @@ check_cadence (const Checker *self)
                       "its issue does not reduce some hops in each micro-step and then "
                       "%s at the last one",
                       collective_kind_name (hop->kind));
-      if (self->kind->states[STATE_GRADIENTS].home != PLACE_HBM)
+      if (self->kind->states[STATE_GRADIENTS].home != PLACE_HBM
+          && !self->issue->carries.partial_on_gpu)
         return fails (self, "keep gradients on the GPU, or reduce over all ranks at once",
                       "its reduction adds up shards at the last micro-step, when they are in %s",
                       place_title (self->kind->states[STATE_GRADIENTS].home));

@@ -358,6 +358,7 @@ typedef struct
   guint    moves;           /* in which hops may be moves */
   guint    cadences;        /* of a reduction's hops */
   gboolean mixed_cadence;   /* hops of each micro-step, then such of the last one */
+  gboolean partial_on_gpu;  /* what it adds up between them is there, wherever gradients live */
   gboolean last_scatters;   /* gradients may be whole until the last micro-step cuts them */
   gboolean whole_reduction; /* a reduction may leave more on a rank than its shard */
   gboolean updates_home;    /* parameters are updated where they live */

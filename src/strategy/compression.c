@@ -102,7 +102,10 @@ set_compressor (const CompressionOptions *options, const ShardGroups *all, UnitP
       ->label = first->label;
   for (guint h = 1; h < reduce->n; h++)
     if (reduce->hops[h].hop == HOP_MOVE)
-      whole.hops[whole.n++] = reduce->hops[h];
+      {
+        whole.hops[whole.n] = reduce->hops[h];
+        whole.hops[whole.n++].cadence = first->cadence; /* no replicas are left to wait for */
+      }
   *reduce = whole;
   kind->compressor =
       options->scheme == COMPRESSION_POWERSGD ? &compressor_powersgd : &compressor_top_k;

@@ -77,11 +77,18 @@ offload (UnitPolicy *policy, Place home)
       ->label = "gradients";
 }
 
-/* torch/distributed/pipelining/stage.py, backward_maybe_with_nosync; set_requires_gradient_sync */
+/*
+ * What of a reduction waits for the last micro-step: all of it (torch/distributed/pipelining/
+ * stage.py, backward_maybe_with_nosync; set_requires_gradient_sync), or what follows the shard
+ * group's part where there are replicas (set_requires_all_reduce).
+ */
 static void
-reduce_last (PolicyRoute *route)
+reduce_last (PolicyRoute *route, gboolean all)
 {
-  for (guint h = 0; h < route->n; h++)
+  guint shards = policy_n_scatters (route);
+  guint first = all ? 0 : policy_next (route, shards, HOP_MOVE) > shards ? shards : route->n;
+
+  for (guint h = first; h < route->n; h++)
     route->hops[h].cadence = CADENCE_LAST;
 }
 
@@ -102,8 +109,9 @@ fsdp2_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
                                 mesh_group_part (group, ranks), PLACE_HBM, policy->compute);
       if (o->cpu_offload)
         offload (&policy->kinds[kind], o->pin_memory ? PLACE_PINNED : PLACE_PAGEABLE);
-      if (pipelined || !o->requires_gradient_sync)
-        reduce_last (&policy->kinds[kind].routes[ROUTE_REDUCE]);
+      if (pipelined || !o->requires_gradient_sync || !o->requires_all_reduce)
+        reduce_last (&policy->kinds[kind].routes[ROUTE_REDUCE],
+                     pipelined || !o->requires_gradient_sync);
     }
   policy->stays = o->reshard_after_forward == RESHARD_NEVER
                   || o->reshard_after_forward == RESHARD_TO + 1

@@ -25,7 +25,7 @@ typedef struct
   gint               reshard_after_forward; /* Fsdp2Reshard [+ K] */
   Fsdp2Issue         issue;
   gboolean           cpu_offload, pin_memory;
-  gboolean           requires_gradient_sync;
+  gboolean           requires_gradient_sync, requires_all_reduce;
   CompressionOptions compression;
 } Fsdp2Options;
 
@@ -94,6 +94,15 @@ typedef struct
         .source = "FSDPModule.set_requires_gradient_sync",                                         \
       },                                                                                           \
       {                                                                                            \
+        .key = "requires_all_reduce",                                                              \
+        .needs = "replicas of the shard group, several micro-steps, requires_gradient_sync: true", \
+        .type = OPTION_BOOL,                                                                       \
+        .offset = G_STRUCT_OFFSET (Fsdp2Options, requires_all_reduce),                             \
+        .fallback = "true",                                                                        \
+        .help = "replicas add up shards of gradients in each micro-step; false: in the last one",  \
+        .source = "FSDPModule.set_requires_all_reduce",                                            \
+      },                                                                                           \
+      {                                                                                            \
         .key = "cpu_offload",                                                                      \
         .type = OPTION_BOOL,                                                                       \
         .offset = G_STRUCT_OFFSET (Fsdp2Options, cpu_offload),                                     \
@@ -126,5 +135,4 @@ void     fsdp2_policy (const PlanInput *in, gconstpointer opt, Policy *policy);
   "with cpu_offload: sharded parameters, gradients and optimizer state in host memory"
 #define FSDP2_MISSING                                                 \
   "float8 all-gather, prefetch lists that differ from unit to unit\n" \
-  "with cpu_offload: torch's own unfused Adam, which is slower\n"     \
-  "the all-reduce's buffers are given back with the unit, not at the end of the backward pass"
+  "with cpu_offload: torch's own unfused Adam, which is slower"

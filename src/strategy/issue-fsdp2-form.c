@@ -131,6 +131,67 @@ whole_bytes (const PlanInput *in, const Policy *policy, gboolean largest)
   return most;
 }
 
+/* Whether the replicas of KIND add up shards, and whether they do in the last micro-step alone. */
+static gboolean
+sums_replicas (const UnitPolicy *kind, gboolean *defers)
+{
+  const PolicyRoute *reduce = &kind->routes[ROUTE_REDUCE];
+  gboolean           sums = FALSE;
+
+  for (guint h = 1; h < reduce->n && kind->compressor == NULL; h++)
+    if (reduce->hops[h].hop == HOP_COLLECTIVE && reduce->hops[h].kind == COLLECTIVE_ALL_REDUCE)
+      {
+        sums = TRUE;
+        *defers = reduce->hops[h].cadence != reduce->hops[0].cadence;
+      }
+  return sums;
+}
+
+/*
+ * Of what CHUNK trains: gradients, unless they are on the host, and what replicas have worked in,
+ * which stays to the end of the backward pass, unless it is the gradient: of its type, and the
+ * first of the step.
+ */
+static double
+reduced_bytes_of (const PlanInput *in, const Policy *policy, guint chunk, gboolean gradients)
+{
+  double sum = 0;
+  guint  first, end;
+
+  workload_chunk (in->workload, chunk, &first, &end);
+  for (guint k = 0; k < policy->n_kinds; k++)
+    {
+      const UnitPolicy  *kind = &policy->kinds[k];
+      const PolicyState *state = &kind->states[STATE_GRADIENTS];
+      guint              reduce = dtype_bytes (kind->routes[ROUTE_REDUCE].hops[0].dtype);
+      gboolean           defers = FALSE, sums = sums_replicas (kind, &defers);
+      gboolean           once = defers || is_whole (policy) || expect_micro_steps (in) == 1;
+      double             share =
+          expect_padded_trainable (in->workload, first, end, kind->format, k, state->group.size)
+          / state->group.size;
+
+      if (gradients && state->home == PLACE_HBM)
+        sum += share * policy_state_bytes (state);
+      if (sums && (state->home != PLACE_HBM || reduce != policy_state_bytes (state) || !once))
+        sum += share * reduce;
+    }
+  return sum;
+}
+
+/* The most of it when a chunk's backward pass ends; of all chunks (TOGETHER) the most there is. */
+static double
+reduced_bytes (const PlanInput *in, const Policy *policy, gboolean together)
+{
+  double most = 0, sum = 0;
+
+  for (guint c = 0; c < workload_n_chunks (in->workload); c++)
+    {
+      most = MAX (most, reduced_bytes_of (in, policy, c, TRUE));
+      sum += reduced_bytes_of (in, policy, c, FALSE);
+    }
+  return together ? sum : most;
+}
+
 /* Units that are gathered ahead of their turn at most. */
 static double
 depth_of (const PlanInput *in, const Policy *policy)
@@ -189,16 +250,18 @@ static void
 add_offload (const PlanInput *in, const Policy *policy, double unit, IssueForm *form)
 {
   const PolicyState *home = &policy->kinds[0].states[STATE_PARAMETERS];
-  double             later = is_whole (policy) ? 0 : expect_micro_steps (in) - 1, most = 0;
-  double             trained = expect_largest_trainable (in, policy);
+  double             trained = expect_largest_trainable (in, policy), most = 0;
 
   form->high += (2 + depth_of (in, policy)) * unit / home->group.size * policy_state_bytes (home);
-  if (later == 0)
-    return;
   for (guint k = 0; k < policy->n_kinds; k++)
     {
       const PolicyState *gradients = &policy->kinds[k].states[STATE_GRADIENTS];
+      const PolicyRoute *reduce = &policy->kinds[k].routes[ROUTE_REDUCE];
+      gboolean           last = reduce->hops[reduce->n - 1].cadence == CADENCE_LAST;
+      double             later = last ? 0 : expect_micro_steps (in) - 1;
 
+      if (later == 0)
+        continue;
       form->host_sums += later * form->passed[ROUTE_REDUCE][k] / gradients->group.size;
       most = MAX (most, trained / gradients->group.size * policy_state_bytes (gradients));
     }
@@ -213,7 +276,8 @@ add_offload (const PlanInput *in, const Policy *policy, double unit, IssueForm *
  * what does not, all of it when the last unit's backward pass begins; beyond it, in host order,
  * units in compute precision (the one that is used, those gathered ahead and, forward, the one
  * before held until it is copied out; shards that the copy puts together aside; the gradient of the
- * one that is used) and of two others the reduction's input and output.
+ * one that is used) and of two others the reduction's input and output. When the backward pass
+ * ends, all gradients are there, and what replicas have worked in.
  */
 void
 fsdp2_form (const PlanInput *in, const Policy *policy, IssueForm *form)
@@ -243,6 +307,8 @@ fsdp2_form (const PlanInput *in, const Policy *policy, IssueForm *form)
       form->low = MAX (form->low, whole_bytes (in, policy, TRUE));
       form->high += whole_bytes (in, policy, FALSE);
     }
+  form->low = MAX (form->low, reduced_bytes (in, policy, FALSE));
+  form->high += reduced_bytes (in, policy, TRUE);
   form->clip_passes = 2; /* the norm, then the scaling */
   if (home->home != PLACE_HBM)
     add_offload (in, policy, unit, form);

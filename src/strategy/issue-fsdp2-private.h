@@ -15,6 +15,8 @@ typedef struct
   BufferRef grads;        /* unsharded, of the current backward pass */
   BufferRef sum;          /* where whole gradients are kept: of all micro-steps so far */
   BufferRef shard_buffer; /* sharded gradient */
+  BufferRef partial;      /* reduced shards that replicas have not added up yet */
+  BufferRef all_reduced;  /* what replicas have worked in, until the backward pass ends */
   gboolean  available;
 } Fsdp2Unit;
 
@@ -78,8 +80,12 @@ void fsdp2_free_used (StrategyRun *run);
 
 /*
  * UNIT's whole gradient (*GRADS, of DTYPE) becomes the padded input of the reduction, copied or,
- * where it is that, in place. FIRST: of the step's.
+ * where it is that, in place. LAST: no other of the step follows.
  */
-void fsdp2_reduce_unit (StrategyRun *run, guint unit, BufferRef *grads, Dtype dtype,
-                        gboolean first);
+void fsdp2_reduce_unit (StrategyRun *run, guint unit, BufferRef *grads, Dtype dtype, gboolean last);
 void fsdp2_wait_for_reductions (StrategyRun *run);
+/*
+ * Memory that reductions made is about to go: their streams, to whose pools it returns, come after
+ * the compute stream, as the next reduction does.
+ */
+void fsdp2_follow_compute (StrategyRun *run);

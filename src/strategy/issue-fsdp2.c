@@ -6,8 +6,10 @@
  * gathered buffer is held until the next unit's wait, so that copy-out i overlaps all-gather i+1.
  * Backward: the unit before is prefetched after copy-out; a unit's gradients are copied into the
  * padded reduce-scatter input on the compute stream, which first waits for the previous
- * reduce-scatter; the shard is all-reduced over the replicas on a stream of its own. Source:
- * torch/distributed/fsdp/_fully_shard; Zhao et al., arXiv:2304.11277, 3.2.2 (hybrid sharding).
+ * reduce-scatter; the shard is all-reduced over the replicas on a stream of its own, in memory that
+ * stays until the backward pass ends. In the gradient's type it is the gradient, else a cast of it.
+ * Source: torch/distributed/fsdp/_fully_shard (_fsdp_collectives.py, foreach_reduce;
+ * _fsdp_param_group.py, _all_reduce_state, since 2.6); Zhao et al., arXiv:2304.11277, 3.2.2.
  *
  * With CPU offload the fp32 shards are in host memory: copy-in begins with their copy to the GPU,
  * on its stream; a reduced shard is cast to fp32 and copied to the host on the stream of its
@@ -17,9 +19,11 @@
  *
  * Told not to synchronise gradients before the last micro-step (set_requires_gradient_sync), units
  * keep them whole, in the reduction's precision, add to them, and reduce each as it is complete in
- * the last backward pass. Told to reshard to a smaller group after forward, a unit keeps a slice of
- * what was gathered, copied on the compute stream, from which the next use gathers. Source:
- * _fsdp_param.py (to_sharded_post_forward, accumulate_unsharded_grad_if_needed).
+ * the last backward pass. Told not to all-reduce before it (set_requires_all_reduce), they keep and
+ * add up reduced shards, on the reduce-scatter stream. Told to reshard to a smaller group after
+ * forward, a unit keeps a slice of what was gathered, copied on the compute stream, from which the
+ * next use gathers. Source: _fsdp_param.py (to_sharded_post_forward,
+ * accumulate_unsharded_grad_if_needed).
  *
  * Under a format in place nothing is copied: kernels read gathered buffers, and write gradients
  * into the inputs of reductions, which a cast copies only if they have another type (veScale).
@@ -66,6 +70,7 @@ fsdp2_init (StrategyRun *run)
       s->units[i].gather = s->units[i].full = s->units[i].shard_buffer = SCHEDULE_NONE;
       s->units[i].slice = SCHEDULE_NONE;
       s->units[i].grads = s->units[i].sum = SCHEDULE_NONE;
+      s->units[i].partial = s->units[i].all_reduced = SCHEDULE_NONE;
     }
   s->held = s->reducing = s->offloaded = SCHEDULE_NONE;
   s->shards =
@@ -275,7 +280,7 @@ fsdp2_gradient_ready (StrategyRun *run, const UnitSlot *slot)
 
   if (!fsdp2_sums_whole (run) || only)
     {
-      fsdp2_reduce_unit (run, slot->unit, &u->grads, run->policy->compute, slot->first);
+      fsdp2_reduce_unit (run, slot->unit, &u->grads, run->policy->compute, slot->last);
       return;
     }
   accumulate (run, slot);
@@ -319,6 +324,7 @@ fsdp2_step_end (StrategyRun *run)
   else
     emit_optimizer (run, run->policy->kinds[0].states[STATE_OPTIMIZER].group,
                     strategy_share (run, STATE_OPTIMIZER), element_bytes (run, STATE_GRADIENTS), 0);
+  fsdp2_follow_compute (run);
   for (guint i = 0; i < run->n_units; i++)
     {
       schedule_free (run->b, s->units[i].shard_buffer);
@@ -336,6 +342,8 @@ const Issue issue_fsdp2 = {
                    1u << ROUTE_GATHER | 1u << ROUTE_REDUCE | 1u << ROUTE_FILL | 1u << ROUTE_COPY,
                .moves = 1u << ROUTE_GATHER | 1u << ROUTE_REDUCE | 1u << ROUTE_FILL,
                .cadences = 1u << CADENCE_MICRO_STEP | 1u << CADENCE_LAST,
+               .mixed_cadence = TRUE,
+               .partial_on_gpu = TRUE,
                .last_scatters = TRUE,
                .compressors = TRUE,
                .updates_home = TRUE,

@@ -91,6 +91,9 @@ static const Case two_cases[] = {
     "G0 G1 G2 G3 G4 G3 G2 G1 G0 G0 G1 G2 G3 G4 G3 R4 G2 R3 G1 R2 G0 R1 R0" },
   { "fsdp2", "",
     "G0 G1 G2 G3 G4 G3 R4 G2 R3 G1 R2 G0 R1 R0 G0 G1 G2 G3 G4 G3 R4 G2 R3 G1 R2 G0 R1 R0" },
+  /* Reduced shards wait for the last micro-step as well, or they alone do. */
+  { "hsdp", "shard=2,requires_all_reduce=false,reshard_after_forward=false",
+    "G0 G1 G2 G3 G4 R4 R3 R2 R1 R0 G0 G1 G2 G3 G4 R4 A4 R3 A3 R2 A2 R1 A1 R0 A0" },
   { "hsdp", "shard=2,requires_gradient_sync=false,reshard_after_forward=false",
     "G0 G1 G2 G3 G4 G0 G1 G2 G3 G4 R4 A4 R3 A3 R2 A2 R1 A1 R0 A0" },
 };

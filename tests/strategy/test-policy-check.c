@@ -18,7 +18,9 @@ static const DeepspeedOptions deepspeed = {
   .param_persistence_threshold = 64,
   .issue = { .prefetch_bucket_size = 1000, .reduce_bucket_size = 1000, .sub_group_size = 1000 }
 };
-static const Fsdp2Options fsdp2 = { .shard = (char *) "all", .requires_gradient_sync = TRUE };
+static const Fsdp2Options fsdp2 = { .shard = (char *) "all",
+                                    .requires_gradient_sync = TRUE,
+                                    .requires_all_reduce = TRUE };
 
 static UnitPolicy *
 zero3 (const PlanInput *in, Policy *policy)
@@ -350,6 +352,7 @@ slices_in_buckets (const PlanInput *in, gconstpointer opt, Policy *policy)
 
 static const Compressor no_compressor = { .name = "nothing" };
 static Issue            issue_without; /* DeepSpeed's, that takes none */
+static Issue            issue_plain;   /* FSDP2's, that keeps no sums between micro-steps */
 
 static void
 compresses_shards (const PlanInput *in, gconstpointer opt, Policy *policy)
@@ -451,7 +454,7 @@ static const struct
     "its issue updates parameters where they live, in GPU memory" },
   { reads_elsewhere, &issue_fsdp2,
     "gradients are in pinned host memory, and the optimizer that reads them in GPU memory" },
-  { mixes_cadences, &issue_fsdp2,
+  { mixes_cadences, &issue_plain,
     "its issue does not reduce some hops in each micro-step and then all_reduce at the last one" },
   { adds_up_what_left, &issue_deepspeed,
     "its reduction adds up shards at the last micro-step, when they are in pinned host memory" },
@@ -498,6 +501,8 @@ main (void)
 
   issue_without = issue_deepspeed;
   issue_without.carries.compressors = FALSE;
+  issue_plain = issue_fsdp2;
+  issue_plain.carries.mixed_cadence = FALSE;
   tcase_add_loop_test (tcase, test_diagnosed, 0, G_N_ELEMENTS (cases));
   suite_add_tcase (suite, tcase);
   srunner_run_all (runner, CK_ENV);
