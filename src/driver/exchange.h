@@ -54,10 +54,15 @@ typedef struct
                              the momentum is where the step is taken */
   gboolean       merges;  /* what a worker has learned meanwhile is mixed with what arrived */
   gboolean       clones;  /* from a copy (torchft) */
-  gboolean       eager;   /* a worker takes its own difference at once, those of others when they
+  /*
+   * The issuing thread waits for the control plane, for what arrives and, before the outer step,
+   * for all that the GPU was given (torchft).
+   */
+  gboolean host_waits;
+  gboolean eager;      /* a worker takes its own difference at once, those of others when they
                              come */
-  guint          owners; /* ranks that each sum, step and send out a part of the whole; 0: all do */
-  gboolean       leader; /* the first rank of a worker exchanges for all of it, then broadcasts */
+  guint    owners;     /* ranks that each sum, step and send out a part of the whole; 0: all do */
+  gboolean leader;     /* the first rank of a worker exchanges for all of it, then broadcasts */
   guint    base_every; /* leaders average plainly every so many steps in between, and broadcast; 0:
                           they do not */
   double   latency;    /* s: of the control plane, before data move */

@@ -191,7 +191,12 @@ typedef struct
   gboolean   stays;       /* what a forward use gathered stays until the unit's backward use */
   gboolean settles_last; /* the compute stream waits for reductions behind the last backward pass of
                             a step; else behind each */
-  gboolean late_update;  /* the optimizer's work on the host shows one step late, so that the GPU
+  /*
+   * The compute stream averages all whole gradients when the last backward pass of a step is over:
+   * divided, copied together, reduced, copied back (fairscale).
+   */
+  gboolean flat_gradients;
+  gboolean late_update; /* the optimizer's work on the host shows one step late, so that the GPU
                            trains on; else the next step waits for it */
   gboolean host_copies;  /* pinned memory beyond the states, as DeepSpeed on PyTorch 2 has it */
   double   on_gpu; /* part of the optimizer, with its gradients, that stays in GPU memory where the

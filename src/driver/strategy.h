@@ -50,6 +50,7 @@ typedef struct
   guint64 round_only;  /* with that: bits of the fragments that such a round exchanges; 0: all */
   guint first_micros;  /* of the first step, where it has fewer micro-batches than the others; 0: as
                          many */
+  gboolean flat_gradients;    /* an outer strategy's runtime asks for it: Policy.flat_gradients */
   const PlanBatches *batches; /* NULL: all are alike, those of `workload`; else that is the one of
                                  most tokens */
   PlanRoom           hbm;     /* for strategies that ask for it: `reads_room` */

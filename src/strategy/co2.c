@@ -6,7 +6,10 @@
  * At the end of round t: wait for the average of round t - 1; m <- beta m + (x_old - average) /
  * Lambda, clipped; send x; x_old <- x_old - alpha m; go on from x_old. Source: arXiv:2401.16265,
  * algorithm 2. The released code's outer step is SlowMo's: blocking, over all ranks, by owners of
- * parts, with plain averages of the workers' first ranks in between (fairscale-CO2, co2.py).
+ * parts; gradients are averaged in the node as one flat copy behind the backward pass. A thread of
+ * its own would average parameters among the workers' first ranks, but it is woken by an outer step
+ * alone, behind which no such average is due where `localsgd_frequency` divides `outer_frequency`,
+ * as 3 does 48: it never comes (fairscale-CO2, co2.py, _maybe_perform_co2, _CO2_AAR).
  */
 #include "strategy/group.h"
 #include "strategy/led.h"
@@ -35,7 +38,7 @@ static const OptionSpec co2_options[] = {
     .fallback = "paper",
     .help = "the paper's average that is a round late, or the released code's blocking outer step",
     .source = "arXiv:2401.16265; fairscale-CO2, co2.py" },
-  LED_OPTIONS ("fairscale-CO2, localsgd_frequency (variant release)", "variant: release"),
+  LED_SHARDS ("variant: release"),
   { 0 },
 };
 
@@ -66,12 +69,11 @@ co2_exchange (const PlanInput *in, gconstpointer opt, Exchange *exchange)
   exchange->outer = OUTER_MOMENTUM;
 }
 
-static guint
-co2_role (const PlanInput *in, gconstpointer opt, guint rank)
+static void
+co2_narrow (const PlanInput *in, gconstpointer opt, PlanInput *inner)
 {
-  const Co2Options *o = opt;
-
-  return o->variant == VARIANT_RELEASE ? led_role (in, &o->led, rank) : 0;
+  if (((const Co2Options *) opt)->variant == VARIANT_RELEASE)
+    led_narrow (in, opt, inner);
 }
 
 const Strategy strategy_co2 = {
@@ -82,7 +84,7 @@ const Strategy strategy_co2 = {
   .options_size = sizeof (Co2Options),
   .options = co2_options,
   .check = co2_check,
-  .role = co2_role,
+  .narrow = co2_narrow,
   .exchange = co2_exchange,
   .sync = &sync_outer,
   .outer = TRUE,
@@ -92,6 +94,6 @@ const Strategy strategy_co2 = {
             "what is averaged: a copy in compute precision, always in flight, HBM",
   .missing =
       "the staleness gap penalty's own arithmetic (a factor in the momentum's kernel here)\n"
-      "variant release: its race between the outer step and the asynchronous average\n"
+      "variant release: plain averages where localsgd_frequency does not divide local_steps\n"
       "the optimizer's own copy of the parameters on the GPU: the outer step does not refresh it",
 };

@@ -4,14 +4,18 @@
  * backward order; a full bucket is all-reduced on a stream of its own while backward goes on; only
  * the last micro-step reduces (no_sync). Source: Li et al., arXiv:2006.15704.
  */
+#include "strategy/group.h"
 #include "strategy/replicated.h"
+
+#define DDP_BUCKET_TEXT "25 MiB"
+#define DDP_BUCKET      (25.0 * 1024 * 1024)
 
 static const OptionSpec ddp_options[] = {
   { .key = "bucket_bytes",
     .type = OPTION_QUANTITY,
     .kind = QUANTITY_BYTES,
     .offset = G_STRUCT_OFFSET (BucketsIssue, bucket_bytes),
-    .fallback = "25 MiB",
+    .fallback = DDP_BUCKET_TEXT,
     .min = 1,
     .max = 1e15,
     .help = "size at which a gradient bucket is reduced",
@@ -33,8 +37,11 @@ static const OptionSpec ddp_options[] = {
 static gboolean
 ddp_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
-  return replicated_check (opt, diags)
-         && compression_check (in, &((const BucketsIssue *) opt)->compression, diags);
+  const BucketsIssue *o = opt;
+
+  warn_no_effect (diags, "bucket_bytes", in->flat_gradients && o->bucket_bytes != DDP_BUCKET,
+                  "gradients that are reduced in buckets");
+  return replicated_check (opt, diags) && compression_check (in, &o->compression, diags);
 }
 
 static void
@@ -42,6 +49,7 @@ ddp_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
 {
   replicated_policy (in, replicated_kept (in, opt), COLLECTIVE_ALL_REDUCE, FALSE, policy);
   replicated_set_issue (opt, policy);
+  policy->flat_gradients = in->flat_gradients;
   compression_apply (in, &((const BucketsIssue *) opt)->compression, policy);
 }
 

@@ -42,7 +42,9 @@ buckets_init (StrategyRun *run)
   const BucketsIssue *o = options_of (run);
   gboolean            beside = keeps_fp32 (run) && o->gradient_dtype == GRADIENT_FP32_BESIDE;
 
-  s->stream = o->overlap_comm ? schedule_stream (run->b, "reduce", 0) : SCHEDULE_COMPUTE;
+  s->stream = o->overlap_comm && !run->policy->flat_gradients
+                  ? schedule_stream (run->b, "reduce", 0)
+                  : SCHEDULE_COMPUTE;
   s->computed = SCHEDULE_NONE;
   for (guint kind = 0; kind < G_N_ELEMENTS (s->waiting); kind++)
     s->waiting[kind] = g_array_new (FALSE, FALSE, sizeof (guint));
@@ -150,6 +152,26 @@ reduce_at (StrategyRun *run, guint kind, const RouteEnd *end)
                                    .passing = "bucket on its way" });
 }
 
+/* Each gradient, by the ranks that are averaged, before it is copied. */
+static void
+divide_gradients (StrategyRun *run, guint kind)
+{
+  const BucketsState *s = run->state;
+  Dtype               kept = run->policy->kinds[kind].states[STATE_GRADIENTS].dtype;
+  double              bytes = (double) s->bucket[kind] * dtype_bytes (kept);
+
+  emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_ELEMENTWISE, "gradient_divide", kept, bytes,
+                      bytes);
+  use_waiting (run, s->waiting[kind], ACCESS_READ_WRITE);
+}
+
+static gboolean
+copies_bucket (const StrategyRun *run, guint kind)
+{
+  return run->policy->flat_gradients
+         || reduced_dtype (run) != run->policy->kinds[kind].states[STATE_GRADIENTS].dtype;
+}
+
 static void
 reduce_bucket (StrategyRun *run, guint kind)
 {
@@ -163,10 +185,13 @@ reduce_bucket (StrategyRun *run, guint kind)
     return;
   if (s->stream != SCHEDULE_COMPUTE)
     schedule_wait_stream (run->b, s->stream, SCHEDULE_COMPUTE);
-  if (reduced_dtype (run) != run->policy->kinds[kind].states[STATE_GRADIENTS].dtype)
+  if (run->policy->flat_gradients)
+    divide_gradients (run, kind);
+  if (copies_bucket (run, kind))
     {
       cast = schedule_alloc (run->b, PLACE_HBM, POOL_COMMUNICATION, s->bucket[kind] * wire,
-                             "bucket in the reduction's precision");
+                             run->policy->flat_gradients ? "flat gradients"
+                                                         : "bucket in the reduction's precision");
       cast_bucket (run, "gradient_cast", kind, kept, wire, cast, FALSE);
     }
   end = cast != SCHEDULE_NONE ? (RouteEnd){ .use = use_cast, .data = &cast }
@@ -243,12 +268,14 @@ add_gradient (StrategyRun *run, const UnitSlot *slot)
 
 /*
  * With other stages nothing is reduced among the backward passes unless it overlaps them
- * (DeepSpeed's and Megatron-LM's pipelines): the policy settles all at the end.
+ * (DeepSpeed's and Megatron-LM's pipelines): the policy settles all at the end. So does a runtime
+ * that averages all gradients at once.
  */
 static gboolean
 waits_for_the_end (const StrategyRun *run)
 {
-  return run->policy->settles_last && !options_of (run)->overlap_comm;
+  return run->policy->flat_gradients
+         || (run->policy->settles_last && !options_of (run)->overlap_comm);
 }
 
 static void
@@ -296,7 +323,8 @@ reduce_all (StrategyRun *run, guint kind)
 
   while (left > 0)
     {
-      s->bucket[kind] = waits_for_the_end (run) ? MIN (left, most) : left;
+      s->bucket[kind] =
+          waits_for_the_end (run) && !run->policy->flat_gradients ? MIN (left, most) : left;
       left -= s->bucket[kind];
       reduce_bucket (run, kind);
     }
@@ -381,7 +409,9 @@ buckets_form (const PlanInput *in, const Policy *policy, IssueForm *form)
   Dtype               wire = policy->kinds[0].routes[ROUTE_REDUCE].hops[0].dtype;
   double              gradients = (double) workload_n_trainable_parameters (in->workload);
   double              module = expect_largest (in, policy, UNIT_MODULE);
-  gboolean            beside =
+  double              bucket =
+      policy->flat_gradients ? gradients : MIN (gradients, o->bucket_bytes / kept + module);
+  gboolean beside =
       kept > dtype_bytes (policy->compute) && o->gradient_dtype == GRADIENT_FP32_BESIDE;
 
   for (guint k = 0; k < policy->n_kinds; k++)
@@ -391,19 +421,18 @@ buckets_form (const PlanInput *in, const Policy *policy, IssueForm *form)
       form->passed[ROUTE_REDUCE][k] = expect_trainable_padded (in, kind, k, 1);
       form->walks[ROUTE_REDUCE][k] = expect_modules (in) + 1;
       form->walks[ROUTE_UPDATE][k] = 1;
-      expect_passing (kind, ROUTE_REDUCE, MIN (gradients, o->bucket_bytes / kept + module), 1, TRUE,
-                      form->passing);
+      expect_passing (kind, ROUTE_REDUCE, bucket, 1, TRUE, form->passing);
       expect_passing (kind, ROUTE_UPDATE, gradients, 1, FALSE, form->passing);
       /* what owners of whole tensors broadcast has no padding */
       form->passed[ROUTE_UPDATE][k] = expect_trainable_padded (
           in, kind, k, kind->format->owned != NULL ? 1 : kind->states[STATE_OPTIMIZER].group.size);
     }
-  compressed_form (in, policy, MIN (gradients, o->bucket_bytes / kept + module), form);
+  compressed_form (in, policy, bucket, form);
   form->uneven = TRUE;
   if (beside)
     form->states += gradients * dtype_bytes (policy->compute);
-  if (wire != policy->kinds[0].states[STATE_GRADIENTS].dtype)
-    form->high += dtype_bytes (wire) * MIN (gradients, o->bucket_bytes / kept + module);
+  if (policy->flat_gradients || wire != policy->kinds[0].states[STATE_GRADIENTS].dtype)
+    form->high += dtype_bytes (wire) * bucket;
   if (kept > dtype_bytes (policy->compute) && !beside)
     form->high += module * dtype_bytes (policy->compute);
 }

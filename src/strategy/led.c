@@ -30,3 +30,11 @@ led_role (const PlanInput *in, const LedOptions *o, guint rank)
 {
   return o->base_every > 0 ? outer_leader_role (in, &o->workers, rank) : 0;
 }
+
+void
+led_narrow (const PlanInput *in, gconstpointer opt, PlanInput *inner)
+{
+  (void) in;
+  (void) opt;
+  inner->flat_gradients = TRUE;
+}

@@ -13,16 +13,13 @@ typedef struct
   gint64         shards;
 } LedOptions;
 
-#define LED_OPTIONS(source_, needs_)                                                             \
-  { .key = "localsgd_frequency",                                                                 \
-    .needs = needs_,                                                                             \
-    .type = OPTION_INT,                                                                          \
-    .offset = G_STRUCT_OFFSET (LedOptions, base_every),                                          \
-    .fallback = "3",                                                                             \
-    .min = 0,                                                                                    \
-    .max = 10000,                                                                                \
-    .help = "steps between plain averages of the workers' first ranks; 0: none",                 \
-    .source = source_ },                                                                         \
+#define LED_BASE(source_)                                                                          \
+  {                                                                                                \
+    .key = "localsgd_frequency", .type = OPTION_INT,                                               \
+    .offset = G_STRUCT_OFFSET (LedOptions, base_every), .fallback = "3", .min = 0, .max = 10000,   \
+    .help = "steps between plain averages of the workers' first ranks; 0: none", .source = source_ \
+  }
+#define LED_SHARDS(needs_)                                                                       \
   {                                                                                              \
     .key = "outer_shards", .needs = needs_, .type = OPTION_INT,                                  \
     .offset = G_STRUCT_OFFSET (LedOptions, shards), .fallback = "32", .min = 1, .max = 1024,     \
@@ -33,3 +30,5 @@ typedef struct
 gboolean led_check (const PlanInput *in, gconstpointer opt, DiagList *diags);
 void     led_exchange (const PlanInput *in, const LedOptions *o, Exchange *exchange);
 guint    led_role (const PlanInput *in, const LedOptions *o, guint rank);
+/* Gradients are averaged in a worker as fairscale's hook does it (co2.py, __make_backward_hook). */
+void led_narrow (const PlanInput *in, gconstpointer opt, PlanInput *inner);

@@ -82,6 +82,13 @@ use_anchor (StrategyRun *run, ScheduleAccess access)
                  access);
 }
 
+void
+outer_vote (StrategyRun *run, guint64 elements)
+{
+  lift_anchor (run, elements);
+  schedule_host_wait (run->b, schedule_record (run->b, SCHEDULE_COMPUTE));
+}
+
 /* ---- what is sent ---------------------------------------------------------------------------- */
 
 /* The parameters go to the host, whose cores subtract. */

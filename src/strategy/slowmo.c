@@ -12,7 +12,8 @@
 static const OptionSpec slowmo_options[] = {
   WORKERS_STEPS ("48", "fairscale, slowmo_frequency"),
   WORKERS_WORKER,
-  LED_OPTIONS ("fairscale, localsgd_frequency", NULL),
+  LED_BASE ("fairscale, localsgd_frequency"),
+  LED_SHARDS (NULL),
   { 0 },
 };
 
@@ -37,6 +38,7 @@ const Strategy strategy_slowmo = {
   .options = slowmo_options,
   .check = led_check,
   .role = slowmo_role,
+  .narrow = led_narrow,
   .exchange = slowmo_exchange,
   .sync = &sync_outer,
   .outer = TRUE,

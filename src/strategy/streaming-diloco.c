@@ -3,7 +3,12 @@
  * What a fragment sends travels while training goes on for some steps; when it is there, an outer
  * Nesterov step is taken, and the parameters are mixed with what the worker has learned since.
  *
- * Source: Douillard et al., arXiv:2501.18512, algorithm 2; torchft/local_sgd.py (variant torchft).
+ * torchft's issuing thread waits: for a quorum before a fragment is sent, tensor by tensor; for
+ * what has been sent when it is due; and for the GPU before the replicas vote on the outer step.
+ *
+ * Source: Douillard et al., arXiv:2501.18512, algorithm 2; torchft/local_sgd.py (DiLoCo,
+ * _StreamingDiLoCoFragment: prepare_sync, perform_sync, _allreduce_per_param; use_bucketization is
+ * off by default), torchft/manager.py (start_quorum, should_commit).
  */
 #include "strategy/streaming.h"
 #include "strategy/sync.h"
@@ -38,7 +43,8 @@ static const OptionSpec streaming_diloco_options[] = {
     .choices = variants,
     .offset = G_STRUCT_OFFSET (StreamingDilocoOptions, variant),
     .fallback = "paper",
-    .help = "torchft: as many steps between all fragments, mixing from a copy",
+    .help = "torchft: as many steps between all fragments, tensor by tensor, mixing from a copy; "
+            "the host waits for each",
     .source = "torchft/local_sgd.py" },
   { 0 },
 };
@@ -47,8 +53,11 @@ static void
 exchange_variant (const PlanInput *in, gconstpointer opt, Exchange *exchange)
 {
   streaming_exchange (in, opt, exchange);
-  exchange->clones =
-      exchange->merges && ((const StreamingDilocoOptions *) opt)->variant == VARIANT_TORCHFT;
+  if (((const StreamingDilocoOptions *) opt)->variant != VARIANT_TORCHFT)
+    return;
+  exchange->clones = exchange->merges;
+  exchange->host_waits = TRUE;
+  exchange->pieces = EXCHANGE_BY_TENSOR;
 }
 
 static gboolean

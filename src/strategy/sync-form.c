@@ -161,6 +161,9 @@ add_owned (SyncForm *self)
 {
   double bytes = self->times * self->elements * self->wire;
 
+  double part = self->elements / self->exchange->owners + self->exchange->owners;
+
+  add_high (self, PLACE_HBM, part * self->wire); /* the flat copy of one */
   plan_totals_add (self->totals, COLLECTIVE_REDUCE, self->exchange->across, bytes);
   plan_totals_add (self->totals, COLLECTIVE_BROADCAST, self->exchange->across, bytes);
 }

@@ -66,6 +66,8 @@ gboolean sync_stages (const StrategyRun *run);
 void sync_use_parameters (StrategyRun *run, ScheduleAccess access);
 /* Fills in `route` and `comms`. */
 void sync_open_route (StrategyRun *run);
+/* The issuing thread waits for the control plane, where it does so before it has data made. */
+void sync_ask (StrategyRun *run);
 /* What is flying of FRAGMENT is averaged, behind what compute has done, on `stream`. */
 void sync_send (StrategyRun *run, guint fragment);
 /* Each owner sums its part, or (BACK) sends it out. */
@@ -77,6 +79,8 @@ void sync_broadcast (StrategyRun *run);
 
 /* Outer parameters and momentum: allocates them. */
 void outer_init (StrategyRun *run);
+/* The issuing thread waits for what arrived, and until outer parameters of ELEMENTS are back. */
+void outer_vote (StrategyRun *run, guint64 elements);
 /* `flying` := how far the parameters of FRAGMENT are from the outer ones. */
 void outer_difference (StrategyRun *run, guint fragment);
 /* `sent` := the parameters as they are now. */

@@ -1,4 +1,5 @@
 /* The way of an exchange: who takes part, over which hops, and what is put on them. */
+#include "strategy/common.h"
 #include "strategy/fragments.h"
 #include "strategy/held.h"
 #include "strategy/route.h"
@@ -212,12 +213,18 @@ send_piece (StrategyRun *run, const PolicyRoute *route, const CommRef *comms, gu
 
 /* The control plane answers before data move: who takes part, in which order. */
 static void
-await_answer (StrategyRun *run)
+await_answer (StrategyRun *run, gboolean blocks)
 {
   HostDesc work = host_desc_answer ("control_plane", run->exchange->latency);
 
-  if (run->exchange->latency > 0)
-    schedule_host_op (run->b, sync_state (run)->stream, &work, FALSE);
+  if (run->exchange->latency > 0 && run->exchange->host_waits == blocks)
+    schedule_host_op (run->b, sync_state (run)->stream, &work, blocks);
+}
+
+void
+sync_ask (StrategyRun *run)
+{
+  await_answer (run, TRUE);
 }
 
 void
@@ -226,7 +233,7 @@ sync_send (StrategyRun *run, guint fragment)
   const SyncState *s = sync_state (run);
 
   schedule_wait_stream (run->b, s->stream, SCHEDULE_COMPUTE);
-  await_answer (run);
+  await_answer (run, FALSE);
   if (run->exchange->slices > 1)
     {
       send_piece (run, &s->route, s->comms, s->shares[fragment] - s->sliced[fragment]);
@@ -242,7 +249,19 @@ sync_send (StrategyRun *run, guint fragment)
     }
 }
 
-/* Each owner sums its part, and sends it out when BACK. */
+/* The op emitted last copies a part of the parameters into FLAT, or (BACK) from there. */
+static void
+copy_part (StrategyRun *run, BufferRef flat, guint64 elements, gboolean back)
+{
+  double bytes = (double) elements * sync_bytes_each (run);
+
+  emit_stream_kernel (run->b, sync_state (run)->stream, KERNEL_COPY, back ? "unflatten" : "flatten",
+                      run->exchange->dtype, bytes, bytes);
+  schedule_uses (run->b, flat, SCHEDULE_WHOLE, back ? ACCESS_READ : ACCESS_WRITE);
+  sync_use_parameters (run, back ? ACCESS_WRITE : ACCESS_READ);
+}
+
+/* Each owner sums its part, and sends it out when BACK: of a flat copy (fairscale, communicate). */
 void
 sync_send_parts (StrategyRun *run, gboolean back)
 {
@@ -253,15 +272,23 @@ sync_send_parts (StrategyRun *run, gboolean back)
     schedule_wait_stream (run->b, s->stream, SCHEDULE_COMPUTE);
   for (guint k = 1; k <= run->exchange->owners; k++)
     {
-      guint64 end = all / run->exchange->owners * k;
+      guint64   end = all / run->exchange->owners * k;
+      BufferRef flat;
 
       if (k == run->exchange->owners)
         end = all;
+      flat = schedule_alloc_on (run->b, s->stream, PLACE_HBM, POOL_COMMUNICATION,
+                                (end - had) * sync_bytes_each (run), "flat part");
+      if (flat == SCHEDULE_NONE)
+        continue;
+      copy_part (run, flat, end - had, FALSE);
       schedule_collective (run->b, s->stream, s->comms[0],
                            back ? COLLECTIVE_BROADCAST : COLLECTIVE_REDUCE,
                            payload_plain (end - had, run->exchange->dtype),
                            back ? "broadcast_updated" : "reduce_to_owner");
-      sync_use_parameters (run, ACCESS_READ_WRITE);
+      schedule_uses (run->b, flat, SCHEDULE_WHOLE, ACCESS_READ_WRITE);
+      copy_part (run, flat, end - had, TRUE);
+      schedule_free (run->b, flat);
       had = end;
     }
   schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->stream);

@@ -157,6 +157,19 @@ take_off (StrategyRun *run, guint fragment)
   outer_difference (run, fragment);
 }
 
+/* What has been sent is there. Then replicas vote, where they do. */
+static void
+await_arrival (StrategyRun *run, EventRef arrived, guint64 elements)
+{
+  if (!run->exchange->host_waits)
+    {
+      schedule_wait (run->b, SCHEDULE_COMPUTE, arrived);
+      return;
+    }
+  schedule_host_wait (run->b, arrived);
+  outer_vote (run, elements);
+}
+
 static void
 land (StrategyRun *run)
 {
@@ -175,6 +188,7 @@ exchange_now (StrategyRun *run, guint fragment)
   const SyncState *s = sync_state (run);
   guint64          elements = s->whole[fragment];
 
+  sync_ask (run);
   fetch (run, elements, TRUE);
   if (sync_sends_copy (run))
     take_off (run, fragment);
@@ -183,7 +197,7 @@ exchange_now (StrategyRun *run, guint fragment)
     emit_scale (run, elements);
   if (run->exchange->on_host)
     outer_step (run, elements, s->shares[fragment]);
-  schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->stream);
+  await_arrival (run, schedule_record (run->b, s->stream), elements);
   if (run->exchange->outer != OUTER_NONE && !run->exchange->on_host)
     {
       outer_momentum (run, elements);
@@ -236,6 +250,7 @@ send_ahead (StrategyRun *run, guint fragment)
 {
   SyncState *s = sync_state (run);
 
+  sync_ask (run);
   fetch (run, s->shares[fragment], TRUE);
   take_off (run, fragment);
   put_back (run, s->shares[fragment], FALSE);
@@ -249,7 +264,7 @@ use_arrived (StrategyRun *run, guint fragment)
   const SyncState *s = sync_state (run);
   guint64          elements = s->whole[fragment];
 
-  schedule_wait (run->b, SCHEDULE_COMPUTE, s->arrived);
+  await_arrival (run, s->arrived, elements);
   fetch (run, elements, run->exchange->merges);
   outer_momentum (run, elements);
   outer_step (run, elements, s->shares[fragment]);
