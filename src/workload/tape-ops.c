@@ -101,15 +101,22 @@ backward_fused_norm (Tape *tape, const TapeOp *op)
   tape_give_grads (tape, op, 1, &grad);
 }
 
+/* Two of its kernels reduce: the sum over a row, and that over all rows which is the weight's. */
 static void
 backward_eager_norm (Tape *tape, const TapeOp *op)
 {
-  KernelDesc desc = tape_stream (tape, KERNEL_REDUCTION, tape_backward_name (op), op->fixed[0],
-                                 op->fixed[1], op->launches);
-  TapeValue  grad;
+  double     n = tape_tensor (tape, op->out[0])->elements;
+  guint      sums = op->frozen ? 1 : 2;
+  double     summed = (op->frozen ? 4 : 4 + tape->e) * n;
+  KernelDesc desc = tape_stream (tape, KERNEL_ELEMENTWISE, tape_backward_name (op),
+                                 op->fixed[0] - summed, op->fixed[1], op->launches - sums);
+  KernelDesc sum =
+      tape_stream (tape, KERNEL_REDUCTION, tape_join (op->name, ".backward.sum"), summed, 0, sums);
+  TapeValue grad;
 
-  desc.module = op->module;
+  desc.module = sum.module = op->module;
   tape_push_backward (tape, op, desc, FALSE, 1, &grad);
+  tape_push (tape, tape->backward, sum, FALSE);
   tape_give_grads (tape, op, 1, &grad);
 }
 
@@ -120,7 +127,9 @@ backward_eager_norm (Tape *tape, const TapeOp *op)
  * and backwards: * weight | * normalised, sum | to fp32 | * r | * x, sum | three of r | spread |
  * x^1, * 2, * | add | to 16 bit
  *   reads 5e + 44, writes 3e + 32
- * fp32 has none of the casts. A frozen weight has no gradient: the product with the normalised rows
+ * Of these the mean and the two sums are reductions, the others element-wise (at::rms_norm and what
+ * autograd makes of it: ATen/native/layer_norm.cpp, FunctionsManual.cpp). fp32 has none of the
+ * casts. A frozen weight has no gradient: the product with the normalised rows
  * and its sum, which read 3e and write e, are not there.
  */
 static TapeValue
@@ -130,7 +139,7 @@ eager_rms_norm (Tape *tape, const char *name, TapeValue in, gint module, double 
   double     n = rows * width, e = tape->e, weight = e * width;
   TapeOp    *op = tape_add_op (tape, name, &in, 1);
   TapeValue  out = tape_add_output (tape, op, n);
-  KernelDesc desc;
+  KernelDesc desc, mean;
 
   op->module = module;
   op->backward = backward_eager_norm;
@@ -150,9 +159,11 @@ eager_rms_norm (Tape *tape, const char *name, TapeValue in, gint module, double 
     tape_save (tape, in);
   if (!tape->frozen)
     tape_add_aux (tape, "norm.normalised", e * n, FALSE);
-  desc = tape_stream (tape, KERNEL_REDUCTION, name, (half ? e + 16 : 12) * n + weight,
-                      (half ? e + 12 : 8) * n, half ? 8 : 6);
-  desc.module = module;
+  desc = tape_stream (tape, KERNEL_ELEMENTWISE, name, (half ? e + 12 : 8) * n + weight,
+                      (half ? e + 12 : 8) * n, half ? 7 : 5);
+  mean = tape_stream (tape, KERNEL_REDUCTION, tape_join (name, ".mean"), 4 * n, 0, 1);
+  desc.module = mean.module = module;
+  tape_push (tape, tape->forward, mean, FALSE);
   tape_push_forward (tape, op, desc, FALSE);
   return out;
 }

@@ -371,8 +371,15 @@ START_TEST (test_traffic_of_a_modern_block)
   compiled = workload_new (&shape, &options);
 
   /* to fp32 2+4, square 4+4, mean 4, scale 4+4, to bf16 4+2, weight 2+2: reads 20, writes 16 */
-  assert_traffic (forward_kernel (eager, 1, "norm1"), 8, 20 * n + 8192, 16 * n);
-  assert_traffic (backward_kernel (eager, 1, "norm1.backward"), 16, 54 * n + 8192, 38 * n + 8192);
+  /* op by op: the mean and two sums reduce, all else is element-wise */
+  assert_traffic (forward_kernel (eager, 1, "norm1"), 7, 16 * n + 8192, 16 * n);
+  assert_traffic (forward_kernel (eager, 1, "norm1.mean"), 1, 4 * n, 0);
+  assert_traffic (backward_kernel (eager, 1, "norm1.backward"), 14, 48 * n + 8192, 38 * n + 8192);
+  assert_traffic (backward_kernel (eager, 1, "norm1.backward.sum"), 2, 6 * n, 0);
+  ck_assert_int_eq (forward_kernel (eager, 1, "norm1")->kind, KERNEL_ELEMENTWISE);
+  ck_assert_int_eq (forward_kernel (eager, 1, "norm1.mean")->kind, KERNEL_REDUCTION);
+  ck_assert_int_eq (backward_kernel (eager, 1, "norm1.backward")->kind, KERNEL_ELEMENTWISE);
+  ck_assert_int_eq (backward_kernel (eager, 1, "norm1.backward.sum")->kind, KERNEL_REDUCTION);
   assert_traffic (forward_kernel (fused, 1, "norm1"), 1, 2 * n + 8192, 2 * n + 4 * t);
   assert_traffic (backward_kernel (fused, 1, "norm1.backward"), 1, 4 * n + 4 * t + 8192, 2 * n);
   assert_traffic (backward_kernel (fused, 1, "norm1.weight_grad"), 1, 4 * n + 4 * t, 8192);
@@ -740,7 +747,8 @@ START_TEST (test_precision)
   ck_assert_int_eq (forward_kernel (single, 1, "mlp.up")->dtype, DTYPE_FP32);
   ck_assert_int_eq (forward_kernel (half, 1, "mlp.up")->dtype, DTYPE_BF16);
   /* square, mean, scale, weight: 4 + 4 + 4 + 4 read, three of them write; without the two casts */
-  assert_traffic (forward_kernel (single, 1, "norm1"), 6, 16 * n + 16384, 12 * n);
+  assert_traffic (forward_kernel (single, 1, "norm1"), 5, 12 * n + 16384, 12 * n);
+  assert_traffic (forward_kernel (single, 1, "norm1.mean"), 1, 4 * n, 0);
   ck_assert_uint_eq (training_compute_bytes (&options), 4);
   model_shape_clear (&shape);
 }

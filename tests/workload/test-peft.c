@@ -183,9 +183,12 @@ START_TEST (test_frozen_norm)
   g_autoptr (Workload) workload = workload_new (&shape, &options);
   const LayerDesc     *block = workload_layer (workload, 1);
   const KernelDesc    *norm = find_kernel (block->backward, block->n_backward, "norm2.backward");
+  const KernelDesc    *sum = find_kernel (block->backward, block->n_backward, "norm2.backward.sum");
 
-  ck_assert_uint_eq (norm->launches, 14);
-  ck_assert_double_eq (norm->read_bytes, S * H * (2 * 2 + 44) + 2 * H);
+  ck_assert_uint_eq (norm->launches, 13);
+  ck_assert_double_eq (norm->read_bytes, S * H * (2 * 2 + 40) + 2 * H);
+  ck_assert_uint_eq (sum->launches, 1);
+  ck_assert_double_eq (sum->read_bytes, S * H * 4);
   ck_assert_double_eq (norm->write_bytes, S * H * (2 * 2 + 32));
   model_shape_clear (&shape);
 }
