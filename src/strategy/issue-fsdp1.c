@@ -8,8 +8,14 @@
  * pre), after them (post), or not ahead at all. The rate limiter lets the host issue a third
  * all-gather only when the oldest freed unit's last use is over. Freed storage comes back when the
  * compute stream has passed its last use (record_stream). The root's parameters (embedding and
- * head) stay gathered after forward. Source: Zhao et al., arXiv:2304.11277, 3.3 and 3.4;
- * torch/distributed/fsdp.
+ * head) stay gathered after forward.
+ *
+ * Parameters are views of a split of the flat parameter, so autograd puts their gradients together
+ * (split_with_sizes_backward: a cat, on the compute stream). The flat gradient is cast, divided
+ * before its reduction and, as a shard, behind it; in the gradient's type the shard is the
+ * gradient. Source: Zhao et al., arXiv:2304.11277, 3.3 and 3.4; torch/distributed/fsdp
+ * (_flat_param.py, _get_unflat_views_unaligned; _runtime_utils.py, _reduce_grad;
+ * _init_utils.py: DefaultState._get_gradient_predivide_factor).
  */
 #include "strategy/issue-fsdp1.h"
 
@@ -245,10 +251,52 @@ fsdp1_gradient_begin (StrategyRun *run, const UnitSlot *slot)
 {
   UnitState *u = &((Fsdp1State *) run->state)->units[slot->unit];
 
-  u->grads = schedule_alloc (run->b, PLACE_HBM, POOL_GRADIENT,
-                             run->shares[slot->unit].trainable_padded * compute_bytes (run->policy),
-                             "flat gradient");
+  u->grads = schedule_alloc (
+      run->b, PLACE_HBM, POOL_GRADIENT,
+      run->units[slot->unit].trainable_elements * compute_bytes (run->policy), "gradients");
   strategy_data (run, slot->unit, UNIT_GRADIENT, u->grads, SCHEDULE_NONE);
+}
+
+/* The gradients of UNIT, put together on the compute stream. */
+static void
+flatten_gradients (StrategyRun *run, guint unit)
+{
+  UnitState *u = &((Fsdp1State *) run->state)->units[unit];
+  double     compute = compute_bytes (run->policy);
+  guint64    padded = run->shares[unit].trainable_padded;
+  BufferRef  flat = schedule_alloc (run->b, PLACE_HBM, POOL_GRADIENT,
+                                    padded * compute_bytes (run->policy), "flat gradient");
+
+  emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "gradient_cat", run->policy->compute,
+                      (double) run->units[unit].trainable_elements * compute,
+                      (double) padded * compute);
+  schedule_uses (run->b, u->grads, SCHEDULE_WHOLE, ACCESS_READ);
+  schedule_uses (run->b, flat, SCHEDULE_WHOLE, ACCESS_WRITE);
+  schedule_free (run->b, u->grads);
+  u->grads = flat;
+}
+
+/* How many ranks' gradients the reduction of units of KIND sums. */
+static guint
+n_summed (const StrategyRun *run, guint kind)
+{
+  const PolicyRoute *reduce = &run->policy->kinds[kind].routes[ROUTE_REDUCE];
+  guint              n = 1;
+
+  for (guint h = 0; h < reduce->n; h++)
+    n *= reduce->hops[h].group.size;
+  return n;
+}
+
+/* What is reduced, or a shard of what has been, is divided where it is. */
+static void
+divide (StrategyRun *run, StreamRef stream, guint64 elements, BufferRef buffer)
+{
+  double bytes = (double) elements * reduced_bytes (run);
+
+  emit_stream_kernel (run->b, stream, KERNEL_ELEMENTWISE, "gradient_divide", reduced_dtype (run),
+                      bytes, bytes);
+  schedule_uses (run->b, buffer, SCHEDULE_WHOLE, ACCESS_READ_WRITE);
 }
 
 /* The flat gradient as it is reduced: cast where the reduction has another precision. */
@@ -291,26 +339,42 @@ walk_reduction (StrategyRun *run, const UnitSlot *slot, guint first, guint end, 
                                  .passing = "gradient on its way" });
 }
 
-/* What the reduction left in OUTPUT is cast or added into the shard's gradient. */
+/*
+ * What the reduction left in OUTPUT becomes the shard's gradient, a cast of it where that has
+ * another type, or is added to it.
+ */
 static void
-keep_shard (StrategyRun *run, const UnitSlot *slot, guint reduce, BufferRef output)
+keep_shard (StrategyRun *run, guint unit, BufferRef output)
 {
   Fsdp1State *s = run->state;
-  UnitState  *u = &s->units[slot->unit];
-  guint64     shard_elements = run->shares[slot->unit].trainable;
-  guint       kept = element_bytes (run, STATE_GRADIENTS);
+  UnitState  *u = &s->units[unit];
+  double      elements = (double) run->shares[unit].trainable;
+  guint       reduce = reduced_bytes (run), kept = element_bytes (run, STATE_GRADIENTS);
+  BufferRef   shard = output;
 
+  if (reduce != kept)
+    {
+      shard = schedule_alloc_on (run->b, s->finish, PLACE_HBM, POOL_GRADIENT,
+                                 run->shares[unit].trainable * kept, "gradient shard");
+      emit_stream_kernel (run->b, s->finish, KERNEL_ELEMENTWISE, "shard_gradient_cast", DTYPE_FP32,
+                          elements * reduce, elements * kept);
+      schedule_uses (run->b, output, SCHEDULE_WHOLE, ACCESS_READ);
+      schedule_uses (run->b, shard, SCHEDULE_WHOLE, ACCESS_WRITE);
+    }
   if (u->shard_buffer == SCHEDULE_NONE)
-    u->shard_buffer =
-        schedule_alloc (run->b, PLACE_HBM, POOL_GRADIENT, shard_elements * kept, "gradient shard");
-  strategy_data (run, slot->unit, UNIT_REDUCED, u->shard_buffer, SCHEDULE_NONE);
-  emit_stream_kernel (run->b, s->finish, KERNEL_ELEMENTWISE,
-                      slot->first ? "shard_gradient_cast" : "shard_gradient_add", DTYPE_FP32,
-                      (double) shard_elements * (slot->first ? reduce : reduce + kept),
-                      (double) shard_elements * kept);
-  schedule_uses (run->b, output, SCHEDULE_WHOLE, ACCESS_READ);
-  schedule_uses (run->b, u->shard_buffer, SCHEDULE_WHOLE,
-                 slot->first ? ACCESS_WRITE : ACCESS_READ_WRITE);
+    u->shard_buffer = shard;
+  else
+    {
+      emit_stream_kernel (run->b, s->finish, KERNEL_ELEMENTWISE, "shard_gradient_add", DTYPE_FP32,
+                          2 * elements * kept, elements * kept);
+      schedule_uses (run->b, shard, SCHEDULE_WHOLE, ACCESS_READ);
+      schedule_uses (run->b, u->shard_buffer, SCHEDULE_WHOLE, ACCESS_READ_WRITE);
+    }
+  if (shard != output && shard != u->shard_buffer)
+    schedule_free (run->b, shard);
+  if (output != u->shard_buffer)
+    schedule_free_after (run->b, output, schedule_record (run->b, s->finish));
+  strategy_data (run, unit, UNIT_REDUCED, u->shard_buffer, SCHEDULE_NONE);
 }
 
 static void
@@ -320,12 +384,19 @@ fsdp1_gradient_ready (StrategyRun *run, const UnitSlot *slot)
   const UnitShare *share = &run->shares[slot->unit];
   guint            reduce = reduced_bytes (run), kind = slot->plan->expert;
   guint            replicas = policy_n_scatters (&run->policy->kinds[kind].routes[ROUTE_REDUCE]);
-  BufferRef        input, output;
+  guint            summed = n_summed (run, kind);
+  gboolean         stays = s->units[slot->unit].shard_buffer == SCHEDULE_NONE
+                   && reduce == element_bytes (run, STATE_GRADIENTS);
+  BufferRef input, output;
 
+  flatten_gradients (run, slot->unit);
   schedule_wait_stream (run->b, s->post_backward, SCHEDULE_COMPUTE);
   input = cast_gradient (run, slot->unit, reduce);
-  output = schedule_alloc_on (run->b, s->post_backward, PLACE_HBM, POOL_COMMUNICATION,
-                              share->trainable * reduce, "reduce-scatter output");
+  if (summed > 1)
+    divide (run, s->post_backward, share->trainable_padded, input);
+  output = schedule_alloc_on (run->b, s->post_backward, PLACE_HBM,
+                              stays ? POOL_GRADIENT : POOL_COMMUNICATION, share->trainable * reduce,
+                              stays ? "gradient shard" : "reduce-scatter output");
   if (compresses (run, kind))
     compressed_reduce_units (&s->compressed, run, &slot->unit, 1, s->post_backward,
                              route_whole (input), route_whole (output), share->trainable);
@@ -338,8 +409,9 @@ fsdp1_gradient_ready (StrategyRun *run, const UnitSlot *slot)
   if (!compresses (run, kind))
     walk_reduction (run, slot, replicas, POLICY_MAX_HOPS, share->trainable, s->finish, output,
                     output);
-  keep_shard (run, slot, reduce, output);
-  schedule_free_after (run->b, output, schedule_record (run->b, s->finish));
+  if (summed > 2)
+    divide (run, s->finish, share->trainable, output);
+  keep_shard (run, slot->unit, output);
 }
 
 static void
@@ -355,6 +427,8 @@ fsdp1_step_end (StrategyRun *run)
 
   emit_optimizer (run, run->policy->kinds[0].states[STATE_OPTIMIZER].group,
                   strategy_share (run, STATE_OPTIMIZER), element_bytes (run, STATE_GRADIENTS), 0);
+  schedule_wait_stream (run->b, s->post_backward,
+                        SCHEDULE_COMPUTE); /* as the next reduction does */
   for (guint i = 0; i < run->n_units; i++)
     {
       schedule_free (run->b, s->units[i].shard_buffer);
@@ -376,8 +450,8 @@ is_root_layer (const Workload *workload, const LayerDesc *layer)
  * A unit is gathered for each forward and each backward pass, but once where it stays; every
  * backward pass reduces it (Zhao et al., arXiv:2304.11277, 3.2.2). At its peak a rank holds, in
  * host order, what stays; three units beyond that (the one that is used, the one that is gathered
- * ahead and its shard in low precision, a tied table); one gradient as computed; and of one more
- * the reduction's input and output.
+ * ahead and its shard in low precision, a tied table); one gradient as computed, and put together;
+ * and of one more the reduction's input and output.
  */
 static void
 fsdp1_form (const PlanInput *in, const Policy *policy, IssueForm *form)
@@ -403,7 +477,7 @@ fsdp1_form (const PlanInput *in, const Policy *policy, IssueForm *form)
       expect_passing (kind, ROUTE_REDUCE, unit, 1, TRUE, form->passing);
       kept += stays;
     }
-  form->high = (kept + 4 * unit) * dtype_bytes (policy->compute)
+  form->high = (kept + 5 * unit) * dtype_bytes (policy->compute)
                + 2 * unit * dtype_bytes (policy->kinds[0].routes[ROUTE_REDUCE].hops[0].dtype);
   compressed_form (in, policy, unit, form);
 }

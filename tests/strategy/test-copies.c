@@ -1,6 +1,7 @@
 /*
- * What FSDP2's copies move, by hand: out of what was gathered, and into what is reduced, of each
- * kind of unit, on 8 ranks of one node. Not asserted: their times (test-kernel), when they run.
+ * What FSDP2's and FSDP1's copies move, by hand: out of what was gathered, and into what is
+ * reduced, of each kind of unit, on 8 ranks of one node. Not asserted: their times (test-kernel),
+ * when they run.
  *
  * A model of one block whose 4 experts are stacked: the table 100 x 64 = 6 400, over 8 ranks padded
  * to 104 x 64 = 6 656; the head 6 400 + 64, padded to 6 720. The block: 4 x 64^2 of attention, a
@@ -48,6 +49,14 @@ static const Copy copies[] = {
   { "fsdp2", "", "bf16", "copy_out", 2.0 * BLOCK_INSIDE, 2.0 * BLOCK_INSIDE, FALSE, 4 },
   { "fsdp2", "", "bf16", "copy_out_cat", 2.0 * EXPERTS, 2.0 * EXPERTS, FALSE, 4 },
   { "fsdp2", "shard_format=flat", "bf16", "copy_out", 0, 0, FALSE, 0 },
+  /* FSDP1: autograd puts gradients together; what is reduced is divided before, its shard behind */
+  { "fsdp1", "", "bf16", "gradient_cat", 2.0 * BLOCK, 2.0 * BLOCK, FALSE, 2 },
+  { "fsdp1", "", "fp32", "gradient_cat", 2.0 * BLOCK, 2.0 * BLOCK, FALSE, 2 },
+  { "fsdp1", "", "fp32", "gradient_cast", 2.0 * BLOCK, 4.0 * BLOCK, FALSE, 2 },
+  { "fsdp1", "", "bf16", "shard_gradient_cast", 2.0 * BLOCK / 8, 4.0 * BLOCK / 8, FALSE, 2 },
+  { "fsdp1", "", "bf16", "shard_gradient_add", 8.0 * BLOCK / 8, 4.0 * BLOCK / 8, FALSE, 1 },
+  { "fsdp1", "", "fp32", "shard_gradient_cast", 0, 0, FALSE, 0 },
+  { "fsdp1", "", "fp32", "shard_gradient_add", 8.0 * BLOCK / 8, 4.0 * BLOCK / 8, FALSE, 1 },
   /* in place: nothing, or a cast as any other */
   { "fsdp2", "shard_format=flat", "bf16", "reduce_copy_in", 0, 0, FALSE, 0 },
   { "fsdp2", "shard_format=flat", "fp32", "reduce_copy_in", 2.0 * BLOCK, 4.0 * BLOCK, FALSE, 2 },
@@ -159,6 +168,31 @@ START_TEST (test_buffers)
 }
 END_TEST
 
+/* The passes over what FSDP1 reduces of the block, in fp32, and over its shard. */
+START_TEST (test_divisions)
+{
+  static const double  bytes[] = { 4.0 * BLOCK, 4.0 * BLOCK / 8 };
+  g_autoptr (Workload) workload = model ("fp32");
+  g_autoptr (Schedule) schedule = build (workload, "fsdp1", "");
+  const ScheduleItems  items = schedule_items (schedule, 0, SECTION_STEADY);
+  guint                n = 0;
+
+  for (guint i = 0; i < items.n; i++)
+    {
+      const ScheduleItem *item = &items.items[i];
+
+      if (item->kind != ITEM_KERNEL || item->unit != 1
+          || !g_str_equal (item->kernel->name, "gradient_divide"))
+        continue;
+      ck_assert_double_eq (item->kernel->read_bytes, bytes[n % 2]);
+      ck_assert_double_eq (item->kernel->write_bytes, bytes[n % 2]);
+      ck_assert_str_eq (schedule_stream_info (schedule, item->stream)->name, "post_backward");
+      n++;
+    }
+  ck_assert_uint_eq (n, 2 * 2);
+}
+END_TEST
+
 /*
  * DeepSpeed's runtime cuts tensor by tensor, by elements or, where it is told to, by whole rows: of
  * both micro-steps each tensor is gathered for forward and for backward.
@@ -200,6 +234,7 @@ main (void)
 
   tcase_add_loop_test (tcase, test_copies, 0, G_N_ELEMENTS (copies));
   tcase_add_test (tcase, test_buffers);
+  tcase_add_test (tcase, test_divisions);
   tcase_add_test (tcase, test_tensor_by_tensor);
   suite_add_tcase (suite, tcase);
   srunner_run_all (runner, CK_ENV);

@@ -116,7 +116,8 @@ static const struct
   const char *options, *words;
 } variants[] = {
   { "variant=torchft,overlap=1",
-    "control_plane wait down outer_difference 10A wait down wait outer_momentum clone outer_step " },
+    "control_plane wait down outer_difference 10A wait down wait outer_momentum clone "
+    "outer_step " },
   { "variant=torchft,overlap=0,merge=0",
     "control_plane wait down outer_difference 10A wait wait outer_momentum outer_step " },
   /* The paper's: nothing waits but the compute stream, and a fragment is one collective. */
