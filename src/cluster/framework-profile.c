@@ -56,6 +56,7 @@ static const FactSpec facts[] = {
   SWITCH (copies_qkv),
   TRAIT (attention_prologue, .type = OPTION_INT, .max = 64),
   SWITCH (keeps_gathered),
+  SWITCH (cats_sequence),
   SWITCH (holds_scattered),
   SWITCH (keeps_fp8),
   SWITCH (caches_fp8_weights),

@@ -60,6 +60,8 @@ typedef struct
                                   different lengths */
   gboolean keeps_gathered;  /* sequence parallelism: the norm gathers its output, which the products
                               after it keep whole and wait for */
+  gboolean cats_sequence;   /* sequence parallelism along a dimension that is not the first: what is
+                               gathered, and what is to be scattered, is put into order by a copy */
   gboolean holds_scattered; /* sequence parallelism: memory that a reduce-scatter read is not used
                                again before the layer's backward pass */
   gboolean keeps_fp8; /* fp8: a linear layer keeps its input as fp8 for the backward pass, whatever

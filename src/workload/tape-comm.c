@@ -235,14 +235,31 @@ tape_comm_mark_fp8 (Tape *tape, TapeValue value, double bytes)
   tensor->fp8_rows = (gint) value;
 }
 
+/*
+ * FULL, which a tensor group has gathered or is about to scatter along the sequence, is chunked and
+ * concatenated. What goes in slices is written where it belongs.
+ */
+static void
+push_cat (Tape *tape, GArray *list, const TapeOp *op, TapeValue full)
+{
+  double bytes = tape_comm_bytes (tape, full);
+
+  if (tape->training->traits.cats_sequence && op->axis == MESH_TENSOR && op->slices == 0)
+    tape_push (tape, list,
+               tape_stream (tape, KERNEL_COPY, tape_join (op->name, ".cat"), bytes, bytes, 1),
+               FALSE);
+}
+
 static void
 backward_gather (Tape *tape, const TapeOp *op)
 {
   TapeValue   full = tape_grad (tape, op->out[0]), grad = tape_new_grad (tape, op->in[0]);
   KernelDesc  desc = tape_comm_desc (tape, tape_backward_name (op), COLLECTIVE_REDUCE_SCATTER,
                                      op->axis, tape_comm_bytes (tape, full));
-  TapeKernel *kernel = push_concurrent (tape, op, desc, full);
+  TapeKernel *kernel;
 
+  push_cat (tape, tape->backward, op, full);
+  kernel = push_concurrent (tape, op, desc, full);
   tape_kernel_reads (kernel, full);
   tape_kernel_writes (kernel, grad);
   if (tape_tensor (tape, op->out[0])->gathered_again)
@@ -280,6 +297,7 @@ tape_comm_gather (Tape *tape, const char *name, TapeValue in, CommGroup group)
   kernel = tape_push (tape, tape->forward, by_userbuffers (op, desc, UB_EXCHANGE), FALSE);
   tape_kernel_reads (kernel, piece);
   tape_kernel_writes (kernel, out);
+  push_cat (tape, tape->forward, op, out);
   return out;
 }
 
@@ -342,6 +360,7 @@ tape_gather_again (Tape *tape, TapeValue value)
   kernel = tape_push (tape, tape->backward, by_userbuffers (op, desc, UB_KERNEL), FALSE);
   tape_kernel_reads (kernel, piece);
   tape_kernel_writes (kernel, value);
+  push_cat (tape, tape->backward, op, value);
   tensor->gathered_again = TRUE;
   tape_log_tensor (tape, value, TRUE);
   tape->alive += tensor->bytes;
@@ -407,6 +426,7 @@ backward_scatter (Tape *tape, const TapeOp *op)
       kernel = tape_push (tape, tape->backward, desc, FALSE);
       tape_kernel_reads (kernel, piece);
       tape_kernel_writes (kernel, grad);
+      push_cat (tape, tape->backward, op, grad);
     }
   tape_give_grads (tape, op, 1, &grad);
 }
@@ -452,6 +472,7 @@ tape_comm_scatter (Tape *tape, const char *name, TapeValue in, CommGroup group)
     push_sliced_scatter (tape, op, desc, in, out);
   else
     {
+      push_cat (tape, tape->forward, op, in);
       kernel = tape_push (tape, tape->forward, desc, FALSE);
       tape_kernel_reads (kernel, in);
       tape_kernel_writes (kernel, out);

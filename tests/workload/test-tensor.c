@@ -255,13 +255,12 @@ order_of (const KernelDesc *kernels, guint n)
 }
 
 static void
-assert_order (gint64 sp, gboolean async_tp, MeshAsyncTp by, const char *forward,
-              const char *backward)
+assert_order_of (TrainingOptions options, gint64 sp, gboolean async_tp, MeshAsyncTp by,
+                 const char *forward, const char *backward)
 {
-  ModelShape      shape = arch ("mpt", 1, 32, 2, 64, 256);
-  TrainingOptions options = training (8, 1);
-  MeshOptions     mesh = {
-        .tp = 2, .sp = sp, .async_tp = async_tp, .async_tp_by = by, .routing_skew = 1
+  ModelShape  shape = arch ("mpt", 1, 32, 2, 64, 256);
+  MeshOptions mesh = {
+    .tp = 2, .sp = sp, .async_tp = async_tp, .async_tp_by = by, .routing_skew = 1
   };
   g_autoptr (Workload) workload = workload_new_stage (&shape, &options, &mesh, 0);
   const LayerDesc     *block = workload_layer (workload, 1);
@@ -272,6 +271,35 @@ assert_order (gint64 sp, gboolean async_tp, MeshAsyncTp by, const char *forward,
   ck_assert_msg (g_str_has_prefix (back, backward), "%s", back);
   model_shape_clear (&shape);
 }
+
+static void
+assert_order (gint64 sp, gboolean async_tp, MeshAsyncTp by, const char *forward,
+              const char *backward)
+{
+  assert_order_of (training (8, 1), sp, async_tp, by, forward, backward);
+}
+
+/*
+ * DTensors that are sharded along the sequence, the second dimension: copies put into order what
+ * was gathered and what is to be scattered, unless it goes in slices; nothing is gathered again.
+ */
+START_TEST (test_order_of_dtensors)
+{
+  TrainingOptions options = training (8, 1);
+
+  options.traits.cats_sequence = options.traits.keeps_gathered = TRUE;
+  assert_order_of (options, 1, FALSE, MESH_ASYNC_TP_SLICES,
+                   " norm2 mlp.gather mlp.gather.cat mlp.up mlp.activation mlp.down "
+                   "mlp.down.reduce.cat mlp.down.reduce mlp.residual",
+                   "mlp.down.reduce.backward mlp.down.reduce.cat mlp.down.dgrad mlp.down.wgrad "
+                   "mlp.activation.backward mlp.up.dgrad mlp.up.wgrad mlp.gather.cat "
+                   "mlp.gather.backward norm2.backward ");
+  assert_order_of (options, 1, TRUE, MESH_ASYNC_TP_SLICES,
+                   " norm2 mlp.gather* mlp.up mlp.up& mlp.activation mlp.down mlp.down.reduce* "
+                   "mlp.down mlp.residual&",
+                   "mlp.down.reduce.backward* mlp.down.dgrad mlp.down.dgrad& mlp.down.wgrad ");
+}
+END_TEST
 
 /* The MLP of a block, in what order its products and collectives are issued. */
 START_TEST (test_order)
@@ -555,6 +583,7 @@ main (void)
   tcase_add_test (tcase, test_all_reduces);
   tcase_add_test (tcase, test_sequence_parallel);
   tcase_add_test (tcase, test_order);
+  tcase_add_test (tcase, test_order_of_dtensors);
   tcase_add_test (tcase, test_order_of_shared_experts);
   tcase_add_test (tcase, test_userbuffers);
   tcase_add_test (tcase, test_weight_gradients);
