@@ -319,6 +319,12 @@ engine_counters (const Engine *self)
 }
 
 void
+engine_set_apart (Engine *self, gboolean apart)
+{
+  fluid_set_apart (self->fluid, apart);
+}
+
+void
 engine_set_full_resolve (Engine *self, gboolean full)
 {
   fluid_set_full (self->fluid, full);

@@ -268,6 +268,12 @@ const UseChange *engine_use_log (const Engine *self, guint *n);
 SimTime engine_now (const Engine *self);
 
 /*
+ * Before anything runs: with APART each op runs as if it had the machine to itself, so nothing is
+ * shared, reserved or drained, and times are longest paths: they never fall when an op takes longer.
+ */
+void engine_set_apart (Engine *self, gboolean apart);
+
+/*
  * Runs until every host program is over and every op has ended. FALSE with ERROR set when nothing
  * can happen any more although ops or hosts are left: a deadlock (the message names the first stuck
  * ones), or what is left takes too long for the clock. Latencies and work saturate: what would end

@@ -67,9 +67,10 @@ typedef struct
 
 typedef struct
 {
-  gboolean        live, limit_is_cap;
+  gboolean        live;
   guint32         tier, user;
-  NodeId          limit; /* or NOBODY */
+  NodeId          limit;    /* or NOBODY */
+  ResourceId      limit_on; /* what it is of; ENGINE_NONE: the cap */
   double          cap;
   WaveDemand      waves;
   const WavePart *wave_parts;
@@ -142,7 +143,7 @@ struct _Fluid
   Vector  *groups;  /* NodeId */
   Vector  *moved;   /* FluidOp */
   Vector  *changed; /* FluidOp */
-  gboolean full;
+  gboolean full, apart;
   guint64  solves, visited;
   /* scratch */
   FluidQueue queue;

@@ -98,7 +98,7 @@ fluid_set_reserved (Fluid *self, ResourceId id, double reserved)
 {
   FluidResource *resource = fluid_resource_at (self, id);
 
-  if (reserved == resource->reserved)
+  if (reserved == resource->reserved || self->apart)
     return;
   resource->reserved = reserved;
   if (resource->reserved_changed)
@@ -160,7 +160,7 @@ op_limit (FluidFlow *flow)
   double cap = flow->cap > 0 ? flow->cap : INFINITY;
   double wave = flow->n_waves > 0 ? 1 / flow->wave_seconds : INFINITY;
 
-  flow->limit_is_cap = cap < wave;
+  flow->limit_on = cap < wave ? ENGINE_NONE : flow->waves.resource;
   return isfinite (MIN (wave, cap)) ? MIN (wave, cap) : 0;
 }
 
@@ -331,6 +331,32 @@ add_links (Fluid *self, FluidOp op, const FluidSpec *spec)
     }
 }
 
+/* One link, to a limit of its own: what the op's demands and waves take with nothing else there. */
+static void
+add_apart (Fluid *self, FluidOp op, const FluidSpec *spec)
+{
+  FluidFlow *flow = &self->flows[op];
+  double     limit;
+
+  if (flow->n_wave_parts > 0 || flow->waves.units > 0)
+    count_waves (flow, fluid_resource_at (self, flow->waves.resource));
+  limit = op_limit (flow);
+  flow->n_waves = 0;
+  for (guint i = 0; i < spec->n_demands; i++)
+    {
+      double most = fluid_capacity (self, spec->demands[i].resource) / spec->demands[i].amount;
+
+      if (limit > 0 && most >= limit)
+        continue;
+      limit = most;
+      flow->limit_on = spec->demands[i].resource;
+    }
+  grow_route (&self->routes[op], 1, FALSE);
+  flow->limit = fluid_new_node (self, flow->tier, ENGINE_NONE);
+  self->nodes[flow->limit].capacity = limit;
+  add_link (self, op, flow->limit, 1);
+}
+
 FluidOp
 fluid_add (Fluid *self, const FluidSpec *spec)
 {
@@ -350,7 +376,10 @@ fluid_add (Fluid *self, const FluidSpec *spec)
   self->peers[op] = (FluidPeers){ { NOBODY } };
   route->n_links = 0;
   route->share = spec->share;
-  add_links (self, op, spec);
+  if (self->apart)
+    add_apart (self, op, spec);
+  else
+    add_links (self, op, spec);
   g_assert (route->n_links > 0);
   return op;
 }
@@ -387,9 +416,9 @@ fluid_rate (const Fluid *self, FluidOp op)
   if (node->resource != ENGINE_NONE)
     return (FluidRate){ self->levels[owner] * self->routes[op].share, CAUSE_RESOURCE,
                         node->resource };
-  if (flow->limit_is_cap)
+  if (flow->limit_on == ENGINE_NONE)
     return (FluidRate){ node->capacity, CAUSE_CAP, ENGINE_NONE };
-  return (FluidRate){ node->capacity, CAUSE_RESOURCE, flow->waves.resource };
+  return (FluidRate){ node->capacity, CAUSE_RESOURCE, flow->limit_on };
 }
 
 guint32
@@ -561,6 +590,12 @@ void
 fluid_set_full (Fluid *self, gboolean full)
 {
   self->full = full;
+}
+
+void
+fluid_set_apart (Fluid *self, gboolean apart)
+{
+  self->apart = apart;
 }
 
 void

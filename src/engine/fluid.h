@@ -121,5 +121,11 @@ double fluid_amount (const Fluid *self, FluidOp op, ResourceId id);
 /* Fills every tier from nothing at every solve: the reference that tests compare with. */
 void fluid_set_full (Fluid *self, gboolean full);
 
+/*
+ * Before ops are added: each has the rate that it would have with nothing else running. No resource
+ * has users then.
+ */
+void fluid_set_apart (Fluid *self, gboolean apart);
+
 /* `visited` counts ops, each as often as a solve looks at it on one of its resources. */
 void fluid_counters (const Fluid *self, guint64 *solves, guint64 *visited);

@@ -57,6 +57,7 @@ run_until_steady (Replay *self, const ReplayOptions *options, GError **error)
       n = MIN (n, most);
       g_clear_pointer (&self->run, run_free);
       self->run = run_new (self->bound, n, most, options->keep_pools, whole);
+      engine_set_apart (self->run->engine, options->apart);
       if (!engine_run (self->run->engine, error))
         {
           g_prefix_error (error,

@@ -12,6 +12,7 @@ typedef struct
   gboolean keep_pools;  /* timelines for traces: memory, use of SMs, HBM, NVLink and cards */
   gboolean first_only;  /* one period and no proof: the first where it issues what steady ones do,
                            else the one after it */
+  gboolean apart;       /* each op takes its own time, whatever runs beside it: engine_set_apart */
 } ReplayOptions;
 
 typedef struct _Replay Replay;

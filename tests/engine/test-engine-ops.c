@@ -453,6 +453,39 @@ START_TEST (reservation_drains_a_wave)
 END_TEST
 
 /*
+ * Apart: a kernel of 3 waves, traffic of 4 s over the same link twice, and what reserves slots amid
+ * the kernel end as each would alone; what holds each back is said as ever.
+ */
+START_TEST (apart)
+{
+  g_autoptr (Engine) e = engine_new ();
+  Late               late = { engine_add_resource (e, "sm", 10), 0 };
+  ResourceId         link = engine_add_resource (e, "link", 2);
+  TestCall           calls[] = { { SECONDS (0.5), hold_now, &late } };
+  TestTimer          timer = { calls, 1, 0 };
+  OpId               kernel, flows[2], capped;
+  TestOp             slow = TRAFFIC (link, 8.0, 1);
+
+  engine_set_apart (e, TRUE);
+  kernel = start (e, waves (late.sm, 25, 1));
+  flows[0] = start (e, TRAFFIC (link, 8.0, 1));
+  flows[1] = start (e, TRAFFIC (link, 8.0, 7));
+  slow.cap = 0.1;
+  capped = start (e, slow);
+  test_add_timer (e, "h", &timer);
+  test_run (e);
+  ck_assert_uint_eq (engine_op_record (e, late.op)->begin, SECONDS (0.5));
+  ck_assert_uint_eq (test_end (e, kernel), SECONDS (3));
+  ck_assert_uint_eq (test_end (e, flows[0]), SECONDS (4));
+  ck_assert_uint_eq (test_end (e, flows[1]), SECONDS (4));
+  ck_assert_uint_eq (test_end (e, capped), SECONDS (10));
+  check_segment (e, kernel, 0, SECONDS (3), CAUSE_RESOURCE, late.sm);
+  check_segment (e, flows[0], 0, SECONDS (4), CAUSE_RESOURCE, link);
+  check_segment (e, capped, 0, SECONDS (10), CAUSE_CAP, ENGINE_NONE);
+}
+END_TEST
+
+/*
  * One wave of 8 leaves the 2 slots that a reservation wants: it need not drain, and is as long as
  * it was.
  */
@@ -760,6 +793,7 @@ main (void)
   tcase_add_test (slots, waves_and_bandwidth);
   tcase_add_test (slots, plain_demand_sees_reservation);
   tcase_add_test (slots, reservation_drains_a_wave);
+  tcase_add_test (slots, apart);
   tcase_add_test (slots, reservation_beside_a_part_of_a_wave);
   tcase_add_loop_test (slots, reservation_waits_for_a_piece, 0, 4);
   tcase_add_test (slots, drain_waits_for_the_longest_wave);
