@@ -155,6 +155,38 @@ hardware_figure_clamp (const HardwareFigure *self, double value)
   return CLAMP (self->quantity == QUANTITY_COUNT ? round (value) : value, self->min, self->max);
 }
 
+gint
+hardware_figure_better (const HardwareFigure *self)
+{
+  static const struct
+  {
+    const char *key;
+    gint        better;
+  } keys[] = { { "reported_latency", 0 },
+               { "runtime_bytes", -1 },
+               { "p2p_chunk", 0 },
+               { "buffsize", 0 },
+               { "queue", 0 },
+               { "eager_limit", 0 },
+               { "packet_payload", 0 },
+               { "packet_overhead", 0 },
+               { "cores", 1 },
+               { "cpu_adam_rate", 1 },
+               { "matmul_k_overhead", -1 },
+               { "jitter", -1 },
+               { "small_tile_power", 0 },
+               { "unaligned_slowdown", -1 },
+               { "oversubscription", -1 },
+               { "spine_oversubscription", -1 },
+               { "taper", -1 },
+               { "background", -1 } };
+
+  for (guint i = 0; i < G_N_ELEMENTS (keys); i++)
+    if (g_str_equal (keys[i].key, self->key))
+      return keys[i].better;
+  return self->quantity == QUANTITY_TIME ? -1 : self->quantity == QUANTITY_COUNT ? 0 : 1;
+}
+
 char *
 hardware_figure_format (const HardwareFigure *self, double value)
 {

@@ -35,6 +35,12 @@ const HardwareFigure *hardware_figure_find (const GArray *figures, const char *n
 /* VALUE as near as can be: plausible, counts whole. */
 double hardware_figure_clamp (const HardwareFigure *self, double value);
 
+/*
+ * Whether hardware with more of it is better (1), worse (-1: latencies), or neither: what says how
+ * software cuts its work, and what a network's plug-in tells the collective library of itself.
+ */
+gint hardware_figure_better (const HardwareFigure *self);
+
 /* "180 Gbit/s". Newly allocated. */
 char *hardware_figure_format (const HardwareFigure *self, double value);
 

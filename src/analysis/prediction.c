@@ -517,6 +517,22 @@ prediction_sort_bindings (Prediction *self)
 
 /* ---- traffic --------------------------------------------------------------------------------- */
 
+static const char *
+ways_text (const GArray *ways)
+{
+  g_autoptr (GString) text = g_string_new (NULL);
+
+  for (guint i = 0; i < ways->len; i++)
+    {
+      const TrafficWay *way = &g_array_index (ways, TrafficWay, i);
+
+      g_string_append_printf (
+          text, "%s%s/%s/%u/%u", i > 0 ? ", " : "", collective_algorithm_name (way->algorithm),
+          collective_protocol_name (way->protocol), way->channels, way->resources);
+    }
+  return g_intern_string (text->str);
+}
+
 static void
 fill_traffic (Prediction *self, const Replay *replay, const Exposure *exposure)
 {
@@ -531,6 +547,7 @@ fill_traffic (Prediction *self, const Replay *replay, const Exposure *exposure)
       TrafficUse           use = {
                   .group = g_strdup_printf ("%s of %u", comm->name, comm->group.size),
                   .collective = g_strdup (collective_kind_name (t->kind)),
+                  .ways = ways_text (t->ways),
                   .calls = (double) t->calls / steps,
                   .bytes = t->bytes / steps,
                   .inter_node_per_gpu = t->inter_node_per_gpu / steps,

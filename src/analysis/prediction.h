@@ -56,12 +56,14 @@ typedef struct
 /* Traffic of one communicator and kind, per step. */
 typedef struct
 {
-  char  *group;                                  /* communicator: "shard of 32" */
-  char  *collective;                             /* "all_gather" */
-  double calls;                                  /* a step */
-  double bytes;                                  /* sum of S a step (nccl-tests' sizes) */
-  double inter_node_per_gpu, intra_node_per_gpu; /* payload sent, bytes a step and GPU */
-  double exposed_s; /* a step, on exposed_rank: running while its compute stream is idle */
+  char       *group;      /* communicator: "shard of 32" */
+  char       *collective; /* "all_gather" */
+  const char *ways;       /* how the library runs them, most bytes first: "ring/simple/8/12,
+                       tree/ll/4/10", the numbers channels and simulated resources; interned */
+  double      calls;      /* a step */
+  double      bytes;      /* sum of S a step (nccl-tests' sizes) */
+  double      inter_node_per_gpu, intra_node_per_gpu; /* payload sent, bytes a step and GPU */
+  double      exposed_s; /* a step, on exposed_rank: running while its compute stream is idle */
 } TrafficUse;
 
 typedef struct

@@ -4,11 +4,12 @@
 
 #include "base/parallel.h"
 
-#define LEAST_SHARE  0.01  /* of a rate, where the search for its break-even point begins */
-#define MOST_TIMES   1000  /* where it ends */
-#define PRECISION    1.002 /* of the point */
-#define LEAST_EFFECT 5e-4  /* of an elasticity: what three digits show */
-#define LEAST_CHANGE 1e-6  /* of a figure, relative */
+#define LEAST_SHARE   0.01  /* of a rate, where the search for its break-even point begins */
+#define MOST_TIMES    1000  /* where it ends */
+#define PRECISION     1.002 /* of the point */
+#define LEAST_EFFECT  5e-4  /* of an elasticity: what three digits show */
+#define LEAST_SETBACK 5e-4  /* of a step: what a tenth of a per cent shows */
+#define LEAST_CHANGE  1e-6  /* of a figure, relative */
 
 typedef struct
 {
@@ -36,6 +37,37 @@ effect_at (const Search *self, guint i)
 
 /* ---- elasticity ------------------------------------------------------------------------------ */
 
+/*
+ * What the library runs otherwise in OTHER than in FIRST: "all_reduce, tensor of 8, runs as
+ * tree/simple/16 instead of ring/simple/8". Newly allocated; NULL: nothing.
+ */
+static char *
+other_ways (const Prediction *first, const Prediction *other)
+{
+  for (guint i = 0; i < first->traffic->len && i < other->traffic->len; i++)
+    {
+      const TrafficUse *x = &g_array_index (first->traffic, TrafficUse, i);
+      const TrafficUse *y = &g_array_index (other->traffic, TrafficUse, i);
+
+      if (x->ways != y->ways && g_str_equal (x->group, y->group))
+        return g_strdup_printf ("%s, %s, runs as %s instead of %s", y->collective, y->group,
+                                y->ways, x->ways);
+    }
+  return NULL;
+}
+
+/* Why OTHER, with a better figure, takes longer: newly allocated, or NULL where it does not. */
+static char *
+setback_of (const Prediction *given, const Prediction *other)
+{
+  char *ways;
+
+  if (other->step_time_s <= given->step_time_s * (1 + LEAST_SETBACK))
+    return NULL;
+  ways = other_ways (given, other);
+  return ways != NULL ? ways : g_strdup ("operations that run side by side meet otherwise");
+}
+
 /* Two jobs a figure: less, more. */
 static void
 sample_figure (guint i, gpointer user)
@@ -51,8 +83,11 @@ sample_figure (guint i, gpointer user)
   if (fabs (value / effect->figure.value - 1) < LEAST_CHANGE || value <= 0)
     return;
   prediction = predict_at (self, &effect->figure, value);
-  if (prediction != NULL)
-    *sample = (FigureSample){ value, prediction->step_time_s, prediction->fits };
+  if (prediction == NULL)
+    return;
+  *sample = (FigureSample){ value, prediction->step_time_s, prediction->fits };
+  if (hardware_figure_better (&effect->figure) == (i % 2 == 0 ? -1 : 1))
+    effect->setback = setback_of (self->result->prediction, prediction);
 }
 
 static void
@@ -157,6 +192,7 @@ effect_clear (gpointer data)
 
   g_free (self->break_even.binds_below);
   g_free (self->break_even.binds_above);
+  g_free (self->setback);
 }
 
 static void

@@ -49,6 +49,7 @@ typedef struct
   double         elasticity; /* of the step time */
   gboolean       matters;    /* changes the step, or whether it fits */
   BreakEven      break_even;
+  char          *setback; /* why a better figure takes longer; owned, NULL: it does not */
 } FigureEffect;
 
 typedef struct

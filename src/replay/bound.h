@@ -37,10 +37,21 @@ guint replay_bound_cluster_resource (const ReplayBound *self, ResourceId resourc
 
 /* ---- traffic and work, per steady period ----------------------------------------------------- */
 
+/* How the library runs collectives of a communicator and kind, and how many bytes (sum of S) so. */
+typedef struct
+{
+  CollectiveAlgorithm algorithm;
+  CollectiveProtocol  protocol;
+  guint               channels;
+  guint               resources; /* simulated ones that they load: other cards, another number */
+  double              bytes;
+} TrafficWay;
+
 typedef struct
 {
   guint32        comm; /* CommRef of the schedule */
   CollectiveKind kind; /* COLLECTIVE_SEND_RECV for messages */
+  GArray        *ways; /* TrafficWay, most bytes first */
   guint64        calls;
   double         bytes; /* sum of S, per group; of messages: by all members of the first group */
   double inter_node_per_gpu; /* payload that leaves nodes through cards, per GPU of the cluster */
@@ -48,7 +59,7 @@ typedef struct
   double intra_node_per_gpu; /* payload over NVLink and PCIe between GPUs, per GPU (sent) */
 } ReplayTraffic;
 
-/* Per communicator and kind; newly allocated array of ReplayTraffic. */
+/* Per communicator and kind; newly allocated array of ReplayTraffic that owns their ways. */
 GArray *replay_bound_traffic (const ReplayBound *self);
 
 /*

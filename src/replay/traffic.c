@@ -8,6 +8,49 @@ typedef struct
   guint32       group;
 } TrafficSum;
 
+static void
+add_way (ReplayTraffic *traffic, const BoundCost *cost, const BoundPlan *plan, double bytes)
+{
+  TrafficWay way = { cost->algorithm, cost->protocol, cost->channels, plan->n_loads, bytes };
+
+  if (traffic->ways == NULL)
+    traffic->ways = g_array_new (FALSE, FALSE, sizeof (TrafficWay));
+  for (guint i = 0; i < traffic->ways->len; i++)
+    {
+      TrafficWay *known = &g_array_index (traffic->ways, TrafficWay, i);
+
+      if (known->algorithm != way.algorithm || known->protocol != way.protocol
+          || known->channels != way.channels || known->resources != way.resources)
+        continue;
+      known->bytes += bytes;
+      return;
+    }
+  g_array_append_val (traffic->ways, way);
+}
+
+/* Ties in the order of algorithms, protocols, channels and resources. */
+static gint
+compare_ways (gconstpointer a, gconstpointer b)
+{
+  const TrafficWay *x = a, *y = b;
+
+  if (x->bytes != y->bytes)
+    return x->bytes < y->bytes ? 1 : -1;
+  if (x->algorithm != y->algorithm)
+    return x->algorithm < y->algorithm ? -1 : 1;
+  if (x->protocol != y->protocol)
+    return x->protocol < y->protocol ? -1 : 1;
+  if (x->channels != y->channels)
+    return x->channels < y->channels ? -1 : 1;
+  return x->resources < y->resources ? -1 : x->resources > y->resources;
+}
+
+static void
+traffic_clear (gpointer data)
+{
+  g_clear_pointer (&((ReplayTraffic *) data)->ways, g_array_unref);
+}
+
 /* What ITEM sends between nodes, BYTES a GPU. */
 static void
 add_inter_node (ReplayTraffic *traffic, const ScheduleItem *item, double bytes)
@@ -25,12 +68,14 @@ add_collective (const ReplayBound *self, const ScheduleItem *item, guint rank, T
   const BoundGroup *group = binding_group (binding, index);
   TrafficSum       *sum = &sums[item->ref * COLLECTIVE_N_KINDS + item->collective];
   double            bytes = (double) item->bytes, n_gpus = cluster_n_gpus (self->cluster);
+  const BoundCost  *cost;
   const BoundPlan  *plan;
 
   if (g_array_index (binding->members, guint32, group->first_member) != rank)
     return;
-  plan = binding_plan (
-      binding, binding_cost (binding, group, (CollectiveKind) item->collective, item->bytes)->plan);
+  cost = binding_cost (binding, group, (CollectiveKind) item->collective, item->bytes);
+  plan = binding_plan (binding, cost->plan);
+  add_way (&sum->traffic, cost, plan, bytes);
   if (sum->traffic.calls == 0)
     sum->group = index;
   sum->traffic.comm = item->ref;
@@ -46,13 +91,14 @@ add_message (const ReplayBound *self, const ScheduleItem *item, guint rank, Traf
 {
   const Binding   *binding = self->binding;
   const BoundPair *pair = binding_pair_of (binding, binding_end (binding, rank, item));
-  const BoundPlan *plan =
-      binding_plan (binding, binding_pair_cost (binding, pair, item->bytes)->plan);
-  ReplayTraffic *sum = &sums[item->ref * COLLECTIVE_N_KINDS + COLLECTIVE_SEND_RECV].traffic;
-  MeshGroup      group = schedule_comm_info (self->schedule, item->ref)->group;
-  gboolean       counts = mesh_group_number (group, binding_rank (binding, rank)->rank) == 0;
-  double         bytes = (double) item->bytes, n_gpus = cluster_n_gpus (self->cluster);
+  const BoundCost *cost = binding_pair_cost (binding, pair, item->bytes);
+  const BoundPlan *plan = binding_plan (binding, cost->plan);
+  ReplayTraffic   *sum = &sums[item->ref * COLLECTIVE_N_KINDS + COLLECTIVE_SEND_RECV].traffic;
+  MeshGroup        group = schedule_comm_info (self->schedule, item->ref)->group;
+  gboolean         counts = mesh_group_number (group, binding_rank (binding, rank)->rank) == 0;
+  double           bytes = (double) item->bytes, n_gpus = cluster_n_gpus (self->cluster);
 
+  add_way (sum, cost, plan, bytes);
   sum->comm = item->ref;
   sum->kind = COLLECTIVE_SEND_RECV;
   sum->calls += counts;
@@ -78,9 +124,15 @@ replay_bound_traffic (const ReplayBound *self)
         else if (items.items[i].kind == ITEM_P2P && items.items[i].collective == MESSAGE_SEND)
           add_message (self, &items.items[i], rank, sums);
     }
+  g_array_set_clear_func (all, traffic_clear);
   for (guint i = 0; i < n; i++)
     if (sums[i].traffic.calls > 0)
-      g_array_append_val (all, sums[i].traffic);
+      {
+        g_array_sort (sums[i].traffic.ways, compare_ways);
+        g_array_append_val (all, sums[i].traffic);
+      }
+    else
+      traffic_clear (&sums[i].traffic);
   return all;
 }
 

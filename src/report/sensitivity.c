@@ -63,6 +63,21 @@ append_effects (const Sensitivity *self, GString *out)
                             n_idle == 1 ? " has" : "s have");
 }
 
+/* A faster part that makes a longer step is no error: why it does is said. */
+static void
+append_setbacks (const Sensitivity *self, GString *out)
+{
+  for (guint i = 0; i < self->figures->len; i++)
+    {
+      const FigureEffect *effect = &g_array_index (self->figures, FigureEffect, i);
+
+      if (effect->setback != NULL)
+        g_string_append_printf (out, "(%s %s takes longer: %s)\n",
+                                hardware_figure_better (&effect->figure) < 0 ? "less" : "more",
+                                effect->figure.name, effect->setback);
+    }
+}
+
 /* "nic.tx below 45 Gbit/s, then sm". */
 static char *
 binding_text (const FigureEffect *effect)
@@ -152,6 +167,7 @@ report_sensitivity_text (const Sensitivity *self, GString *out)
   if (self->figures->len > 0)
     {
       append_effects (self, out);
+      append_setbacks (self, out);
       append_break_even (self, out);
     }
   if (self->options->len > 0)
@@ -206,6 +222,7 @@ NUMBER_OF (unlimited_step_time_s, of_break_even (p->of, p->of->break_even.unlimi
 TEXT_OF (binds_below, p->of->break_even.binds_below)
 TEXT_OF (binds_above, p->of->break_even.binds_above)
 NUMBER_OF (binds_at_value, of_break_even (p->of, p->of->break_even.binds_at))
+TEXT_OF (setback, p->of->setback)
 TEXT_OF (caveats, p->given->caveats)
 
 #define FIELD(name_, type_)                                         \
@@ -234,6 +251,7 @@ static const Field fields[] = {
   WORD (binds_below),
   WORD (binds_above),
   FIELD (binds_at_value, OPTIONAL),
+  WORD (setback),
   FIELDS_OF_THE_PROGRAM,
   /* of the prediction, which JSON has whole */
   { .name = "caveats", .type = FIELD_WORD, .text = text_caveats, .place = FIELD_IN_CSV },
