@@ -76,7 +76,16 @@ check_graphs (const ReplayPlan *self, DiagList *diags)
       option_mark (scenario_marks (scenario, training_options), "cuda_graphs", NULL), diags);
 }
 
-/* What steps of forward passes alone have no use for, where it was asked for. */
+/* As a scenario that is printed says it: by its default. */
+static gboolean
+is_default (const OptionSpec *spec, gconstpointer structure)
+{
+  g_autofree char *value = option_format (spec, structure);
+
+  return g_strcmp0 (value, spec->fallback) == 0;
+}
+
+/* What steps of forward passes alone have no use for, where another than the default is asked for. */
 static gboolean
 check_step_shape (const ReplayPlan *self, DiagList *diags)
 {
@@ -90,12 +99,10 @@ check_step_shape (const ReplayPlan *self, DiagList *diags)
 
   for (guint i = 0; i < G_N_ELEMENTS (keys) && !shape.backward; i++)
     {
-      const SourceMark *mark = option_mark (marks, keys[i], NULL);
+      const OptionSpec *spec = option_table_find (training_options, keys[i]);
 
-      if (mark != NULL && mark != &marks->section
-          && (!g_str_equal (keys[i], "activation_checkpointing")
-              || scenario->training.checkpointing != CHECKPOINT_NONE))
-        diag_error (diags, mark, "leave it out",
+      if (!is_default (spec, &scenario->training))
+        diag_error (diags, option_mark (marks, keys[i], NULL), "leave it out",
                     "strategy '%s' has no gradients: '%s' has no meaning", name, keys[i]);
     }
   if (shape.pass_ranks > 1 && scenario->training.global_batch > 0)
