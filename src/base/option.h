@@ -34,6 +34,7 @@ typedef struct
   gsize              offset;   /* G_STRUCT_OFFSET (Struct, member) */
   const char        *fallback; /* default as text, or NULL: required unless `optional` */
   gboolean           optional; /* unset stays zero / NULL without error */
+  gboolean           file;     /* a text may name a file, which stands beside the input's */
   gboolean           or_zero;  /* 0 may stand beside the range: it says "none" */
   gboolean           what_if;  /* nobody proposes another value: it trains something else, or no
                                   released system has it */

@@ -323,8 +323,9 @@ print_scenarios (const Common *common, const SweepPlan *plan)
       g_autoptr (GError)   error = NULL;
       g_autofree char     *digest = NULL;
       g_autoptr (Scenario) scenario = sweep_scenario (plan, i, &digest, diags, &error);
-      g_autofree char     *text = scenario != NULL ? common_print_scenario (common, scenario) : NULL;
-      g_autoptr (GString)  out = g_string_new (i > 0 ? "---\n" : "");
+      g_autofree char     *text =
+          scenario != NULL ? common_print_scenario (common, scenario, ".") : NULL;
+      g_autoptr (GString) out = g_string_new (i > 0 ? "---\n" : "");
 
       stream_report_diags (diags);
       if (error != NULL)

@@ -459,14 +459,14 @@ common_n_jobs (const Common *self)
 }
 
 char *
-common_print_scenario (const Common *self, const Scenario *scenario)
+common_print_scenario (const Common *self, const Scenario *scenario, const char *dir)
 {
   const PredictOptions   options = common_predict_options (self);
   g_autoptr (ProfileSet) profiles = predict_profiles (&options);
   g_autoptr (DiagList)   untold = diag_list_new ();
   g_autoptr (Scenario)   in_force = scenario_in_force (scenario, profiles, untold);
 
-  return scenario_print (in_force != NULL ? in_force : scenario);
+  return scenario_print_in (in_force != NULL ? in_force : scenario, dir);
 }
 
 ExitStatus
@@ -476,7 +476,7 @@ common_print_scenarios (const Common *self, const GPtrArray *scenarios)
 
   for (guint i = 0; i < scenarios->len; i++)
     {
-      g_autofree char *text = common_print_scenario (self, g_ptr_array_index (scenarios, i));
+      g_autofree char *text = common_print_scenario (self, g_ptr_array_index (scenarios, i), ".");
 
       g_string_append_printf (out, "%s%s", i > 0 ? "---\n" : "", text);
     }

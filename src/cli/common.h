@@ -73,9 +73,10 @@ ExitStatus common_print_scenarios (const Common *self, const GPtrArray *scenario
 
 /*
  * SCENARIO as YAML, with its framework and all that this implies: read again it is the same,
- * whatever the frameworks of the day. As it is where it has mistakes. Newly allocated.
+ * from a file in the folder DIR, whatever the frameworks of the day. As it is where it has mistakes.
+ * Newly allocated.
  */
-char *common_print_scenario (const Common *self, const Scenario *scenario);
+char *common_print_scenario (const Common *self, const Scenario *scenario, const char *dir);
 
 /* Prints PREDICTIONS to stdout in the format asked for; TEXT writes the text form. */
 ExitStatus common_print_report (const Common *self, const GPtrArray *predictions,

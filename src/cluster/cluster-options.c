@@ -200,6 +200,7 @@ const OptionSpec cluster_options[] = {
             "..." },
   { .key = "placement",
     .type = OPTION_STRING,
+    .file = TRUE,
     .offset = OPTION (placement),
     .fallback = "packed",
     .help = "which nodes of the fabric the job has: packed, spread:L (evenly over L leaves), "
@@ -242,6 +243,7 @@ const OptionSpec cluster_options[] = {
             "seeds on; 0 = no band" },
   { .key = "sites",
     .type = OPTION_STRING,
+    .file = TRUE,
     .offset = OPTION (sites),
     .optional = TRUE,
     .help = "nodes are at several sites: a CSV matrix of the links between these, the name of one "

@@ -135,6 +135,42 @@ scenario_print (const Scenario *self)
   return scenario_print_settings (self->name, settings);
 }
 
+/* The file that TEXT, a value of SPEC, names; NULL: it names none. Newly allocated. */
+static char *
+named_file (const Scenario *self, const OptionSpec *spec, const char *text)
+{
+  g_autofree char *path = NULL;
+
+  if (!spec->file)
+    return NULL;
+  path = self->base_dir != NULL && !g_path_is_absolute (text)
+             ? g_build_filename (self->base_dir, text, NULL)
+             : g_strdup (text);
+  return g_file_test (path, G_FILE_TEST_IS_REGULAR) ? g_steal_pointer (&path) : NULL;
+}
+
+char *
+scenario_print_in (const Scenario *self, const char *dir)
+{
+  g_autoptr (GArray) settings = scenario_settings (self);
+  g_autofree char   *here =
+      g_canonicalize_filename (self->base_dir != NULL ? self->base_dir : ".", NULL);
+  g_autofree char *there = g_canonicalize_filename (dir, NULL);
+
+  for (guint i = 0; i < settings->len && !g_str_equal (here, there); i++)
+    {
+      ScenarioSetting *setting = &g_array_index (settings, ScenarioSetting, i);
+      g_autofree char *file = named_file (self, setting->spec, setting->value);
+
+      if (file != NULL)
+        {
+          g_free (setting->value);
+          setting->value = g_canonicalize_filename (file, NULL);
+        }
+    }
+  return scenario_print_settings (self->name, settings);
+}
+
 char *
 scenario_digest (const Scenario *self)
 {
@@ -143,7 +179,7 @@ scenario_digest (const Scenario *self)
   return g_compute_checksum_for_string (G_CHECKSUM_SHA256, text, -1);
 }
 
-/* The hash of a file's contents; NULL where USER is none. */
+/* The hash of a file's contents; NULL where it cannot be read. */
 static gpointer
 hash_file (gconstpointer user, DiagList *diags)
 {
@@ -151,8 +187,7 @@ hash_file (gconstpointer user, DiagList *diags)
   gsize            length;
 
   (void) diags;
-  if (!g_file_test (user, G_FILE_TEST_IS_REGULAR) || file_roles_read (user) != 0
-      || !g_file_get_contents (user, &text, &length, NULL))
+  if (file_roles_read (user) != 0 || !g_file_get_contents (user, &text, &length, NULL))
     return NULL;
   return g_compute_checksum_for_data (G_CHECKSUM_SHA256, (const guchar *) text, length);
 }
@@ -165,14 +200,13 @@ hash_files (const Scenario *self, const OptionSpec *table, gconstpointer structu
   g_autoptr (DiagList) none = diag_list_new ();
 
   for (const OptionSpec *spec = table; spec->key != NULL; spec++)
-    if (spec->type == OPTION_STRING && !scenario_option_is_unset (spec, structure))
+    if (spec->file && !scenario_option_is_unset (spec, structure))
       {
         g_autofree char *text = option_format (spec, structure);
-        g_autofree char *path = self->base_dir != NULL && !g_path_is_absolute (text)
-                                    ? g_build_filename (self->base_dir, text, NULL)
-                                    : g_strdup (text);
+        g_autofree char *path = named_file (self, spec, text);
         g_autofree char *key = g_strconcat ("hash of ", path, NULL);
-        const char      *hash = input_files_get (files, key, hash_file, path, g_free, none);
+        const char      *hash =
+            path != NULL ? input_files_get (files, key, hash_file, path, g_free, none) : NULL;
 
         if (hash != NULL)
           g_checksum_update (sum, (const guchar *) hash, -1);

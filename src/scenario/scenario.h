@@ -145,6 +145,9 @@ StrategyChoice *scenario_strategy_choice (const Scenario *self);
  */
 char *scenario_print (const Scenario *self);
 
+/* The same for a file in the folder DIR: names of files beside SELF's lead to them from there. */
+char *scenario_print_in (const Scenario *self, const char *dir);
+
 /* An option that a scenario uses, defaults included. */
 typedef struct
 {

@@ -137,7 +137,7 @@ extern const char *const compression_choices[], *const layer_ranks_choices[];
                          "CSV of what ranks lose of matrices, for 'layer_ranks: l-greco'; unset: " \
                          "of spectra that fall by a power law, an assumption",                     \
                          NULL),                                                                    \
-        .optional = TRUE },                                                                        \
+        .optional = TRUE, .file = TRUE },                                                          \
       COMPRESSION_GRECO (struct_, member_.spectrum_exponent, "spectrum_exponent",                  \
                          "layer_ranks: l-greco, no layer_errors", "1", 0, 10,                      \
                          "the i-th singular value of a gradient is as i to minus this"),           \

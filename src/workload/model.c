@@ -26,6 +26,7 @@ static const char *const norm_choices[] = { "auto", "layernorm", "rmsnorm", "lay
 const OptionSpec model_options[] = {
   { .key = "config",
     .type = OPTION_STRING,
+    .file = TRUE,
     .offset = FIELD (config),
     .optional = TRUE,
     .help = "a Hugging Face config.json, or the name of a shipped model" },
