@@ -85,7 +85,7 @@ is_default (const OptionSpec *spec, gconstpointer structure)
   return g_strcmp0 (value, spec->fallback) == 0;
 }
 
-/* What steps of forward passes alone have no use for, where another than the default is asked for. */
+/* What steps of forward passes alone have no use for, where it is not left at its default. */
 static gboolean
 check_step_shape (const ReplayPlan *self, DiagList *diags)
 {

@@ -21,7 +21,7 @@ static const struct
 {
   const char *name, *caption;
 } captions[] = {
-  { "time-split", "Where the time of a step goes, along the critical path: the parts add up to it." },
+  { "time-split", "Where the time of a step goes, along the critical path, whole." },
   { "stream-timeline", "What the streams do in a period." },
   { "layer-forward", "One layer in the middle, forward." },
   { "layer-backward", "The same, backward." },

@@ -1,8 +1,8 @@
 /*
  * A scenario that is printed and read again is the same scenario: of every strategy, with every
  * option, each value of switches and words, and at random, both give the same results to the byte,
- * or the same messages. From another folder its files are found as well. Not asserted: that a search of both
- * tries the same, which leaves alone what was given.
+ * or the same messages. From another folder its files are found as well. Not asserted: that a
+ * search of both tries the same, which leaves alone what was given.
  */
 #include "../replay/fixture.h"
 
