@@ -109,13 +109,44 @@ add_attention (LeverMoves *self, const Lever *lever)
   const gint64 version = training_flash_version (&self->scenario->training);
 
   (void) lever;
-  if (self->use == LEVER_ADVICE && version < FLASH_3)
+  if (self->use != LEVER_REMEDY && version < FLASH_3)
     {
       add_move (self, "training.attention", "flash3", 1);
       add_move (self, "training.attention", "cudnn", 1);
     }
   if (version == FLASH_NONE)
     add_move (self, "training.attention", "flash2", 1);
+}
+
+/* Cross entropy with smaller logits in memory: of the same numbers, so not in 16 bits. */
+static void
+add_losses (LeverMoves *self, const Lever *lever)
+{
+  static const char *const words[] = { "fused", "chunked" };
+  const OptionSpec        *spec = option_table_find (training_options, lever->key);
+  g_autofree char         *now = option_format (spec, &self->scenario->training);
+
+  for (guint i = 0; i < G_N_ELEMENTS (words); i++)
+    if (!g_str_equal (words[i], now))
+      add_move (self, "training.loss", words[i], 1);
+}
+
+/* Tokens go to other nodes once a node, in the types that they have. */
+static void
+add_dispatch (LeverMoves *self, const Lever *lever)
+{
+  (void) lever;
+  if (self->scenario->mesh.dispatch == DISPATCH_NCCL)
+    add_move (self, "mesh.dispatch", "two-level", 1);
+}
+
+/* Tensor ranks hold whole experts in the place of slices of each: with sequence parallelism. */
+static void
+add_whole_experts (LeverMoves *self, const Lever *lever)
+{
+  (void) lever;
+  if (self->scenario->mesh.etp != 1 && self->scenario->mesh.sp == 1)
+    add_move (self, "mesh.etp", "1", 1);
 }
 
 /* The same update in fewer launches. */
@@ -326,12 +357,17 @@ add_strategies (LeverMoves *self, const Lever *lever)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-#define BOTH (LEVER_REMEDY | LEVER_ADVICE)
+#define BOTH    (LEVER_REMEDY | LEVER_ADVICE)
+#define FREE    (LEVER_ADVICE | LEVER_FREE)
+#define KERNELS (LEVER_ADVICE | LEVER_FREE | LEVER_KERNELS)
 
 const Lever levers[] = {
   { .section = "training", .key = "activation_checkpointing", .uses = BOTH, .add = add_words },
-  { .section = "training", .key = "compile", .uses = BOTH, .add = add_words },
-  { .section = "training", .key = "attention", .uses = BOTH, .add = add_attention },
+  { .section = "training", .key = "compile", .uses = LEVER_REMEDY | KERNELS, .add = add_words },
+  { .section = "training",
+    .key = "attention",
+    .uses = LEVER_REMEDY | KERNELS,
+    .add = add_attention },
   { .section = "training",
     .key = "micro_batch",
     .uses = BOTH,
@@ -345,20 +381,25 @@ const Lever levers[] = {
   { .section = "mesh", .key = "tp", .uses = BOTH, .add = add_axis },
   { .section = "mesh", .key = "pp", .uses = BOTH, .add = add_axis },
   { .section = "mesh", .key = "cp", .uses = BOTH, .add = add_axis },
-  { .section = "training", .key = "fused_norm", .uses = LEVER_ADVICE, .add = add_words },
-  { .section = "training", .key = "optimizer", .uses = LEVER_ADVICE, .add = add_fused_optimizer },
+  { .section = "training", .key = "fused_norm", .uses = KERNELS, .add = add_words },
+  { .section = "training", .key = "optimizer", .uses = FREE, .add = add_fused_optimizer },
   { .section = "mesh", .key = "sp", .uses = LEVER_ADVICE, .add = add_numbers, .needs = "tp" },
-  { .section = "mesh", .key = "async_tp", .uses = LEVER_ADVICE, .add = add_words, .needs = "tp" },
+  { .section = "mesh", .key = "async_tp", .uses = FREE, .add = add_words, .needs = "tp" },
   { .section = "mesh", .key = "vp", .uses = LEVER_ADVICE, .add = add_numbers, .needs = "pp" },
   { .section = "mesh", .key = "pipeline", .uses = LEVER_ADVICE, .add = add_words, .needs = "pp" },
-  { .section = "mesh", .key = "p2p", .uses = LEVER_ADVICE, .add = add_words, .needs = "pp" },
+  { .section = "mesh", .key = "p2p", .uses = FREE, .add = add_words, .needs = "pp" },
+  { .section = "mesh", .key = "scatter_gather", .uses = FREE, .add = add_words, .needs = "pp" },
+  { .section = "mesh", .key = "order", .uses = FREE, .add = add_orders, .needs = "pp" },
+  { .section = "mesh", .key = "context", .uses = FREE, .add = add_words, .needs = "cp" },
+  { .section = "training", .key = "loss", .uses = LEVER_FREE, .add = add_losses },
+  { .section = "mesh", .key = "dispatch", .uses = LEVER_FREE, .add = add_dispatch, .needs = "ep" },
+  { .section = "mesh", .key = "etp", .uses = LEVER_FREE, .add = add_whole_experts, .needs = "ep" },
+  { .section = "mesh", .key = "moe_overlap", .uses = LEVER_FREE, .add = add_words, .needs = "ep" },
   { .section = "mesh",
-    .key = "scatter_gather",
-    .uses = LEVER_ADVICE,
+    .key = "shared_expert_overlap",
+    .uses = LEVER_FREE,
     .add = add_words,
-    .needs = "pp" },
-  { .section = "mesh", .key = "order", .uses = LEVER_ADVICE, .add = add_orders, .needs = "pp" },
-  { .section = "mesh", .key = "context", .uses = LEVER_ADVICE, .add = add_words, .needs = "cp" },
+    .needs = "ep" },
   { .section = "collective", .key = "algorithm", .uses = LEVER_ADVICE, .add = add_algorithms },
   { .section = "collective", .key = "protocol", .uses = LEVER_ADVICE, .add = add_words },
   { 0 },

@@ -11,6 +11,8 @@ typedef enum
 {
   LEVER_REMEDY = 1 << 0, /* may take less memory */
   LEVER_ADVICE = 1 << 1, /* may take less time */
+  LEVER_FREE = 1 << 2,   /* a search tries it unasked: nothing else has to follow */
+  LEVER_KERNELS = 1 << 3 /* a search settles it before all else: which kernels run, on any mesh */
 } LeverUse;
 
 typedef struct _LeverMoves LeverMoves;

@@ -59,6 +59,17 @@ prediction_result_names (void)
   return names;
 }
 
+gboolean
+prediction_is_tight (const Prediction *self)
+{
+  const MemoryUse *hbm = &self->hbm;
+
+  return self->fits
+         && (hbm->n_retries > 0
+             || 100 * (double) hbm->device
+                    > (100 - PREDICTION_TIGHT_PERCENT) * (double) hbm->capacity);
+}
+
 static void
 traffic_use_clear (gpointer data)
 {

@@ -145,6 +145,13 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (Prediction, prediction_free)
  */
 gboolean prediction_trains_alike (const Prediction *self, const Prediction *other);
 
+/*
+ * Whether it fits so narrowly that a longer input or another release may not: less than that part
+ * of a GPU's memory is left, or allocations went through only after cached segments went back.
+ */
+#define PREDICTION_TIGHT_PERCENT 3
+gboolean prediction_is_tight (const Prediction *self);
+
 /* Names of the results, in order: what CSV columns, JSON keys and stores use. NULL-terminated. */
 const char *const *prediction_result_names (void);
 

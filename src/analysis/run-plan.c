@@ -13,6 +13,7 @@ option_free (gpointer data)
   scenario_free (self->choice.scenario);
   g_free (self->choice.label);
   g_free (self->choice.options);
+  g_free (self->choice.faster);
   g_free (self->choice.why);
   g_free (self->why);
   g_free (self);

@@ -42,6 +42,7 @@ typedef struct
   Scenario *scenario;    /* that was predicted; owned */
   char     *label;       /* what tells it from others; NULL: there was no choice */
   char     *options;     /* the command line of 'simulate' that gives it; NULL likewise */
+  char     *faster;      /* what is faster, and no framework runs it or is less simple; or NULL */
   guint64   n_open;      /* configurations left untried that may be better; 0: it is proved best */
   double    open_gain;   /* of them: their bounds' throughput over its own, at most */
   char     *why;         /* there is none, as an answer and not for an error; NULL: there is */

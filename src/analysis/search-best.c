@@ -4,11 +4,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "analysis/levers.h"
 #include "base/parallel.h"
 
-#define REFINED     3 /* of the best, that are tried with other options */
-#define MOST_MISSES 5
-#define MOST_DROPS  5
+#define REFINED       3 /* of the best, that are tried with other options */
+#define REFINE_PASSES 4
+#define MOST_MISSES   5
+#define MOST_DROPS    5
 
 /* ---- the best, and its options --------------------------------------------------------------- */
 
@@ -26,16 +28,15 @@ typedef struct
 {
   const Search      *search;
   const SearchFound *around;
-  GPtrArray         *variants; /* SearchVariant, each of one change */
+  const GArray      *changes; /* ScenarioOverride, each alone */
   Scenario         **scenarios;
   Prediction       **predictions;
 } RefineJobs;
 
-/* The change that makes a variant of its base. */
 static const ScenarioOverride *
-change_of (const SearchVariant *variant)
+change_at (const GArray *changes, guint i)
 {
-  return &g_array_index (variant->options, ScenarioOverride, variant->options->len - 1);
+  return &g_array_index (changes, ScenarioOverride, i);
 }
 
 static void
@@ -47,65 +48,107 @@ refine_one (guint i, gpointer user)
   g_autofree char     *reason = NULL;
 
   jobs->scenarios[i] = scenario_with (jobs->around->scenario, self->strategies,
-                                      change_of (g_ptr_array_index (jobs->variants, i)), 1, diags);
+                                      change_at (jobs->changes, i), 1, diags);
   if (jobs->scenarios[i] != NULL)
     jobs->predictions[i] = search_simulate (self, jobs->scenarios[i], &reason);
 }
 
-/* Changes of options of AROUND's strategy that its bounds cannot tell apart. */
-static GPtrArray *
-changes_of (const Search *self, const SearchFound *around)
+/* Options of AROUND's strategy that its bounds cannot tell apart. */
+static void
+add_own_changes (const Search *self, const SearchFound *around, GArray *changes)
 {
-  GPtrArray  *changes = g_ptr_array_new ();
   const char *name = around->scenario->strategy->strategy->name;
 
   for (guint v = 0; v < self->space->variants->len; v++)
     {
-      const SearchVariant *variant = g_ptr_array_index (self->space->variants, v);
+      const SearchVariant    *variant = g_ptr_array_index (self->space->variants, v);
+      const ScenarioOverride *change =
+          variant->base != v ? change_at (variant->options, variant->options->len - 1) : NULL;
 
-      if (variant->base != v && g_str_equal (variant->scenario->strategy->strategy->name, name)
-          && !g_str_has_suffix (change_of (variant)->key, ".shard"))
-        g_ptr_array_add (changes, (gpointer) variant);
+      if (change != NULL && g_str_equal (variant->scenario->strategy->strategy->name, name)
+          && !g_str_has_suffix (change->key, ".shard"))
+        g_array_append_val (changes, *change);
     }
-  return changes;
+}
+
+/* What else changes nothing that is learned, and nobody set. */
+static void
+add_free_changes (const Search *self, const SearchFound *around, GArray *changes)
+{
+  g_autoptr (GArray) moves =
+      lever_moves (around->scenario, self->strategies, around->prediction->n_gpus, LEVER_FREE);
+
+  for (guint i = 0; i < moves->len; i++)
+    {
+      const Move            *move = &g_array_index (moves, Move, i);
+      const ScenarioOverride change = { move->key, move->value, "search" };
+
+      if (search_space_is_open (self->space, move->key))
+        g_array_append_val (changes, change);
+    }
+}
+
+/* OPTIONS, words of the command line, with CHANGE in the place of what they say of its key. */
+static char *
+options_with (const char *options, const ScenarioOverride *change)
+{
+  g_autoptr (GString) word = g_string_new (NULL);
+  g_autofree char    *name = NULL;
+  g_auto (GStrv)      parts = g_strsplit (options, " --", -1);
+  GString            *out = g_string_new (NULL);
+
+  search_append_word (word, change);
+  name = g_strndup (word->str, word->len - strlen (change->value));
+  for (guint i = 0; parts[i] != NULL; i++)
+    {
+      g_autofree char *part = g_strconcat (i > 0 ? "--" : "", parts[i], NULL);
+
+      if (!g_str_has_prefix (part, name))
+        g_string_append_printf (out, "%s%s", out->len > 0 ? " " : "", part);
+    }
+  search_append_word (out, change);
+  return g_string_free (out, FALSE);
+}
+
+/* AROUND with CHANGE is better: SCENARIO and PREDICTION are taken. */
+static void
+take_change (Search *self, const SearchFound *around, const ScenarioOverride *change,
+             Scenario *scenario, Prediction *prediction)
+{
+  SearchComplexity complexity = around->complexity;
+  char            *label =
+      g_strdup_printf ("%s %s=%s", around->label, strrchr (change->key, '.') + 1, change->value);
+
+  complexity.changes++;
+  g_free (prediction->scenario);
+  prediction->scenario = g_strdup (label);
+  search_add_found (self, label, options_with (around->options, change), scenario, prediction,
+                    around->bound, complexity);
 }
 
 /* Tries every change of AROUND; what fits and is better than it is found as well. */
 static void
 refine (Search *self, const SearchFound *around)
 {
-  g_autoptr (GPtrArray)   changes = changes_of (self, around);
-  g_autofree Scenario   **scenarios = g_new0 (Scenario *, changes->len + 1);
-  g_autofree Prediction **predictions = g_new0 (Prediction *, changes->len + 1);
-  RefineJobs              jobs = { self, around, changes, scenarios, predictions };
+  g_autoptr (GArray)      changes = g_array_new (FALSE, FALSE, sizeof (ScenarioOverride));
+  g_autofree Scenario   **scenarios = NULL;
+  g_autofree Prediction **predictions = NULL;
+  RefineJobs              jobs = { self, around, changes, NULL, NULL };
   const double            before = around->score;
 
+  add_own_changes (self, around, changes);
+  add_free_changes (self, around, changes);
+  jobs.scenarios = scenarios = g_new0 (Scenario *, changes->len + 1);
+  jobs.predictions = predictions = g_new0 (Prediction *, changes->len + 1);
   parallel_run (changes->len, self->options->n_threads, refine_one, &jobs, self->predict->count);
   self->result->n_simulated += changes->len;
   for (guint i = 0; i < changes->len; i++)
     {
-      const ScenarioOverride *change = change_of (g_ptr_array_index (changes, i));
-      Prediction             *p = predictions[i];
-      double                  score;
+      Prediction *p = predictions[i];
 
-      if (p == NULL || search_excess (self, p) > 0)
-        {
-          prediction_free (p);
-          g_clear_pointer (&scenarios[i], scenario_free);
-          continue;
-        }
-      score = search_weight (self, p->n_gpus) / p->samples_per_s;
-      if (score < before * (1 - 1e-9))
-        {
-          g_autoptr (GString) options = g_string_new (around->options);
-          char *label = g_strdup_printf ("%s %s=%s", around->label, strrchr (change->key, '.') + 1,
-                                         change->value);
-
-          search_append_word (options, change);
-          g_free (p->scenario);
-          p->scenario = g_strdup (label);
-          search_add_found (self, label, g_strdup (options->str), scenarios[i], p, around->bound);
-        }
+      if (p != NULL && search_excess (self, p) <= 0
+          && search_weight (self, p->n_gpus) / p->samples_per_s < before * (1 - 1e-9))
+        take_change (self, around, change_at (changes, i), scenarios[i], p);
       else
         {
           prediction_free (p);
@@ -114,16 +157,25 @@ refine (Search *self, const SearchFound *around)
     }
 }
 
+/* The best few, and then what came of them as long as that is better still: changes add up. */
 void
 search_refine (Search *self)
 {
   GPtrArray *found = self->result->found;
-  guint      n = MIN (found->len, REFINED);
 
   g_ptr_array_sort (found, compare_found);
-  for (guint i = 0; i < n && self->options->refine; i++)
-    refine (self, g_ptr_array_index (found, i));
-  g_ptr_array_sort (found, compare_found);
+  for (guint pass = 0; pass < REFINE_PASSES && self->options->refine && found->len > 0; pass++)
+    {
+      const guint                    n = MIN (found->len, pass == 0 ? REFINED : 1);
+      const double                   before = self->best;
+      g_autofree const SearchFound **around = g_memdup2 (found->pdata, n * sizeof *found->pdata);
+
+      for (guint i = 0; i < n; i++)
+        refine (self, around[i]);
+      g_ptr_array_sort (found, compare_found);
+      if (self->best >= before)
+        break;
+    }
 }
 
 /* ---- what is said ---------------------------------------------------------------------------- */
@@ -159,8 +211,12 @@ search_keep_best (Search *self)
 
   mark_pareto (found);
   for (guint i = found->len; i-- > n;)
-    if (!((const SearchFound *) g_ptr_array_index (found, i))->pareto)
-      g_ptr_array_remove_index (found, i);
+    {
+      const SearchFound *one = g_ptr_array_index (found, i);
+
+      if (!one->pareto && one != self->result->headline)
+        g_ptr_array_remove_index (found, i);
+    }
 }
 
 static gint

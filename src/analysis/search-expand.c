@@ -14,7 +14,6 @@ typedef struct
 {
   GArray    *candidates;
   GPtrArray *reasons; /* char*, of variants that were refused */
-  char      *reason;  /* the structure cannot be; else NULL */
   GArray    *alike;   /* double: scores of variants whose bounds are their base's */
   guint64    n_bounded, n_cut, n_too_large;
 } Expansion;
@@ -77,8 +76,8 @@ effort_of (const ResolvedScenario *resolved)
 }
 
 static void
-expand_variants (const Search *self, const Node *node, const ResolvedScenario *resolved,
-                 const ScreenedCompute *compute, Expansion *out)
+expand_variants (const Search *self, const Node *node, guint group,
+                 const ResolvedScenario *resolved, const ScreenedCompute *compute, Expansion *out)
 {
   const guint               n = self->space->variants->len;
   g_autofree ScreenedBound *bounds = g_new0 (ScreenedBound, n);
@@ -95,6 +94,8 @@ expand_variants (const Search *self, const Node *node, const ResolvedScenario *r
                                          .effort = effort,
                                          .pipeline = pipeline_of (resolved->workload).kind };
 
+      if (variant->group != group)
+        continue;
       if (!search_screen_bound (self->screen, resolved, compute, variant->choice, &bounds[v],
                                 diags))
         {
@@ -105,9 +106,12 @@ expand_variants (const Search *self, const Node *node, const ResolvedScenario *r
       candidate.bound = bounds[v].seconds;
       candidate.score = weight * bounds[v].seconds / sequences;
       candidate.low = bounds[v].bytes[PLACE_HBM];
+      candidate.complexity =
+          search_complexity (self, resolved->scenario, variant,
+                             bounds[v].bytes[PLACE_PINNED] + bounds[v].bytes[PLACE_PAGEABLE] > 0);
       if ((double) candidate.low > search_memory (self))
         out->n_too_large++;
-      else if (candidate.score >= self->best)
+      else if (!search_may_matter (self, candidate.score, &candidate.complexity))
         out->n_cut++;
       else if (variant->base != v && bounds_are_equal (&bounds[v], &bounds[variant->base]))
         g_array_append_val (out->alike, candidate.score);
@@ -116,43 +120,62 @@ expand_variants (const Search *self, const Node *node, const ResolvedScenario *r
     }
 }
 
+static guint
+n_of_group (const Search *self, guint group)
+{
+  guint n = 0;
+
+  for (guint v = 0; v < self->space->variants->len; v++)
+    n += ((const SearchVariant *) g_ptr_array_index (self->space->variants, v))->group == group;
+  return n;
+}
+
 static void
-expand_resolved (const Search *self, const Node *node, const ResolvedScenario *resolved,
-                 Expansion *out)
+expand_resolved (const Search *self, const Node *node, guint group,
+                 const ResolvedScenario *resolved, Expansion *out)
 {
   const ScreenedCompute compute = search_screen_compute (self->screen, resolved);
   const double          weight = search_weight (self, cluster_n_gpus (resolved->cluster));
 
   if (search_screen_activations (resolved) > search_memory (self))
-    out->n_too_large = self->space->variants->len;
-  else if (weight * compute.compute / search_sequences (resolved) >= self->best)
-    out->n_cut = self->space->variants->len;
+    out->n_too_large += n_of_group (self, group);
+  else if (weight * compute.compute / search_sequences (resolved) >= search_limit (self))
+    out->n_cut += n_of_group (self, group);
   else
-    expand_variants (self, node, resolved, &compute, out);
+    expand_variants (self, node, group, resolved, &compute, out);
+}
+
+/* The variants of GROUP, which compute the same. */
+static void
+expand_group (const Search *self, const Node *node, guint group, ProfileSet *profiles,
+              Expansion *out)
+{
+  g_autoptr (DiagList)         diags = diag_list_new ();
+  g_autoptr (ResolvedScenario) resolved = NULL;
+  g_autoptr (Scenario)         scenario = search_space_scenario (
+              self->space, node->index, search_space_group (self->space, group), diags);
+
+  if (scenario != NULL)
+    resolved = resolved_new (scenario, profiles, diags);
+  if (resolved != NULL)
+    expand_resolved (self, node, group, resolved, out);
+  for (guint i = 0; resolved == NULL && i < n_of_group (self, group); i++)
+    g_ptr_array_add (out->reasons, g_strdup (diag_list_first_message (diags)));
 }
 
 static void
 expand_node (guint i, gpointer user)
 {
-  ExpandJobs          *jobs = user;
-  const Search        *self = jobs->search;
-  const Node          *node = node_at (self, jobs->nodes[i]);
-  Expansion           *out = &jobs->expansions[i];
-  ProfileSet          *profiles = search_borrow_profiles (self);
-  g_autoptr (DiagList) diags = diag_list_new ();
-  g_autoptr (Scenario) scenario = search_space_scenario (self->space, node->index, NULL, diags);
-  g_autoptr (ResolvedScenario) resolved = NULL;
+  ExpandJobs   *jobs = user;
+  const Search *self = jobs->search;
+  Expansion    *out = &jobs->expansions[i];
+  ProfileSet   *profiles = search_borrow_profiles (self);
 
   out->candidates = g_array_new (FALSE, FALSE, sizeof (Candidate));
   out->alike = g_array_new (FALSE, FALSE, sizeof (double));
   out->reasons = g_ptr_array_new_with_free_func (g_free);
-  if (scenario != NULL)
-    resolved = resolved_new (scenario, profiles, diags);
-  if (resolved != NULL)
-    expand_resolved (self, node, resolved, out);
-  else
-    out->reason = g_strdup (diag_list_first_message (diags));
-  g_clear_pointer (&resolved, resolved_unref);
+  for (guint group = 0; group < self->space->n_groups; group++)
+    expand_group (self, node_at (self, jobs->nodes[i]), group, profiles, out);
   search_return_profiles (self, profiles);
 }
 
@@ -165,11 +188,6 @@ take_expansion (Search *self, Expansion *expansion)
   result->n_bounded += expansion->n_bounded;
   result->n_cut += expansion->n_cut;
   result->n_too_large += expansion->n_too_large;
-  if (expansion->reason != NULL)
-    {
-      result->n_refused += self->space->variants->len;
-      search_count_drop (self, expansion->reason, self->space->variants->len);
-    }
   result->n_refused += expansion->reasons->len;
   for (guint i = 0; i < expansion->reasons->len; i++)
     search_count_drop (self, g_ptr_array_index (expansion->reasons, i), 1);
@@ -180,7 +198,6 @@ take_expansion (Search *self, Expansion *expansion)
   g_array_unref (expansion->alike);
   g_array_unref (expansion->candidates);
   g_ptr_array_unref (expansion->reasons);
-  g_free (expansion->reason);
 }
 
 static void
@@ -203,7 +220,8 @@ search_expand_next (Search *self, guint *next)
 {
   guint nodes[BLOCK], n = 0;
 
-  for (; n < BLOCK && *next < self->nodes->len && node_at (self, *next)->least < self->best;
+  for (;
+       n < BLOCK && *next < self->nodes->len && node_at (self, *next)->least < search_limit (self);
        (*next)++)
     if (!node_at (self, *next)->expanded)
       nodes[n++] = *next;

@@ -17,13 +17,14 @@ typedef struct
 
 typedef struct
 {
-  guint64 structure;
-  guint   variant;
-  guint   pipeline; /* PipelineKind */
-  double  bound;    /* s a step */
-  double  score;    /* the same as a score */
-  guint64 low;      /* bytes of a GPU */
-  double  effort;
+  guint64          structure;
+  guint            variant;
+  guint            pipeline; /* PipelineKind */
+  double           bound;    /* s a step */
+  double           score;    /* the same as a score */
+  SearchComplexity complexity;
+  guint64          low; /* bytes of a GPU */
+  double           effort;
 } Candidate;
 
 /* What simulations took over the screen's bounds. */
@@ -45,7 +46,7 @@ typedef struct
   GAsyncQueue          *idle; /* ProfileSet: one thread at a time reads one */
   guint                 n_gpus, gpus_per_node;
   guint64               hbm;        /* bytes of the smallest GPU */
-  GHashTable           *work;       /* structure without pipeline -> ScreenedCompute */
+  GHashTable           *work;       /* structure without pipeline, and group -> ScreenedCompute */
   GArray               *nodes;      /* Node, the least score first */
   GArray               *candidates; /* Candidate */
   GArray               *alike;      /* double: scores of what only the best are refined to */
@@ -81,9 +82,39 @@ double search_memory (const Search *self);                  /* bytes of a GPU th
 /* N configurations dropped out for REASON (NULL: nobody said), which is copied. */
 void search_count_drop (Search *self, const char *reason, guint64 n);
 
+/* What SCENARIO computes on one stage in one micro-step; of one that cannot be, 0. */
+ScreenedCompute search_work (const Search *self, const Scenario *scenario, ProfileSet *profiles);
+
 /* Structures below N that divide, with the least score of each, in its order. FALSE after
  * diagnostics: there are none. */
 gboolean search_list_nodes (Search *self, guint64 n, DiagList *diags);
+
+/* The same of the least that each of them can take. */
+void search_bound_nodes (Search *self);
+
+/* ---- search-software.c ----------------------------------------------------------------------- */
+
+/*
+ * Settles which kernels the variants run, and groups those that run the same: of what is open that
+ * which takes the least time on the first structure, if a framework runs it where one runs what was
+ * there before.
+ */
+void search_settle_software (Search *self);
+
+/* ---- search-simple.c: what is as good as the fastest, and simpler ---------------------------- */
+
+SearchComplexity search_complexity (const Search *self, const Scenario *scenario,
+                                    const SearchVariant *variant, gboolean offloads);
+gint             search_compare_complexity (const SearchComplexity *a, const SearchComplexity *b);
+
+/* What is slower than that is of no use, however simple. */
+double search_limit (const Search *self);
+
+/* Whether a configuration of at least SCORE may be the fastest, or the answer. */
+gboolean search_may_matter (const Search *self, double score, const SearchComplexity *complexity);
+
+/* FOUND is one more. */
+void search_take_headline (Search *self, SearchFound *found);
 
 /* ---- search-expand.c: variants of structures become candidates ------------------------------- */
 
@@ -113,9 +144,9 @@ double search_excess (const Search *self, const Prediction *prediction);
 /* "--tp 2" of OPTION, as a word of the command line. */
 void search_append_word (GString *out, const ScenarioOverride *option);
 
-/* All but BOUND (s) are taken. */
+/* All but BOUND (s) and COMPLEXITY are taken. */
 SearchFound *search_add_found (Search *self, char *label, char *options, Scenario *scenario,
-                               Prediction *prediction, double bound);
+                               Prediction *prediction, double bound, SearchComplexity complexity);
 
 /* ---- search-best.c: what is made of what was found ------------------------------------------- */
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "scenario/software.h"
+
 #define D "%" G_GINT64_FORMAT
 
 #define MOST_TENSOR  64 /* ranks of the axes that are tried unasked */
@@ -18,7 +20,6 @@ typedef struct
   const SearchRoom *room;
   const SearchVary *vary;
   guint             n_vary;
-  gboolean          only;
 } Maker;
 
 /* ---- choices --------------------------------------------------------------------------------- */
@@ -100,23 +101,24 @@ set_number (SearchChoice *choice, const char *key, gint64 value)
 
 /* ---- what is open ---------------------------------------------------------------------------- */
 
-static gboolean
-is_varied (const Maker *self, const char *key)
+gboolean
+search_space_is_open (const SearchSpace *self, const char *key)
 {
-  for (guint i = 0; i < self->n_vary; i++)
-    if (g_str_equal (self->vary[i].key, key))
-      return TRUE;
-  return FALSE;
+  const char        *dot = strchr (key, '.');
+  g_autofree char   *section = g_strndup (key, dot - key);
+  const OptionSpec  *table = scenario_section_table (section);
+  const OptionMarks *marks = scenario_marks (self->scenario, table);
+
+  return !self->only && !option_marks_has (marks, dot + 1)
+         && !g_hash_table_contains (self->varied, key);
 }
 
-/* Nobody set the option KEY of the section with TABLE, nor lets it vary. */
 static gboolean
-is_open (const Maker *self, const char *section, const OptionSpec *table, const char *key)
+is_open (const Maker *self, const char *section, const char *key)
 {
-  const OptionMarks *marks = scenario_marks (self->space->scenario, table);
-  g_autofree char   *name = g_strdup_printf ("%s.%s", section, key);
+  g_autofree char *name = g_strdup_printf ("%s.%s", section, key);
 
-  return !self->only && !option_marks_has (marks, key) && !is_varied (self, name);
+  return search_space_is_open (self->space, name);
 }
 
 /* ---- axes of the tables ---------------------------------------------------------------------- */
@@ -130,15 +132,15 @@ add_tensor (Maker *self)
 {
   SearchAxis    *axis;
   gint64         most = MIN (self->room->gpus_per_node, MOST_TENSOR);
-  const gboolean folds = self->room->n_experts > 0 && is_open (self, "mesh", mesh_options, "etp");
+  const gboolean folds = self->room->n_experts > 0 && is_open (self, "mesh", "etp");
 
-  if (!is_open (self, "mesh", mesh_options, "tp"))
+  if (!is_open (self, "mesh", "tp"))
     return;
   axis = add_axis (self, "tensor");
   for (gint64 tp = 1; tp <= most; tp *= 2)
     {
       set_number (add_choice (axis), "mesh.tp", tp);
-      if (tp > 1 && is_open (self, "mesh", mesh_options, "sp"))
+      if (tp > 1 && is_open (self, "mesh", "sp"))
         {
           SearchChoice *choice = add_choice (axis);
 
@@ -160,7 +162,7 @@ add_context (Maker *self)
 {
   SearchAxis *axis;
 
-  if (!is_open (self, "mesh", mesh_options, "cp"))
+  if (!is_open (self, "mesh", "cp"))
     return;
   axis = add_axis (self, "context");
   for (gint64 cp = 1; cp <= MIN (MOST_CONTEXT, (gint64) self->room->n_gpus); cp *= 2)
@@ -172,7 +174,7 @@ add_experts (Maker *self)
 {
   SearchAxis *axis;
 
-  if (self->room->n_experts == 0 || !is_open (self, "mesh", mesh_options, "ep"))
+  if (self->room->n_experts == 0 || !is_open (self, "mesh", "ep"))
     return;
   axis = add_axis (self, "experts");
   for (gint64 ep = 1; ep <= MIN (self->room->n_experts, (gint64) self->room->n_gpus); ep++)
@@ -189,8 +191,7 @@ add_pipelines (Maker *self, SearchAxis *axis, gint64 stages)
   set_number (add_choice (axis), "mesh.pp", stages);
   if (stages == 1)
     return;
-  for (guint i = 0; kinds->choices[i] != NULL && is_open (self, "mesh", mesh_options, "pipeline");
-       i++)
+  for (guint i = 0; kinds->choices[i] != NULL && is_open (self, "mesh", "pipeline"); i++)
     if (i != PIPELINE_AUTO && i != PIPELINE_1F1B && i != PIPELINE_INTERLEAVED)
       {
         SearchChoice *choice = add_choice (axis);
@@ -198,7 +199,7 @@ add_pipelines (Maker *self, SearchAxis *axis, gint64 stages)
         set_number (choice, "mesh.pp", stages);
         set_option (choice, "mesh.pipeline", kinds->choices[i]);
       }
-  for (gint64 vp = 2; vp <= MOST_CHUNKS && is_open (self, "mesh", mesh_options, "vp"); vp++)
+  for (gint64 vp = 2; vp <= MOST_CHUNKS && is_open (self, "mesh", "vp"); vp++)
     if (self->room->n_layers % (stages * vp) == 0)
       {
         SearchChoice *choice = add_choice (axis);
@@ -214,7 +215,7 @@ add_stages (Maker *self)
 {
   SearchAxis *axis;
 
-  if (!is_open (self, "mesh", mesh_options, "pp"))
+  if (!is_open (self, "mesh", "pp"))
     return;
   axis = add_axis (self, "pipeline");
   axis->pipeline = TRUE;
@@ -230,8 +231,7 @@ add_micro_batches (Maker *self)
   const Scenario *scenario = self->space->scenario;
   SearchAxis     *axis;
 
-  if (!is_open (self, "training", training_options, "micro_batch")
-      || scenario->training.lengths != NULL)
+  if (!is_open (self, "training", "micro_batch") || scenario->training.lengths != NULL)
     return;
   axis = add_axis (self, "micro_batch");
   for (gint64 batch = 1; batch <= MOST_BATCH; batch *= 2)
@@ -259,7 +259,7 @@ add_checkpointing (Maker *self)
 {
   static const char key[] = "activation_checkpointing";
 
-  if (is_open (self, "training", training_options, key))
+  if (is_open (self, "training", key))
     add_words (add_axis (self, "checkpointing"), "training.activation_checkpointing",
                option_table_find (training_options, key));
 }
@@ -305,8 +305,10 @@ variant_free (gpointer data)
   SearchVariant *self = data;
 
   scenario_free (self->scenario);
+  g_clear_pointer (&self->in_force, scenario_free);
   g_free (self->choice);
   g_array_unref (self->options);
+  g_array_unref (self->software);
   g_free (self);
 }
 
@@ -330,6 +332,7 @@ add_variant (Maker *self, const ScenarioOverride *options, guint n, guint base)
   variant->options = g_array_new (FALSE, FALSE, sizeof (ScenarioOverride));
   if (n > 0)
     g_array_append_vals (variant->options, options, n);
+  variant->software = g_array_new (FALSE, FALSE, sizeof (ScenarioOverride));
   variant->base = base == G_MAXUINT ? self->space->variants->len : base;
   g_ptr_array_add (self->space->variants, variant);
   return self->space->variants->len - 1;
@@ -407,7 +410,7 @@ add_strategy (Maker *self, const ScenarioOverride *head, guint n_head)
     return;
   variant = g_ptr_array_index (self->space->variants, base);
   config = innermost (variant->scenario->strategy, prefix);
-  if (!self->only)
+  if (!self->space->only)
     add_changes (self, config, head, n_head, prefix->str, base);
 }
 
@@ -477,13 +480,18 @@ search_space_new (const Scenario *scenario, const StrategySet *strategies, const
                   const SearchVary *vary, guint n_vary, gboolean only, DiagList *diags)
 {
   g_autoptr (SearchSpace) space = g_new0 (SearchSpace, 1);
-  Maker                   self = { space, room, vary, n_vary, only };
+  Maker                   self = { space, room, vary, n_vary };
   guint                   n_errors = diag_list_n_errors (diags);
 
   space->scenario = scenario;
   space->strategies = strategies;
   space->axes = g_ptr_array_new_with_free_func (axis_free);
   space->variants = g_ptr_array_new_with_free_func (variant_free);
+  space->n_groups = 1;
+  space->varied = g_hash_table_new (g_str_hash, g_str_equal);
+  space->only = only;
+  for (guint i = 0; i < n_vary; i++)
+    g_hash_table_add (space->varied, (gpointer) vary[i].key);
   for (guint i = 0; i < n_vary; i++)
     add_varied (&self, &vary[i], diags);
   add_tensor (&self);
@@ -507,7 +515,43 @@ search_space_free (SearchSpace *self)
 {
   g_ptr_array_unref (self->axes);
   g_ptr_array_unref (self->variants);
+  g_hash_table_unref (self->varied);
   g_free (self);
+}
+
+void
+search_space_set_software (const SearchSpace *self, SearchVariant *variant, const GArray *software,
+                           ProfileSet *profiles)
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+  Scenario            *scenario =
+      scenario_with (variant->scenario, self->strategies,
+                     (const ScenarioOverride *) (gpointer) software->data, software->len, diags);
+
+  if (scenario != NULL)
+    {
+      scenario_free (variant->scenario);
+      variant->scenario = scenario;
+      if (software->len > 0)
+        g_array_append_vals (variant->software, software->data, software->len);
+    }
+  variant->in_force = scenario_in_force (variant->scenario, profiles, diags);
+  g_free (variant->choice);
+  variant->choice =
+      scenario_strategy_choice (variant->in_force != NULL ? variant->in_force : variant->scenario);
+}
+
+const SearchVariant *
+search_space_group (const SearchSpace *self, guint group)
+{
+  for (guint v = 0; v < self->variants->len; v++)
+    {
+      const SearchVariant *variant = g_ptr_array_index (self->variants, v);
+
+      if (variant->group == group)
+        return variant;
+    }
+  g_assert_not_reached ();
 }
 
 guint64

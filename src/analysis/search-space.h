@@ -29,8 +29,11 @@ typedef struct
 typedef struct
 {
   Scenario       *scenario; /* the space's under its strategy, owned */
-  StrategyChoice *choice;   /* the same for closed forms, outermost first */
+  Scenario       *in_force; /* the same with what its framework implies, owned; NULL: the same */
+  StrategyChoice *choice;   /* that for closed forms, outermost first */
   GArray         *options;  /* ScenarioOverride that make it, strategy.name first; interned */
+  GArray         *software; /* the same of what was settled of its kernels (search-software.c) */
+  guint           group;    /* of variants that the same software runs: they compute the same */
   guint           base;     /* index of the variant that it is one change away from; itself: none */
 } SearchVariant;
 
@@ -40,6 +43,9 @@ typedef struct
   const StrategySet *strategies;
   GPtrArray         *axes;     /* SearchAxis */
   GPtrArray         *variants; /* SearchVariant */
+  guint              n_groups; /* of variants, from 0; 1 until somebody finds more */
+  GHashTable        *varied;   /* set of keys that the user lets vary */
+  gboolean           only;     /* nothing else is open */
 } SearchSpace;
 
 /* What the user lets vary: values of one key, "mesh.tp" and "1", "2", "4". */
@@ -67,6 +73,16 @@ SearchSpace *search_space_new (const Scenario *scenario, const StrategySet *stra
                                gboolean only, DiagList *diags);
 void         search_space_free (SearchSpace *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SearchSpace, search_space_free)
+
+/* Whether nobody set the option KEY ("training.compile"), nor lets it vary: it may be chosen. */
+gboolean search_space_is_open (const SearchSpace *self, const char *key);
+
+/* Lays SOFTWARE (ScenarioOverride) over VARIANT, with what its framework in PROFILES implies. */
+void search_space_set_software (const SearchSpace *self, SearchVariant *variant,
+                                const GArray *software, ProfileSet *profiles);
+
+/* The first variant of GROUP. */
+const SearchVariant *search_space_group (const SearchSpace *self, guint group);
 
 /* Combinations of the choices of all axes, whether they divide or not. */
 guint64 search_space_n_structures (const SearchSpace *self);

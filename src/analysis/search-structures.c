@@ -1,6 +1,7 @@
 /* Structures: which divide, and the least that each of them can take. */
 #include "analysis/search-private.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/parallel.h"
@@ -89,8 +90,9 @@ search_sequences (const ResolvedScenario *resolved)
 double
 search_memory (const Search *self)
 {
-  return self->options->max_hbm > 0 ? MIN (self->options->max_hbm, (double) self->hbm)
-                                    : (double) self->hbm;
+  const double all = (double) self->hbm * (1 - self->options->memory_margin);
+
+  return self->options->max_hbm > 0 ? MIN (self->options->max_hbm, all) : all;
 }
 
 /* ---- why not --------------------------------------------------------------------------------- */
@@ -127,19 +129,9 @@ search_count_drop (Search *self, const char *reason, guint64 n)
 
 /* ---- structures ------------------------------------------------------------------------------ */
 
-/* The work of a structure, computed in threads; of one that cannot be, 0: no bound. */
-typedef struct
+ScreenedCompute
+search_work (const Search *self, const Scenario *scenario, ProfileSet *profiles)
 {
-  Search          *search;
-  GArray          *keys; /* guint64 */
-  ScreenedCompute *work;
-} WorkJobs;
-
-static void
-compute_work (guint i, gpointer user)
-{
-  WorkJobs              *jobs = user;
-  Search                *self = jobs->search;
   const ScenarioOverride whole[] = {
     { "mesh.pp", "1", "search" },
     { "mesh.vp", "1", "search" },
@@ -148,20 +140,41 @@ compute_work (guint i, gpointer user)
     { "training.global_batch", "", "search" },
     { "training.grad_accum", "1", "search" },
   };
+  ScreenedCompute      work = { 0 };
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (Scenario) one =
+      scenario_with (scenario, self->strategies, whole, G_N_ELEMENTS (whole), diags);
+  g_autoptr (ResolvedScenario) resolved = NULL;
+
+  if (one != NULL)
+    resolved = resolved_new (one, profiles, diags);
+  if (resolved != NULL)
+    work = search_screen_compute (self->screen, resolved);
+  return work;
+}
+
+/* The work of structures under each group of variants, computed in threads. */
+typedef struct
+{
+  Search          *search;
+  const GArray    *keys; /* guint64 */
+  ScreenedCompute *work; /* [key][group] */
+} WorkJobs;
+
+static void
+compute_work (guint i, gpointer user)
+{
+  WorkJobs            *jobs = user;
+  Search              *self = jobs->search;
+  const guint          n_groups = self->space->n_groups;
   g_autoptr (DiagList) diags = diag_list_new ();
   g_autoptr (Scenario) structure =
-      search_space_scenario (self->space, g_array_index (jobs->keys, guint64, i), NULL, diags);
-  g_autoptr (Scenario)         scenario = NULL;
-  g_autoptr (ResolvedScenario) resolved = NULL;
-  ProfileSet                  *profiles = search_borrow_profiles (self);
+      search_space_scenario (self->space, g_array_index (jobs->keys, guint64, i / n_groups),
+                             search_space_group (self->space, i % n_groups), diags);
+  ProfileSet *profiles = search_borrow_profiles (self);
 
   if (structure != NULL)
-    scenario = scenario_with (structure, self->strategies, whole, G_N_ELEMENTS (whole), diags);
-  if (scenario != NULL)
-    resolved = resolved_new (scenario, profiles, diags);
-  if (resolved != NULL)
-    jobs->work[i] = search_screen_compute (self->screen, resolved);
-  g_clear_pointer (&resolved, resolved_unref);
+    jobs->work[i] = search_work (self, structure, profiles);
   search_return_profiles (self, profiles);
 }
 
@@ -175,17 +188,30 @@ compare_nodes (gconstpointer a, gconstpointer b)
   return x->index < y->index ? -1 : x->index > y->index;
 }
 
-static void
-compute_all_work (Search *self, GArray *keys)
+/* A key of `work`. */
+static guint64
+work_key (const Search *self, guint64 without_pipeline, guint group)
 {
-  g_autofree ScreenedCompute *work = g_new0 (ScreenedCompute, keys->len);
+  return without_pipeline * self->space->n_groups + group;
+}
+
+static void
+compute_all_work (Search *self, const GArray *keys)
+{
+  const guint                 n_groups = self->space->n_groups;
+  g_autofree ScreenedCompute *work = g_new0 (ScreenedCompute, (gsize) keys->len * n_groups);
   WorkJobs                    jobs = { self, keys, work };
 
-  parallel_run (keys->len, self->options->n_threads, compute_work, &jobs, self->predict->count);
-  for (guint i = 0; i < keys->len; i++)
-    g_hash_table_insert (self->work,
-                         g_memdup2 (&g_array_index (keys, guint64, i), sizeof (guint64)),
-                         g_memdup2 (&work[i], sizeof work[i]));
+  parallel_run (keys->len * n_groups, self->options->n_threads, compute_work, &jobs,
+                self->predict->count);
+  for (guint i = 0; i < keys->len * n_groups; i++)
+    {
+      const guint64 key =
+          work_key (self, g_array_index (keys, guint64, i / n_groups), i % n_groups);
+
+      g_hash_table_insert (self->work, g_memdup2 (&key, sizeof key),
+                           g_memdup2 (&work[i], sizeof work[i]));
+    }
 }
 
 static gboolean
@@ -200,65 +226,85 @@ has_directions (const Search *self, guint64 structure)
                           : self->scenario->mesh.pipeline == PIPELINE_DUALPIPE;
 }
 
+/* The least of all groups: of one that cannot be, 0. */
+static double
+least_work (const Search *self, guint64 structure)
+{
+  const guint64  without_pipeline = search_space_without_pipeline (self->space, structure);
+  const gboolean both = has_directions (self, structure);
+  double         least = INFINITY;
+
+  for (guint group = 0; group < self->space->n_groups; group++)
+    {
+      const guint64          key = work_key (self, without_pipeline, group);
+      const ScreenedCompute *work = g_hash_table_lookup (self->work, &key);
+
+      least = MIN (least, both ? work->both : work->work);
+    }
+  return least;
+}
+
 /*
  * A step is no shorter than the work of all its micro-batches, shared out evenly over data ranks
  * and stages: per sequence that is work / (data ranks x stages x micro-batch).
  */
 static void
-bound_nodes (Search *self)
+set_bounds (Search *self)
 {
   const Scenario *s = self->scenario;
 
   for (guint i = 0; i < self->nodes->len; i++)
     {
-      Node                  *node = node_at (self, i);
-      const guint64          key = search_space_without_pipeline (self->space, node->index);
-      const ScreenedCompute *work = g_hash_table_lookup (self->work, &key);
-      const double           n_gpus = (double) search_gpus (self, node->index);
+      Node        *node = node_at (self, i);
+      const double n_gpus = (double) search_gpus (self, node->index);
       const double tp = (double) search_number (self, node->index, "mesh.tp", MAX (s->mesh.tp, 1));
       const double cp = (double) search_number (self, node->index, "mesh.cp", MAX (s->mesh.cp, 1));
       const double batch = (double) search_number (self, node->index, "training.micro_batch",
                                                    s->training.micro_batch);
 
-      node->least = search_weight (self, n_gpus)
-                    * (has_directions (self, node->index) ? work->both : work->work)
+      node->least = search_weight (self, n_gpus) * least_work (self, node->index)
                     / (n_gpus / (tp * cp) * batch);
     }
   g_array_sort (self->nodes, compare_nodes);
 }
 
-gboolean
-search_list_nodes (Search *self, guint64 n, DiagList *diags)
+void
+search_bound_nodes (Search *self)
 {
   g_autoptr (GHashTable) known = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
   g_autoptr (GArray)     keys = g_array_new (FALSE, FALSE, sizeof (guint64));
+
+  for (guint i = 0; i < self->nodes->len; i++)
+    {
+      const guint64 key = search_space_without_pipeline (self->space, node_at (self, i)->index);
+
+      if (g_hash_table_add (known, g_memdup2 (&key, sizeof key)))
+        g_array_append_val (keys, key);
+    }
+  compute_all_work (self, keys);
+  set_bounds (self);
+}
+
+gboolean
+search_list_nodes (Search *self, guint64 n, DiagList *diags)
+{
   const TrainingOptions *training = &self->scenario->training;
 
   for (guint64 index = 0; index < n; index++)
     {
-      Node    node = { .index = index };
-      guint64 key;
+      const Node node = { .index = index };
 
-      if (!search_space_divides (self->space, index, search_gpus (self, index),
-                                 training->global_batch, training->micro_batch))
-        continue;
-      g_array_append_val (self->nodes, node);
-      key = search_space_without_pipeline (self->space, index);
-      if (g_hash_table_add (known, g_memdup2 (&key, sizeof key)))
-        g_array_append_val (keys, key);
+      if (search_space_divides (self->space, index, search_gpus (self, index),
+                                training->global_batch, training->micro_batch))
+        g_array_append_val (self->nodes, node);
     }
   self->result->n_structures = self->nodes->len;
   self->result->n_configurations = (guint64) self->nodes->len * self->space->variants->len;
   if (self->nodes->len == 0)
-    {
-      diag_error (
-          diags,
-          option_mark (scenario_marks (self->scenario, training_options), "global_batch", NULL),
-          "take a batch with more divisors, or other degrees",
-          "no mesh and micro-batch of the space divide the GPUs and the batch");
-      return FALSE;
-    }
-  compute_all_work (self, keys);
-  bound_nodes (self);
-  return TRUE;
+    diag_error (
+        diags,
+        option_mark (scenario_marks (self->scenario, training_options), "global_batch", NULL),
+        "take a batch with more divisors, or other degrees",
+        "no mesh and micro-batch of the space divide the GPUs and the batch");
+  return self->nodes->len > 0;
 }

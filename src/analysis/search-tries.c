@@ -190,11 +190,12 @@ double
 search_excess (const Search *self, const Prediction *prediction)
 {
   const SearchOptions *options = self->options;
-  double               excess = 0;
+  const double         room = (double) prediction->hbm.capacity * (1 - options->memory_margin);
+  double               excess = (double) prediction->hbm.device - room;
 
   if (!prediction->fits)
-    excess = (double) MAX (MAX (prediction->hbm.excess, prediction->host.excess),
-                           prediction->drives.excess);
+    excess = MAX (excess, (double) MAX (MAX (prediction->hbm.excess, prediction->host.excess),
+                                        prediction->drives.excess));
   if (options->max_hbm > 0)
     excess = MAX (excess, (double) prediction->hbm.device - options->max_hbm);
   if (options->max_host > 0)
@@ -227,6 +228,8 @@ command_line (const Search *self, guint64 structure, guint variant)
 
   for (guint i = 0; i < v->options->len; i++)
     search_append_word (out, &g_array_index (v->options, ScenarioOverride, i));
+  for (guint i = 0; i < v->software->len; i++)
+    search_append_word (out, &g_array_index (v->software, ScenarioOverride, i));
   for (guint a = 0; a < self->space->axes->len; a++)
     {
       const SearchChoice *choice = search_space_choice (self->space, structure, a);
@@ -240,7 +243,7 @@ command_line (const Search *self, guint64 structure, guint variant)
 /* SCENARIO and PREDICTION are taken; LABEL and OPTIONS too. */
 SearchFound *
 search_add_found (Search *self, char *label, char *options, Scenario *scenario,
-                  Prediction *prediction, double bound)
+                  Prediction *prediction, double bound, SearchComplexity complexity)
 {
   SearchFound *found = g_new0 (SearchFound, 1);
   double       seconds = prediction->step_time_s;
@@ -251,12 +254,14 @@ search_add_found (Search *self, char *label, char *options, Scenario *scenario,
   found->scenario = scenario;
   found->prediction = prediction;
   found->bound = bound;
+  found->complexity = complexity;
   found->score = search_weight (self, prediction->n_gpus) * seconds / sequences;
   if (self->options->price_per_gpu_hour > 0)
     found->money_per_million_tokens = self->options->price_per_gpu_hour / HOUR * prediction->n_gpus
                                       / prediction->tokens_per_s * 1e6;
   self->best = MIN (self->best, found->score);
   g_ptr_array_add (self->result->found, found);
+  search_take_headline (self, found);
   return found;
 }
 
@@ -292,7 +297,8 @@ take_try (Search *self, Try *try)
       char                *label = search_space_label (self->space, candidate->structure, variant);
 
       search_add_found (self, label, command_line (self, candidate->structure, candidate->variant),
-                        g_steal_pointer (&try->scenario), prediction, candidate->bound);
+                        g_steal_pointer (&try->scenario), prediction, candidate->bound,
+                        candidate->complexity);
       g_free (prediction->scenario);
       prediction->scenario = g_strdup (label);
       return;
@@ -315,7 +321,7 @@ pick_tries (Search *self, Try *tries)
       Try        try = { .candidate = *candidate };
       guint      at;
 
-      if (candidate->score >= self->best)
+      if (!search_may_matter (self, candidate->score, &candidate->complexity))
         {
           self->result->n_cut++;
           continue;

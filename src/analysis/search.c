@@ -20,6 +20,7 @@ found_free (gpointer data)
 
   g_free (self->label);
   g_free (self->options);
+  g_free (self->runs_on);
   scenario_free (self->scenario);
   prediction_free (self->prediction);
   g_free (self);
@@ -220,6 +221,8 @@ search_run (const Scenario *scenario, const StrategySet *strategies, const Searc
   if (self.space != NULL && check_size (&self, search_space_n_structures (self.space), diags)
       && search_list_nodes (&self, search_space_n_structures (self.space), diags))
     {
+      search_settle_software (&self);
+      search_bound_nodes (&self);
       branch_and_bound (&self);
       ok = TRUE;
     }

@@ -8,7 +8,11 @@
  * over theirs so far: planned for their memory, and simulated when they fit. What a bound rules
  * out is never tried; the answer is proved when nothing with a better bound is left, else it is
  * said how much there is and by how much it could be better. At the end the best ones are tried
- * with every other option of their strategy.
+ * with every other option of their strategy, and with all else that changes nothing that is learned
+ * (LEVER_FREE).
+ *
+ * The answer is not the fastest: among those that are hardly slower it is the simplest that a
+ * framework runs (search-simple.c).
  *
  * The result depends on neither the machine nor the number of threads.
  */
@@ -28,22 +32,43 @@ typedef enum
 
 extern const char *const search_objective_names[SEARCH_N_OBJECTIVES + 1];
 
+/* The frameworks that run SCENARIO, with commas between them; NULL: none. Newly allocated. */
+typedef char *(*SearchRunners) (const Scenario *scenario, gpointer user);
+
 typedef struct
 {
   SearchObjective objective;
-  double   max_hbm, max_host; /* bytes of a GPU and of a node that may be taken; 0: all there are */
-  double   price_per_gpu_hour;         /* 0: unknown */
-  guint64  max_structures;             /* of the space: more are refused; 0: 10 million */
-  guint    max_planned, max_simulated; /* 0: 2 000 and 300 */
-  double   effort; /* of the search, as a multiple of what takes some ten seconds; 0: 1 */
-  guint    n_best; /* 0: 10 */
-  guint    n_threads;
-  gboolean refine; /* try the other options of the best */
+  double max_hbm, max_host; /* bytes of a GPU and of a node that may be taken; 0: all there are */
+  double memory_margin;     /* part of each GPU's memory that stays free */
+  double within;            /* that much slower than the fastest: still as good, if simpler */
+  SearchRunners runners;    /* called by one thread; NULL: nobody knows who runs what */
+  gpointer      runners_user;
+  double        price_per_gpu_hour;         /* 0: unknown */
+  guint64       max_structures;             /* of the space: more are refused; 0: 10 million */
+  guint         max_planned, max_simulated; /* 0: 2 000 and 300 */
+  double        effort; /* of the search, as a multiple of what takes some ten seconds; 0: 1 */
+  guint         n_best; /* 0: 10 */
+  guint         n_threads;
+  gboolean      refine; /* try the other options of the best */
 } SearchOptions;
+
+/*
+ * How simple a configuration is, the first difference decides: kinds of parallelism beside data
+ * ranks (tensor, context, pipeline, expert), with offload to host memory as one more; options that
+ * are not their defaults; ranks over which a replica lies.
+ */
+typedef struct
+{
+  guint  kinds, changes;
+  gint64 ranks;
+} SearchComplexity;
 
 /* A configuration that was simulated and fits. */
 typedef struct
 {
+  SearchComplexity complexity;
+  char *runs_on; /* SearchRunners; NULL: on none, or too far behind the fastest to be asked for */
+
   char       *label;   /* what tells it from others */
   char       *options; /* for the command line: "--strategy fsdp2 --tp 2 ..." */
   Scenario   *scenario;
@@ -71,9 +96,11 @@ typedef struct
 
 typedef struct
 {
-  GPtrArray *found;  /* SearchFound, the best first: at most n_best and the Pareto front */
-  GPtrArray *missed; /* SearchMiss, the least excess first; at most five */
-  GArray    *drops;  /* SearchDrop */
+  GPtrArray *found; /* SearchFound, the fastest first: at most n_best, the Pareto front and ... */
+  const SearchFound *headline;  /* ... the answer; NULL: nothing was found */
+  guint64            n_as_good; /* found, and no slower than SearchOptions.within allows */
+  GPtrArray         *missed;    /* SearchMiss, the least excess first; at most five */
+  GArray            *drops;     /* SearchDrop */
   guint64 n_structures, n_configurations; /* of the space; those that divide, with all variants */
   guint64 n_bounded;                      /* configurations whose own bound was computed */
   guint64 n_cut;       /* dropped by a bound of time, alone or with their structure */

@@ -61,23 +61,25 @@ take_wishes (const Wishes *wishes, SearchOptions *options)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-/* The best that the frameworks asked for can be told; else the best, which says what they lack. */
+/* The answer if the frameworks asked for can be told it, else the best that they can; else the
+ * answer, which says what they lack. */
 static const SearchFound *
 find_emitted (const Common *common, const SearchResult *result, const EmitArguments *emit)
 {
+  if (emit_arguments_can (emit, common, result->headline->scenario))
+    return result->headline;
   for (guint i = 0; i < result->found->len; i++)
     {
       const SearchFound *found = g_ptr_array_index (result->found, i);
 
       if (!emit_arguments_can (emit, common, found->scenario))
         continue;
-      if (i > 0)
-        stream_say ("shardsim search: --emit: the framework lacks what the first %u need: number "
-                    "%u is written: %s\n",
-                    i, i + 1, found->label);
+      stream_say ("shardsim search: --emit: the framework lacks what the answer%s need%s: number "
+                  "%u is written: %s\n",
+                  i > 1 ? " and others" : "", i > 1 ? "" : "s", i + 1, found->label);
       return found;
     }
-  return g_ptr_array_index (result->found, 0);
+  return result->headline;
 }
 
 static ExitStatus
@@ -111,7 +113,7 @@ write_pages (const Common *common, const SearchResult *result, PredictOptions pr
   predict.count = NULL;
   if (result->found->len > 0)
     {
-      const SearchFound *best = g_ptr_array_index (result->found, 0);
+      const SearchFound *best = result->headline;
 
       prediction_free (
           predict_with_replay (best->scenario, &predict, &replay, &profiles, diags, NULL));

@@ -248,6 +248,29 @@ miss_text (const SearchResult *result)
   return g_strdup ("nothing that was tried fits");
 }
 
+/* What RESULT answers, to take from. */
+static SearchFound *
+answer_of (const SearchResult *result)
+{
+  guint i = 0;
+
+  g_ptr_array_find (result->found, result->headline, &i);
+  return g_ptr_array_index (result->found, i);
+}
+
+/* What is faster than the answer of RESULT, and why it is not it; NULL: nothing. */
+static char *
+faster_text (const SearchResult *result)
+{
+  const SearchFound *fastest = g_ptr_array_index (result->found, 0);
+
+  if (fastest == result->headline)
+    return NULL;
+  return g_strdup_printf ("%s is %.1f %% faster%s", fastest->label,
+                          100 * (result->headline->score / fastest->score - 1),
+                          fastest->runs_on == NULL ? ", and no framework is known to run it" : "");
+}
+
 /* The best that is found on N_NODES, with its prediction. NULL as of RunChoose. */
 static PlanWinner *
 find_winner (const PlanChooser *self, guint n_nodes, RunChoice *choice, Prediction **prediction,
@@ -275,7 +298,8 @@ find_winner (const PlanChooser *self, guint n_nodes, RunChoice *choice, Predicti
         choice->why = miss_text (result);
       return NULL;
     }
-  best = g_ptr_array_index (result->found, 0);
+  best = answer_of (result);
+  choice->faster = faster_text (result);
   *prediction = g_steal_pointer (&best->prediction);
   winner = g_new0 (PlanWinner, 1);
   *winner = (PlanWinner){ .n_nodes = n_nodes,
@@ -313,6 +337,8 @@ predict_winner (const PlanChooser *self, guint n_nodes, const PlanWinner *winner
   *scenario = scenario_on (self, winner->scenario, n_nodes, diags);
   prediction = *scenario != NULL ? predict (*scenario, &self->predict, diags, &error) : NULL;
   if (prediction != NULL && prediction->fits
+      && (double) prediction->hbm.device
+             <= (double) prediction->hbm.capacity * (1 - self->search->memory_margin)
       && (self->search->max_hbm == 0 || (double) prediction->hbm.device <= self->search->max_hbm)
       && (self->search->max_host == 0
           || (double) prediction->host.device <= self->search->max_host))
@@ -370,6 +396,7 @@ search_best (const PlanChooser *self, guint n_nodes, RunChoice *choice, DiagList
       prediction_free (best);
       best = g_steal_pointer (&prediction);
       set_choice (self, n_nodes, other, scenario, choice);
+      g_clear_pointer (&choice->faster, g_free);
     }
   choice->n_open = own->n_open;
   choice->open_gain = own->open_throughput / best->samples_per_s;

@@ -2,6 +2,12 @@
 
 #include <string.h>
 
+#include "report/emit.h"
+
+#define WITHIN 2 /* percent */
+#define MARGIN 3
+#define UNSET  -1
+
 void
 search_words_add_options (SearchWords *self, GArray *entries)
 {
@@ -14,6 +20,12 @@ search_words_add_options (SearchWords *self, GArray *entries)
       "memory of a GPU that may be taken, such as '70 GiB'", "BYTES" },
     { "max-host-memory", 0, 0, G_OPTION_ARG_STRING, &self->max_host_memory,
       "memory of a node that may be taken", "BYTES" },
+    { "within", 0, 0, G_OPTION_ARG_DOUBLE, &self->within,
+      "the answer is the simplest that a framework runs of what is at most so much slower than the "
+      "fastest, in percent (2); 0: the fastest",
+      "PERCENT" },
+    { "memory-margin", 0, 0, G_OPTION_ARG_DOUBLE, &self->margin,
+      "part of each GPU's memory that stays free, in percent (3)", "PERCENT" },
     { "simulate", 0, 0, G_OPTION_ARG_INT, &self->simulate,
       "configurations that are simulated at most (300)", "N" },
     { "effort", 0, 0, G_OPTION_ARG_DOUBLE, &self->effort,
@@ -22,7 +34,36 @@ search_words_add_options (SearchWords *self, GArray *entries)
       "do not try the other options of the best", NULL },
   };
 
+  self->within = self->margin = UNSET;
   g_array_append_vals (entries, own, G_N_ELEMENTS (own));
+}
+
+/* SearchRunners; USER: SearchWords. */
+static char *
+find_runners (const Scenario *scenario, gpointer user)
+{
+  SearchWords                 *self = user;
+  const PredictOptions         options = common_predict_options (self->common);
+  g_autoptr (DiagList)         untold = diag_list_new ();
+  g_autoptr (ResolvedScenario) resolved = NULL;
+
+  if (self->profiles == NULL)
+    self->profiles = predict_profiles (&options);
+  if (self->frameworks == NULL)
+    self->frameworks = emit_frameworks_load (untold);
+  resolved = resolved_new (scenario, self->profiles, untold);
+  return resolved != NULL ? emit_runners (self->frameworks, resolved) : NULL;
+}
+
+/* *PERCENT, or USUAL, as a part of one. FALSE after a message. */
+static gboolean
+take_percent (const Common *common, const char *option, double percent, double usual, double *part)
+{
+  *part = (percent == UNSET ? usual : percent) / 100;
+  if (*part >= 0 && *part < 1)
+    return TRUE;
+  stream_say ("shardsim %s: %s takes a percentage from 0 to below 100\n", common->command, option);
+  return FALSE;
 }
 
 static gboolean
@@ -77,6 +118,12 @@ search_words_take (SearchWords *self, const Common *common, SearchOptions *optio
       stream_say ("shardsim %s: --effort takes a multiple up to 1000\n", common->command);
       return FALSE;
     }
+  if (!take_percent (common, "--within", self->within, WITHIN, &options->within)
+      || !take_percent (common, "--memory-margin", self->margin, MARGIN, &options->memory_margin))
+    return FALSE;
+  self->common = common;
+  options->runners = find_runners;
+  options->runners_user = self;
   self->pool = g_ptr_array_new_with_free_func ((GDestroyNotify) g_strfreev);
   self->varied = g_new0 (SearchVary, n);
   for (guint i = 0; i < n; i++)
@@ -97,5 +144,7 @@ search_words_clear (SearchWords *self)
   g_free (self->max_memory);
   g_free (self->max_host_memory);
   g_free (self->varied);
+  g_clear_pointer (&self->frameworks, g_ptr_array_unref);
+  g_clear_pointer (&self->profiles, profile_set_free);
   g_clear_pointer (&self->pool, g_ptr_array_unref);
 }

@@ -6,13 +6,16 @@
 
 typedef struct
 {
-  char      **vary, *max_memory, *max_host_memory;
-  gint        simulate;
-  double      effort;
-  gboolean    only, no_refine;
-  GPtrArray  *pool;   /* what the following points to */
-  SearchVary *varied; /* of --vary */
-  guint       n_varied;
+  char        **vary, *max_memory, *max_host_memory;
+  gint          simulate;
+  double        effort, within, margin; /* the latter two in percent; negative: not given */
+  gboolean      only, no_refine;
+  const Common *common;
+  GPtrArray    *frameworks; /* EmitFramework, that an answer may run on */
+  ProfileSet   *profiles;   /* of those scenarios */
+  GPtrArray    *pool;       /* what the following points to */
+  SearchVary   *varied;     /* of --vary */
+  guint         n_varied;
 } SearchWords;
 
 /* Appends the options to ENTRIES (GOptionEntry), with SELF as their target. */

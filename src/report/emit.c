@@ -236,31 +236,57 @@ emission_clear (Emission *self)
 /* ---- who can --------------------------------------------------------------------------------- */
 
 static gboolean
-can_say (const char *name, const ResolvedScenario *resolved)
+can_say (const EmitFramework *framework, const ResolvedScenario *resolved)
 {
-  g_autoptr (DiagList)      diags = diag_list_new ();
-  g_autoptr (EmitFramework) framework = emit_framework_load (name, diags);
-  Emission                  emission;
-  gboolean                  can;
+  Emission emission;
+  gboolean can;
 
-  if (framework == NULL)
-    return FALSE;
   emission_init (&emission, framework, resolved, NULL);
   can = emission.n_refused == 0;
   emission_clear (&emission);
   return can;
 }
 
+GPtrArray *
+emit_frameworks_load (DiagList *diags)
+{
+  GPtrArray     *all = g_ptr_array_new_with_free_func ((GDestroyNotify) emit_framework_free);
+  g_auto (GStrv) names = emit_framework_names ();
+
+  for (guint i = 0; names[i] != NULL; i++)
+    {
+      EmitFramework *framework = emit_framework_load (names[i], diags);
+
+      if (framework != NULL)
+        g_ptr_array_add (all, framework);
+    }
+  return all;
+}
+
+char *
+emit_runners (const GPtrArray *frameworks, const ResolvedScenario *resolved)
+{
+  g_autoptr (GString) able = g_string_new (NULL);
+
+  for (guint i = 0; i < frameworks->len; i++)
+    {
+      const EmitFramework *framework = g_ptr_array_index (frameworks, i);
+
+      if (can_say (framework, resolved))
+        g_string_append_printf (able, "%s%s", able->len > 0 ? ", " : "", framework->name);
+    }
+  return able->len > 0 ? g_strdup (able->str) : NULL;
+}
+
 static void
 name_others (const Emission *self, const ResolvedScenario *resolved)
 {
-  g_auto (GStrv)      names = emit_framework_names ();
-  g_autoptr (GString) able = g_string_new (NULL);
+  g_autoptr (DiagList)  untold = diag_list_new ();
+  g_autoptr (GPtrArray) all = emit_frameworks_load (untold);
+  g_autofree char      *able = emit_runners (all, resolved);
+  g_autofree char      *hint = able != NULL ? g_strconcat ("these can: ", able, NULL) : NULL;
 
-  for (guint i = 0; names[i] != NULL; i++)
-    if (can_say (names[i], resolved))
-      g_string_append_printf (able, "%s%s", able->len > 0 ? ", " : "these can: ", names[i]);
-  diag_error (self->diags, NULL, able->len > 0 ? able->str : "no other framework here can",
+  diag_error (self->diags, NULL, hint != NULL ? hint : "no other framework here can",
               "%s cannot run this scenario: it lacks %u of its options", self->framework->title,
               self->n_refused);
 }

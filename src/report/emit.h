@@ -17,3 +17,9 @@
  */
 gboolean emit_settings (const EmitFramework *self, const ResolvedScenario *resolved, GString *out,
                         DiagList *diags);
+
+/* Every framework that there is a mapping for: array of EmitFramework, which it frees. */
+GPtrArray *emit_frameworks_load (DiagList *diags);
+
+/* Names of those of FRAMEWORKS that can say RESOLVED, "deepspeed, torchtitan"; NULL: none can. */
+char *emit_runners (const GPtrArray *frameworks, const ResolvedScenario *resolved);

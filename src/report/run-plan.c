@@ -328,6 +328,8 @@ append_choice (const RunChoice *choice, GString *out)
   if (choice->label == NULL)
     return;
   g_string_append_printf (out, "\n  shardsim simulate %s\n\n", choice->options);
+  if (choice->faster != NULL)
+    g_string_append_printf (out, "The simplest that is as good: %s.\n", choice->faster);
   run_plan_append_proof (choice, out);
 }
 

@@ -41,7 +41,7 @@ draw (GArray *pictures, const PlotScripts *scripts, gconstpointer answer, GError
 
   if (self->result->found->len == 0)
     return TRUE;
-  g_ptr_array_add (best, found_at (self->result, 0)->prediction);
+  g_ptr_array_add (best, self->result->headline->prediction);
   return plot_add_predictions (pictures, scripts, best, &self->replay, error)
          && (self->result->found->len == 1 || add_front (pictures, scripts, self->result, error));
 }
@@ -52,7 +52,7 @@ static char *
 title (gconstpointer answer)
 {
   const SearchResult *self = ((const SearchAnswer *) answer)->result;
-  const Prediction   *p = self->found->len > 0 ? found_at (self, 0)->prediction : NULL;
+  const Prediction   *p = self->headline != NULL ? self->headline->prediction : NULL;
 
   return p != NULL ? g_strdup_printf ("The best for %s on %s", p->model, p->cluster)
                    : g_strdup ("Nothing meets the constraints");
@@ -63,7 +63,7 @@ title (gconstpointer answer)
 static void
 add_verdict (HtmlPage *page, const SearchResult *self)
 {
-  const SearchFound *best = found_at (self, 0);
+  const SearchFound *best = self->headline, *fastest = found_at (self, 0);
   const Prediction  *p = best->prediction;
   g_autofree char   *step = quantity_format (QUANTITY_TIME, p->step_time_s, 4);
   g_autofree char   *text =
@@ -71,6 +71,12 @@ add_verdict (HtmlPage *page, const SearchResult *self)
                        step, p->tokens_per_s_per_gpu, p->mfu_percent, p->binding_resource);
 
   html_page_add_verdict (page, HTML_GOOD, text);
+  if (best->runs_on != NULL)
+    html_page_add_text (page, "Settings can be written for %s.", best->runs_on);
+  if (best != fastest)
+    html_page_add_text (page, "The simplest of those as good; %s is %.1f %% faster%s.",
+                        fastest->label, 100 * (best->score / fastest->score - 1),
+                        fastest->runs_on == NULL ? ", and no framework is known to run it" : "");
   if (self->n_open == 0)
     html_page_add_text (page, "Proved: nothing with a better bound is left.");
   else
@@ -81,19 +87,21 @@ add_verdict (HtmlPage *page, const SearchResult *self)
 }
 
 static void
-add_row (HtmlTable *table, const SearchFound *found, guint rank, gboolean priced)
+add_row (HtmlTable *table, const SearchResult *self, guint i, gboolean priced)
 {
-  const Prediction *p = found->prediction;
-  g_autofree char  *place = g_strdup_printf ("%u%s", rank, found->pareto ? "P" : "");
-  g_autofree char  *step = quantity_format (QUANTITY_TIME, p->step_time_s, 4);
-  g_autofree char  *tokens = g_strdup_printf ("%.1f", p->tokens_per_s_per_gpu);
-  g_autofree char  *mfu = g_strdup_printf ("%.1f %%", p->mfu_percent);
-  g_autofree char  *device = g_strdup_printf ("%.1f GiB", (double) p->hbm.device / GIB);
-  g_autofree char  *host = g_strdup_printf ("%.1f GiB", (double) p->host.device / GIB);
-  g_autofree char  *money = g_strdup_printf ("%.4g", found->money_per_million_tokens);
+  const SearchFound *found = found_at (self, i);
+  const Prediction  *p = found->prediction;
+  g_autofree char   *place = g_strdup_printf ("%u%s%s", i + 1, found->pareto ? "P" : "",
+                                            prediction_is_tight (p) ? "!" : "");
+  g_autofree char   *step = quantity_format (QUANTITY_TIME, p->step_time_s, 4);
+  g_autofree char   *tokens = g_strdup_printf ("%.1f", p->tokens_per_s_per_gpu);
+  g_autofree char   *mfu = g_strdup_printf ("%.1f %%", p->mfu_percent);
+  g_autofree char   *device = g_strdup_printf ("%.1f GiB", (double) p->hbm.device / GIB);
+  g_autofree char   *host = g_strdup_printf ("%.1f GiB", (double) p->host.device / GIB);
+  g_autofree char   *money = g_strdup_printf ("%.4g", found->money_per_million_tokens);
 
-  html_table_mark_row (table, rank == 1 ? HTML_GOOD : HTML_PLAIN);
-  html_table_add_number (table, place, rank);
+  html_table_mark_row (table, found == self->headline ? HTML_GOOD : HTML_PLAIN);
+  html_table_add_number (table, place, i + 1);
   html_table_add_number (table, step, p->step_time_s);
   html_table_add_number (table, tokens, p->tokens_per_s_per_gpu);
   html_table_add_number (table, mfu, p->mfu_percent);
@@ -123,7 +131,7 @@ add_table (HtmlPage *page, const SearchResult *self)
   HtmlTable *table = html_table_new (columns, G_N_ELEMENTS (columns) - (priced ? 0 : 1));
 
   for (guint i = 0; i < self->found->len; i++)
-    add_row (table, found_at (self, i), i + 1, priced);
+    add_row (table, self, i, priced);
   html_page_take_table (page, table);
   html_page_add_text (page, "P: on the Pareto front of throughput, memory and GPUs.");
 }
@@ -131,11 +139,13 @@ add_table (HtmlPage *page, const SearchResult *self)
 static void
 add_runner_up (HtmlPage *page, const SearchResult *self)
 {
-  const SearchFound *second = found_at (self, 1);
-  g_auto (GStrv)     reasons = compare_explain (found_at (self, 0)->prediction, second->prediction);
+  const gboolean      is_fastest = self->headline == found_at (self, 0);
+  const SearchFound  *second = found_at (self, is_fastest ? 1 : 0);
+  g_auto (GStrv)      reasons = compare_explain (self->headline->prediction, second->prediction);
   g_autoptr (GString) text = g_string_new (second->label);
 
-  html_page_add_section (page, "Why not the second");
+  html_page_add_section (page,
+                         is_fastest ? "Why not the second" : "What the fastest has otherwise");
   for (guint i = 0; reasons[i] != NULL && i < MAX_REASONS; i++)
     g_string_append_printf (text, "\n- %s", reasons[i]);
   html_page_add_lines (page, text->str);
@@ -237,7 +247,7 @@ add_best (HtmlPage *page, const PagePictures *pictures, const SearchAnswer *self
   const SearchResult *result = self->result;
 
   add_verdict (page, result);
-  page_add_headline (page, found_at (result, 0)->prediction);
+  page_add_headline (page, result->headline->prediction);
   if (self->command != NULL)
     html_page_add_copyable (page, self->command);
   html_page_add_section (page, "The best");
@@ -265,7 +275,7 @@ fill (HtmlPage *page, const PagePictures *pictures, gconstpointer answer)
   add_drops (page, result);
   if (predictions->len > 0)
     {
-      const Prediction *best = g_ptr_array_index (predictions, 0);
+      const Prediction *best = result->headline->prediction;
 
       page_add_details (page, best, self->replay, pictures);
       page_add_all_results (page, predictions);

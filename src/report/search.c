@@ -14,14 +14,15 @@ found_at (const SearchResult *self, guint i)
 /* ---- text ------------------------------------------------------------------------------------ */
 
 static void
-add_row (struct libscols_table *table, const SearchFound *found, guint rank)
+add_row (struct libscols_table *table, const SearchResult *self, guint i)
 {
-  const Prediction *p = found->prediction;
-  const char       *mark = found->pareto ? "P" : "";
-  char             *cells[10] = { NULL };
-  guint             n = 0;
+  const SearchFound *found = found_at (self, i);
+  const Prediction  *p = found->prediction;
+  char              *cells[10] = { NULL };
+  guint              n = 0;
 
-  cells[n++] = g_strdup_printf ("%u%s", rank, mark);
+  cells[n++] = g_strdup_printf ("%u%s%s%s", i + 1, found == self->headline ? "*" : "",
+                                found->pareto ? "P" : "", prediction_is_tight (p) ? "!" : "");
   cells[n++] = quantity_format (QUANTITY_TIME, p->step_time_s, 4);
   cells[n++] = g_strdup_printf ("%.1f", p->tokens_per_s_per_gpu);
   cells[n++] = g_strdup_printf ("%.1f %%", p->mfu_percent);
@@ -52,7 +53,7 @@ append_table (const SearchResult *self, GString *out)
       columns[n++] = all[i];
   table = terminal_table_new (columns, n);
   for (guint i = 0; i < self->found->len; i++)
-    add_row (table, found_at (self, i), i + 1);
+    add_row (table, self, i);
   terminal_table_finish (table, out);
 }
 
@@ -88,13 +89,23 @@ append_caveats (const SearchResult *self, GString *out)
     }
 }
 
+/* What the answer is told apart from: the fastest, or if that is the answer the second. */
+static const SearchFound *
+runner_up (const SearchResult *self)
+{
+  return found_at (self, self->headline == found_at (self, 0) ? 1 : 0);
+}
+
 static void
 append_runner_up (const SearchResult *self, GString *out)
 {
-  const SearchFound *best = found_at (self, 0), *second = found_at (self, 1);
-  g_auto (GStrv)     reasons = compare_explain (best->prediction, second->prediction);
+  const SearchFound *other = runner_up (self);
+  g_auto (GStrv)     reasons = compare_explain (self->headline->prediction, other->prediction);
 
-  g_string_append_printf (out, "\nWhy not the second: %s\n", second->label);
+  g_string_append_printf (out, "\n%s: %s\n",
+                          other == found_at (self, 0) ? "What the fastest has otherwise"
+                                                      : "Why not the second",
+                          other->label);
   for (guint i = 0; reasons[i] != NULL && i < 5; i++)
     g_string_append_printf (out, "  - %s\n", reasons[i]);
 }
@@ -115,6 +126,49 @@ append_misses (const SearchResult *self, GString *out)
 }
 
 #define COUNT "%" G_GUINT64_FORMAT
+
+/* Who runs the answer, on what, and what is faster. */
+static void
+append_answer (const SearchResult *self, const SearchOptions *options, GString *out)
+{
+  const SearchFound *answer = self->headline, *fastest = found_at (self, 0);
+
+  if (answer->prediction->software != NULL)
+    g_string_append_printf (out, "software %s%s\n", answer->prediction->software,
+                            answer->prediction->software_by_default
+                                ? ", as nothing else is asked for: --framework NAME, or none"
+                                : "");
+  if (options->runners != NULL)
+    g_string_append_printf (out, "%s%s\n",
+                            answer->runs_on != NULL ? "settings can be written for "
+                                                    : "no framework is known to run it: see --emit",
+                            answer->runs_on != NULL ? answer->runs_on : "");
+  if (answer != fastest)
+    g_string_append_printf (
+        out,
+        "the simplest of " COUNT " within %g %% of the fastest, which is %.1f %% faster%s:\n  %s\n",
+        self->n_as_good, 100 * options->within, 100 * (answer->score / fastest->score - 1),
+        answer->runs_on != NULL && fastest->runs_on == NULL ? " and no framework is known to run"
+                                                            : "",
+        fastest->options);
+  g_string_append_c (out, '\n');
+}
+
+static void
+append_marks (const SearchResult *self, GString *out)
+{
+  gboolean tight = FALSE;
+
+  for (guint i = 0; i < self->found->len; i++)
+    tight = tight || prediction_is_tight (found_at (self, i)->prediction);
+  if (self->headline != found_at (self, 0))
+    g_string_append (out, "*: the answer\n");
+  if (tight)
+    g_string_append_printf (out,
+                            "!: less than %d %% of a GPU's memory is left, or allocations were "
+                            "tried again\n",
+                            PREDICTION_TIGHT_PERCENT);
+}
 
 static void
 append_counts (const SearchResult *self, GString *out)
@@ -191,11 +245,13 @@ report_search_text (const SearchResult *self, const SearchOptions *options, GStr
       append_drops (self, out);
       return;
     }
-  p = found_at (self, 0)->prediction;
+  p = self->headline->prediction;
   g_string_append_printf (out, "The best for %s on %s\n\n  %s\n\n", p->model, p->cluster,
-                          found_at (self, 0)->options);
+                          self->headline->options);
+  append_answer (self, options, out);
   append_table (self, out);
   g_string_append (out, "\nP: on the Pareto front of throughput, memory and GPUs\n");
+  append_marks (self, out);
   append_caveats (self, out);
   if (self->found->len > 1)
     append_runner_up (self, out);
@@ -223,6 +279,10 @@ found_json (const SearchFound *found)
   json_add_text (object, "options", found->options);
   json_add_number (object, "bound_s", found->bound);
   json_object_object_add (object, "pareto", json_object_new_boolean (found->pareto));
+  json_object_object_add (object, "tight",
+                          json_object_new_boolean (prediction_is_tight (found->prediction)));
+  if (found->runs_on != NULL)
+    json_add_text (object, "runs_on", found->runs_on);
   if (found->money_per_million_tokens > 0)
     json_add_number (object, "money_per_million_tokens", found->money_per_million_tokens);
   return object;
@@ -271,6 +331,10 @@ report_search_json (const SearchResult *self, GString *out)
   for (guint i = 0; i < self->found->len; i++)
     json_object_array_add (results, found_json (found_at (self, i)));
   json_object_object_add (root, "results", results);
+  for (guint i = 0; i < self->found->len; i++)
+    if (found_at (self, i) == self->headline)
+      json_add_count (search, "answer", i);
+  json_add_count (search, "as_good", self->n_as_good);
   json_add_count (search, "structures", self->n_structures);
   json_add_count (search, "configurations", self->n_configurations);
   json_add_count (search, "cut", self->n_cut);

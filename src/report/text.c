@@ -267,6 +267,11 @@ report_prediction_text (const Prediction *self, GString *out)
   append_throughput (self, out);
   append_time (self, out);
   append_tier ("GPU memory, fullest at", &self->hbm, TRUE, out);
+  if (prediction_is_tight (self))
+    line (out, "tight",
+          "less than %d %% is left, or allocations were tried again: a longer input or another "
+          "release may not fit",
+          PREDICTION_TIGHT_PERCENT);
   if (self->of_rank.place != NULL)
     append_tier ("GPU memory of", &self->of_rank, TRUE, out);
   append_tier ("Host memory, fullest at", &self->host, FALSE, out);
