@@ -137,7 +137,7 @@ search_work (const Search *self, const Scenario *scenario, ProfileSet *profiles)
     { "mesh.vp", "1", "search" },
     { "mesh.pipeline", "auto", "search" },
     { "mesh.moe_overlap", "false", "search" },
-    { "training.global_batch", "", "search" },
+    { "training.global_batch", "~", "search" },
     { "training.grad_accum", "1", "search" },
   };
   ScreenedCompute      work = { 0 };

@@ -6,7 +6,10 @@
  */
 #include <check.h>
 
+#include <string.h>
+
 #include "../cases.h"
+#include "analysis/levers.h"
 #include "analysis/search.h"
 
 #define GIB      1073741824.0
@@ -365,6 +368,219 @@ START_TEST (test_bad_spaces)
 }
 END_TEST
 
+/* ---- what is free ---------------------------------------------------------------------------- */
+
+/* Of the Hopper's kernels the fastest run unasked, and what is set stays. */
+START_TEST (test_kernels_are_settled)
+{
+  static const char *const keys[] = { "model.config",
+                                      "llama-3-8b",
+                                      "training.seq_len",
+                                      "8192",
+                                      "training.global_batch",
+                                      "64",
+                                      "cluster.name",
+                                      "1 x dgx-h100",
+                                      "strategy.name",
+                                      "fsdp2",
+                                      "mesh.tp",
+                                      "1",
+                                      "mesh.cp",
+                                      "1",
+                                      "mesh.pp",
+                                      "1",
+                                      "training.micro_batch",
+                                      "1",
+                                      "training.activation_checkpointing",
+                                      "full",
+                                      NULL,
+                                      NULL,
+                                      NULL };
+  const SearchOptions      wanted = { .refine = FALSE };
+  const char              *eager[G_N_ELEMENTS (keys)];
+  g_autoptr (SearchResult) result = run_keys (keys, &wanted, 2), held = NULL;
+  const SearchFound       *found = g_ptr_array_index (result->found, 0), *other;
+
+  memcpy (eager, keys, sizeof keys);
+  eager[G_N_ELEMENTS (keys) - 3] = "training.compile";
+  eager[G_N_ELEMENTS (keys) - 2] = "false";
+  held = run_keys (eager, &wanted, 2);
+  other = g_ptr_array_index (held->found, 0);
+  ck_assert (found->scenario->training.compile && !other->scenario->training.compile);
+  ck_assert_int_ge (training_flash_version (&found->scenario->training), FLASH_3);
+  ck_assert_int_ge (training_flash_version (&other->scenario->training), FLASH_3);
+  ck_assert_double_lt (found->prediction->step_time_s, other->prediction->step_time_s);
+  ck_assert_msg (strstr (found->options, "--compile true") != NULL, "%s", found->options);
+  ck_assert_msg (strstr (found->label, "compile") == NULL, "%s", found->label);
+}
+END_TEST
+
+/* What a search tries around the best, on a mesh where all of it has an effect. */
+START_TEST (test_free_moves)
+{
+  static const char *const tried[] = { "training.compile=true",
+                                       "training.attention=cudnn",
+                                       "training.fused_norm=true",
+                                       "training.optimizer=adamw-fused",
+                                       "training.loss=fused",
+                                       "training.loss=chunked",
+                                       "mesh.async_tp=true",
+                                       "mesh.dispatch=two-level",
+                                       "mesh.etp=1",
+                                       "mesh.moe_overlap=true" };
+  static const char *const not_tried[] = { "training.loss=16-bit", "mesh.dispatch_dtype=fp8",
+                                           "collective.algorithm=tree" };
+  static const char *const keys[] = { LLAMA,
+                                      "cluster.name",
+                                      "2 x dgx-h100",
+                                      "model.n_experts",
+                                      "16",
+                                      "model.n_experts_per_token",
+                                      "2",
+                                      "strategy.name",
+                                      "zero1",
+                                      "mesh.tp",
+                                      "2",
+                                      "mesh.sp",
+                                      "1",
+                                      "mesh.ep",
+                                      "16",
+                                      NULL };
+  g_autoptr (Scenario)     scenario = load (keys);
+  g_autoptr (GArray)       moves = lever_moves (scenario, NULL, 16, LEVER_FREE);
+  g_autoptr (GString)      all = g_string_new ("\n");
+
+  for (guint i = 0; i < moves->len; i++)
+    g_string_append_printf (all, "%s=%s\n", g_array_index (moves, Move, i).key,
+                            g_array_index (moves, Move, i).value);
+  for (guint i = 0; i < G_N_ELEMENTS (tried); i++)
+    ck_assert_msg (strstr (all->str, tried[i]) != NULL, "%s is not in %s", tried[i], all->str);
+  for (guint i = 0; i < G_N_ELEMENTS (not_tried); i++)
+    ck_assert_msg (strstr (all->str, not_tried[i]) == NULL, "%s is in %s", not_tried[i], all->str);
+}
+END_TEST
+
+/* ---- the answer ------------------------------------------------------------------------------ */
+
+/* Somebody runs no context ranks, and nobody FSDP1. */
+static char *
+run_by (const Scenario *scenario, gpointer user)
+{
+  (void) user;
+  return scenario->mesh.cp > 1 || g_str_equal (scenario->strategy->strategy->name, "fsdp1")
+             ? NULL
+             : g_strdup ("somebody");
+}
+
+/* Ten thousands a kind of parallelism, one a rank of a replica: less is simpler. */
+static guint
+complexity_by_hand (const Scenario *scenario)
+{
+  const MeshOptions *mesh = &scenario->mesh;
+
+  return 10000u * (guint) ((mesh->tp > 1) + (mesh->cp > 1) + (mesh->pp > 1))
+         + (guint) (mesh->tp * mesh->cp * mesh->pp);
+}
+
+/*
+ * Over every point of a space: of what is at most a quarter slower than the fastest, and is run,
+ * none is simpler than the answer, and of equals none is faster.
+ */
+START_TEST (test_answer)
+{
+  static const char *const names[] = { "fsdp1", "fsdp2", "zero3", NULL };
+  static const char *const ranks[] = { "1", "2", "4", NULL }, *const two[] = { "1", "2", NULL };
+  static const char *const keys[] = { LLAMA, "cluster.name", "1 x dgx-h100", NULL };
+  const SearchVary         vary[] = { { "strategy.name", names, { .file = "test" } },
+                                      { "mesh.tp", ranks, { .file = "test" } },
+                                      { "mesh.cp", two, { .file = "test" } },
+                                      { "mesh.pp", two, { .file = "test" } } };
+  const SearchOptions      wanted = {
+         .n_threads = 2, .max_simulated = 10000, .effort = 1e6, .within = 0.25, .runners = run_by
+  };
+  g_autoptr (Scenario)     scenario = load (keys);
+  PredictOptions           options = shared_options ();
+  g_autoptr (DiagList)     diags = diag_list_new ();
+  g_autoptr (GError)       error = NULL;
+  g_autoptr (SearchResult) result = search_run (scenario, NULL, vary, G_N_ELEMENTS (vary), TRUE,
+                                                &wanted, &options, diags, &error);
+  const SearchFound       *answer, *fastest;
+  guint                    n_as_good = 0;
+
+  ck_assert_msg (result != NULL, "%s", diag_list_first_message (diags));
+  answer = result->headline;
+  fastest = g_ptr_array_index (result->found, 0);
+  ck_assert_str_eq (answer->runs_on, "somebody");
+  for (guint p = 0; p < 3 * 3 * 2 * 2; p++)
+    {
+      const ScenarioOverride list[] = { { "strategy.name", names[p % 3], "test" },
+                                        { "mesh.tp", ranks[p / 3 % 3], "test" },
+                                        { "mesh.cp", two[p / 9 % 2], "test" },
+                                        { "mesh.pp", two[p / 18], "test" } };
+      g_autoptr (DiagList)   own = diag_list_new ();
+      g_autoptr (GError)     failed = NULL;
+      g_autoptr (Scenario)   one = scenario_with (scenario, NULL, list, G_N_ELEMENTS (list), own);
+      g_autoptr (Prediction) at = one != NULL ? predict (one, &options, own, &failed) : NULL;
+      g_autofree char       *who = one != NULL ? run_by (one, NULL) : NULL;
+
+      if (at == NULL || !at->fits || who == NULL
+          || at->step_time_s > 1.25 * fastest->prediction->step_time_s)
+        continue;
+      n_as_good++;
+      ck_assert_uint_le (complexity_by_hand (answer->scenario), complexity_by_hand (one));
+      if (complexity_by_hand (answer->scenario) == complexity_by_hand (one))
+        ck_assert_double_le (answer->prediction->step_time_s, at->step_time_s);
+    }
+  ck_assert_uint_gt (n_as_good, 1);
+  ck_assert (answer != fastest);
+  input_files_free (options.files);
+}
+END_TEST
+
+/* Nothing asked for: the fastest is the answer. */
+START_TEST (test_answer_is_the_fastest)
+{
+  const SearchOptions      wanted = { .refine = TRUE };
+  g_autoptr (SearchResult) result = run_plain (&wanted, 2);
+
+  ck_assert_ptr_eq (result->headline, g_ptr_array_index (result->found, 0));
+}
+END_TEST
+
+/* A part of each GPU's memory stays free. */
+START_TEST (test_margin)
+{
+  const SearchOptions      open = { 0 };
+  g_autoptr (SearchResult) all = run_plain (&open, 2), some = NULL;
+  const Prediction        *best = ((SearchFound *) g_ptr_array_index (all->found, 0))->prediction;
+  const double             room = (double) best->hbm.device * 0.9;
+  const SearchOptions      margin = { .memory_margin = 1 - room / (double) best->hbm.capacity };
+
+  some = run_plain (&margin, 2);
+  ck_assert_uint_gt (some->found->len, 0);
+  for (guint i = 0; i < some->found->len; i++)
+    ck_assert_double_le (
+        (double) ((SearchFound *) g_ptr_array_index (some->found, i))->prediction->hbm.device,
+        room);
+}
+END_TEST
+
+/* By hand: 97 of 100 bytes leave enough, 98 do not; nor does what was allocated at a second try. */
+START_TEST (test_tight)
+{
+  Prediction p = { .fits = TRUE, .hbm = { .capacity = 100, .device = 97 } };
+
+  ck_assert (!prediction_is_tight (&p));
+  p.hbm.n_retries = 1;
+  ck_assert (prediction_is_tight (&p));
+  p.hbm.n_retries = 0;
+  p.hbm.device = 98;
+  ck_assert (prediction_is_tight (&p));
+  p.fits = FALSE;
+  ck_assert (!prediction_is_tight (&p));
+}
+END_TEST
+
 int
 main (void)
 {
@@ -382,6 +598,12 @@ main (void)
   tcase_add_test (tcase, test_cost_is_gpu_hours);
   tcase_add_test (tcase, test_front);
   tcase_add_test (tcase, test_bad_spaces);
+  tcase_add_test (tcase, test_kernels_are_settled);
+  tcase_add_test (tcase, test_free_moves);
+  tcase_add_test (tcase, test_answer);
+  tcase_add_test (tcase, test_answer_is_the_fastest);
+  tcase_add_test (tcase, test_margin);
+  tcase_add_test (tcase, test_tight);
   suite_add_tcase (suite, tcase);
   srunner_run_all (runner, CK_ENV);
   n_failed = srunner_ntests_failed (runner);
