@@ -59,12 +59,6 @@ repeats_activations (gconstpointer about)
 }
 
 static gboolean
-has_flash (gconstpointer about)
-{
-  return training_flash_version (TRAINING (about)) != FLASH_NONE;
-}
-
-static gboolean
 has_optimizer (gconstpointer about)
 {
   return TRAINING (about)->optimizer != OPTIMIZER_NONE;
@@ -119,7 +113,6 @@ static const OptionFact facts[] = {
     "set 'activation_checkpointing' to full, selective-layer or layers:K" },
   { "tensor ranks that hold the same activations", repeats_activations,
     "give 'tp' above 1 and leave 'sp' at 0" },
-  { "flash attention", has_flash, "set 'training.attention' to flash2" },
   { "an optimizer", has_optimizer, "take another 'optimizer' than none" },
   { "moments of an optimizer", has_moments, "take an 'optimizer' with moments, such as adamw" },
   { "a second GPU", has_second_gpu, "take more GPUs" },

@@ -101,7 +101,6 @@ const OptionSpec model_options[] = {
     .optional = TRUE,
     .min = 1,
     .max = 1 << 24,
-    .needs = "flash attention",
     .help = "tokens that one attends to, in all blocks" },
   { 0 },
 };

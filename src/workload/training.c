@@ -127,7 +127,6 @@ const OptionSpec training_options[] = {
     .type = OPTION_BOOL,
     .offset = FIELD (causal),
     .fallback = "true",
-    .needs = "flash attention",
     .help = "flash attention skips the masked half" },
   { .key = "dropout",
     .type = OPTION_ENUM,

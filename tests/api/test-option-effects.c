@@ -357,6 +357,7 @@ main (int argc, char **argv)
   (void) argv;
   while (strategy_set_list (set)[n] != NULL)
     n++;
+  tcase_set_timeout (tc, 600); /* of many predictions */
   tcase_add_checked_fixture (tc, setup, teardown);
   tcase_add_loop_test (tc, test_options, 0, G_N_ELEMENTS (bases));
   tcase_add_loop_test (tc, test_strategies, 0, n);
