@@ -32,9 +32,9 @@ static const struct
                       "training.grad_accum=8" },
   { "experts", SHAPE "cluster.name=2 x dgx-a100;strategy.name=zero1;mesh.ep=8;model.n_experts=16;"
                      "model.n_experts_per_token=2;model.d_expert=1024;model.n_shared_experts=1" },
-  { "single", SHAPE
-    "cluster.name=dgx-h100;cluster.gpus_per_node=1;strategy.name=fsdp2;"
-    "training.optimizer=none;training.compile=true;training.attention=eager;training.grad_accum=1" },
+  { "single", SHAPE "cluster.name=dgx-h100;cluster.gpus_per_node=1;strategy.name=fsdp2;"
+                    "training.optimizer=none;training.compile=true;training.attention=eager;"
+                    "training.grad_accum=1" },
   { "adapters", SHAPE
     "cluster.name=p5;strategy.name=zero3;training.peft=lora;"
     "training.optimizer=muon;training.activation_checkpointing=full;training.fused_norm=true" },
