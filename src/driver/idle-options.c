@@ -53,7 +53,14 @@ accumulates (gconstpointer about)
   return workload_training (((const About *) about)->in->workload)->grad_accum > 1;
 }
 
+static gboolean
+has_buckets (gconstpointer about)
+{
+  return !((const About *) about)->in->flat_gradients;
+}
+
 static const OptionFact facts[] = {
+  { "gradients that are reduced in buckets", has_buckets, NULL },
   { "parameters that are frozen", has_frozen, "set 'training.peft'" },
   { "optimizer states in host memory or on drives", updates_elsewhere, NULL },
   { "a shard group over several nodes", spans_nodes, "take a larger 'shard'" },

@@ -18,6 +18,7 @@ static const OptionSpec ddp_options[] = {
     .fallback = DDP_BUCKET_TEXT,
     .min = 1,
     .max = 1e15,
+    .needs = "gradients that are reduced in buckets",
     .help = "size at which a gradient bucket is reduced",
     .source = "torch.nn.parallel.DistributedDataParallel, bucket_cap_mb" },
   { .key = "overlap_comm",
@@ -39,8 +40,6 @@ ddp_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
   const BucketsIssue *o = opt;
 
-  warn_no_effect (diags, "bucket_bytes", in->flat_gradients && o->bucket_bytes != DDP_BUCKET,
-                  "gradients that are reduced in buckets");
   return replicated_check (opt, diags) && compression_check (in, &o->compression, diags);
 }
 
