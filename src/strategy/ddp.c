@@ -4,18 +4,14 @@
  * backward order; a full bucket is all-reduced on a stream of its own while backward goes on; only
  * the last micro-step reduces (no_sync). Source: Li et al., arXiv:2006.15704.
  */
-#include "strategy/group.h"
 #include "strategy/replicated.h"
-
-#define DDP_BUCKET_TEXT "25 MiB"
-#define DDP_BUCKET      (25.0 * 1024 * 1024)
 
 static const OptionSpec ddp_options[] = {
   { .key = "bucket_bytes",
     .type = OPTION_QUANTITY,
     .kind = QUANTITY_BYTES,
     .offset = G_STRUCT_OFFSET (BucketsIssue, bucket_bytes),
-    .fallback = DDP_BUCKET_TEXT,
+    .fallback = "25 MiB",
     .min = 1,
     .max = 1e15,
     .needs = "gradients that are reduced in buckets",
