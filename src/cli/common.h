@@ -72,8 +72,8 @@ guint common_n_jobs (const Common *self);
 ExitStatus common_print_scenarios (const Common *self, const GPtrArray *scenarios);
 
 /*
- * SCENARIO as YAML, with its framework and all that this implies: read again it is the same,
- * from a file in the folder DIR, whatever the frameworks of the day. As it is where it has mistakes.
+ * SCENARIO as YAML, with its framework and all that this implies: read again from a file in the
+ * folder DIR it is the same, whatever the frameworks of the day. As it is where it has mistakes.
  * Newly allocated.
  */
 char *common_print_scenario (const Common *self, const Scenario *scenario, const char *dir);

@@ -81,7 +81,7 @@ START_TEST (test_dropped)
       g_autoptr (DiagList)   diags = diag_list_new ();
       g_autoptr (Scenario)   scenario = fixture_scenario (
             "cluster.node", "dgx-h100", "cluster.nodes", "2", "model.config", "mixtral-8x7b",
-            "training.seq_len", "128", "strategy.name", "fsdp2", "mesh.ep", "8", "mesh.routing_skew",
+            "training.seq_len", "128", "strategy.name", "ddp", "mesh.ep", "8", "mesh.routing_skew",
             dropping[i].skew, "mesh.capacity_factor", dropping[i].capacity, NULL);
       g_autoptr (ResolvedScenario) resolved = resolved_new (scenario, profiles, diags);
       g_autofree char             *said = NULL;
