@@ -525,6 +525,23 @@ needs_quotes (const char *field)
          || (length > 0 && (g_ascii_isspace (field[0]) || g_ascii_isspace (field[length - 1])));
 }
 
+/*
+ * A spreadsheet would take FIELD for a formula: it runs what names from files say. Numbers begin
+ * like that, too, a lone '-' is none, and options of a command line ("--tp 2") call nothing.
+ */
+static gboolean
+is_formula (const char *field)
+{
+  char *end = NULL;
+
+  if (*field == '\0' || strchr ("=+-@", *field) == NULL || field[1] == '\0')
+    return FALSE;
+  if (field[0] == '-' && field[1] == '-' && strpbrk (field, "|!(") == NULL)
+    return FALSE;
+  g_ascii_strtod (field, &end);
+  return *end != '\0';
+}
+
 void
 csv_append_row (GString *out, const char *const *fields, guint n)
 {
@@ -532,12 +549,12 @@ csv_append_row (GString *out, const char *const *fields, guint n)
     {
       const char *field = fields[i] ? fields[i] : "";
       /* A row of one empty field would be a blank line, which readers skip. */
-      gboolean quote = needs_quotes (field) || (n == 1 && !*field);
+      gboolean quote = needs_quotes (field) || (n == 1 && !*field) || is_formula (field);
 
       if (i > 0)
         g_string_append_c (out, ',');
       if (quote)
-        g_string_append_c (out, '"');
+        g_string_append (out, is_formula (field) ? "\"'" : "\"");
       for (const char *p = field; *p; p++)
         {
           if (*p == '"')

@@ -35,5 +35,8 @@ void csv_reader_unknown (const CsvReader *self, guint i, const char *const *name
 /* The latter for every column that is none of NAMES. */
 void csv_reader_check_names (const CsvReader *self, const char *const *names, DiagList *diags);
 
-/* Appends one CSV row to OUT, quoting where needed, ended by "\n". */
+/*
+ * Appends one CSV row to OUT, quoting where needed, ended by "\n". A text that a spreadsheet would
+ * take for a formula (it begins with = + - or @, and is no number) gets an apostrophe in front.
+ */
 void csv_append_row (GString *out, const char *const *fields, guint n);

@@ -34,12 +34,34 @@ character_length (const char *p, gsize left)
   return c == (gunichar) -1 || c == (gunichar) -2 ? 0 : (gsize) g_unichar_to_utf8 (c, NULL);
 }
 
+/* Turns what stands after it round, or breaks the line: a name would read as another. */
+static gboolean
+is_direction (gunichar c)
+{
+  static const struct
+  {
+    gunichar first, last;
+  } ranges[] = {
+    { 0x061C, 0x061C },
+    { 0x200E, 0x200F },
+    { 0x2028, 0x202E },
+    { 0x2066, 0x2069 },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (ranges); i++)
+    if (c >= ranges[i].first && c <= ranges[i].last)
+      return TRUE;
+  return FALSE;
+}
+
 static gboolean
 is_control (const char *p, const char *end)
 {
+  const gunichar c = g_utf8_get_char (p);
+
   if (*p == '\r')
     return end - p < 2 || p[1] != '\n';
-  return *p != '\n' && *p != '\t' && g_unichar_iscntrl (g_utf8_get_char (p));
+  return *p != '\n' && *p != '\t' && (g_unichar_iscntrl (c) || is_direction (c));
 }
 
 /* The colour of the mark at P; NULL when there is none. */

@@ -309,11 +309,19 @@ START_TEST (test_append_row)
 {
   static const char *const fields[] = { "a",          "b c", "d,e", "say \"hi\"",
                                         "two\nlines", "",    " x",  NULL };
-  g_autoptr (GString)      out = g_string_new (NULL);
+  static const char *const formulas[] = {
+    "=cmd|' /C calc'!A0", "@SUM(A1)", "+1+1", "-1-1", "--x|y!A0", "--tp 2", "-1.5e-3", "+2", "-"
+  };
+  g_autoptr (GString) out = g_string_new (NULL);
 
   csv_append_row (out, fields, 8);
   csv_append_row (out, fields + 5, 1); /* a row of one empty field is not a blank line */
   ck_assert_str_eq (out->str, "a,b c,\"d,e\",\"say \"\"hi\"\"\",\"two\nlines\",,\" x\",\n\"\"\n");
+  g_string_truncate (out, 0);
+  csv_append_row (out, formulas, G_N_ELEMENTS (formulas)); /* text that a spreadsheet would run */
+  ck_assert_str_eq (
+      out->str,
+      "\"'=cmd|' /C calc'!A0\",\"'@SUM(A1)\",\"'+1+1\",\"'-1-1\",\"'--x|y!A0\",--tp 2,-1.5e-3,+2,-\n");
 }
 END_TEST
 
