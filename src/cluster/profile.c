@@ -267,29 +267,31 @@ typedef struct
 {
   ProfileSet        *set;
   const ProfileKind *kind;
-  const char        *id;    /* that is loaded */
-  guint              layer; /* its folder */
-  GPtrArray         *files; /* of this id that it is made of */
+  const char        *id;     /* that is loaded */
+  GHashTable        *layers; /* of each id of the chain so far: the folder it was last found in */
+  GPtrArray         *files;  /* of this id that it is made of */
 } ResolveContext;
 
 /*
- * A profile that extends its own name, at once or by way of others, is laid over that of a later
- * folder. Where there is none it is a
- * circle: the caller sees that the file has been read.
+ * A profile that extends a name of its chain, its own or that of one that extends it, is laid over
+ * that of a later folder. Where there is none it is a circle: the caller sees that the file has
+ * been read.
  */
 static char *
 resolve_extended (const char *name, gpointer user)
 {
   ResolveContext  *context = user;
   g_autofree char *meant = meant_id (context->set, context->kind->name, name);
+  gpointer         last;
+  const gboolean   again = g_hash_table_lookup_extended (context->layers, meant, NULL, &last);
+  const guint      first = again ? GPOINTER_TO_UINT (last) + 1 : 0;
   guint            layer;
-  char            *file = NULL;
-  if (strcmp (meant, context->id) == 0)
-    file = find_file (context->set, context->kind->name, meant, context->layer + 1, &layer);
+  char            *file = find_file (context->set, context->kind->name, meant, first, &layer);
   if (file == NULL)
-    return find_file (context->set, context->kind->name, meant, 0, &layer);
-  context->layer = layer;
-  g_ptr_array_add (context->files, g_strdup (file));
+    return again ? find_file (context->set, context->kind->name, meant, 0, &layer) : NULL;
+  if (strcmp (meant, context->id) == 0)
+    g_ptr_array_add (context->files, g_strdup (file));
+  g_hash_table_insert (context->layers, g_steal_pointer (&meant), GUINT_TO_POINTER (layer));
   return file;
 }
 
@@ -419,23 +421,26 @@ profile_key (const ProfileSet *self, const ProfileKind *kind, const char *id)
 static gpointer
 read_profile (gconstpointer user, DiagList *diags)
 {
-  const Wanted         *wanted = user;
-  ProfileSet           *self = wanted->set;
-  const ProfileKind    *kind = wanted->kind;
-  g_autoptr (GPtrArray) changes = changes_of (self, kind, wanted->id);
-  g_autoptr (GPtrArray) files = g_ptr_array_new_with_free_func (g_free);
-  ResolveContext        context = { self, kind, wanted->id, 0, files };
-  g_autofree char      *file = find_file (self, kind->name, wanted->id, 0, &context.layer);
-  guint                 errors = diag_list_n_errors (diags);
-  NamedLink             named;
-  const gboolean        by_name = file == NULL && is_named_link (kind, wanted->id, &named);
+  const Wanted          *wanted = user;
+  ProfileSet            *self = wanted->set;
+  const ProfileKind     *kind = wanted->kind;
+  g_autoptr (GPtrArray)  changes = changes_of (self, kind, wanted->id);
+  g_autoptr (GPtrArray)  files = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GHashTable) layers = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  ResolveContext         context = { self, kind, wanted->id, layers, files };
+  guint                  layer = 0;
+  g_autofree char       *file = find_file (self, kind->name, wanted->id, 0, &layer);
+  guint                  errors = diag_list_n_errors (diags);
+  NamedLink              named;
+  const gboolean         by_name = file == NULL && is_named_link (kind, wanted->id, &named);
   if (by_name)
     {
       context.id = named.base;
-      file = find_file (self, kind->name, named.base, 0, &context.layer);
+      file = find_file (self, kind->name, named.base, 0, &layer);
     }
   if (file == NULL)
     return NULL;
+  g_hash_table_insert (layers, g_strdup (context.id), GUINT_TO_POINTER (layer));
   g_ptr_array_add (files, g_strdup (file));
   g_autoptr (ConfigDoc) doc = config_load_extended (file, resolve_extended, &context, diags);
   if (doc == NULL || !config_node_expect (config_doc_root (doc), CONFIG_MAP, diags))
