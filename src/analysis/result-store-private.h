@@ -14,6 +14,7 @@ struct _ResultStore
   char               *path;           /* as SQLite opens it */
   const ResultColumn *columns;
   guint               n_columns, n_options;
+  gint64              newest; /* rowid of the last run that was there before */
   sqlite3_stmt       *find, *put, *one;
 };
 

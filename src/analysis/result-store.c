@@ -190,16 +190,23 @@ make_tables (ResultStore *self, const char *const *options, GError **error)
 }
 
 static gboolean
+note_newest (ResultStore *self, GError **error)
+{
+  return store_ask_number (self, "SELECT ifnull(max(rowid), 0) FROM run", NULL, &self->newest,
+                           error);
+}
+
+static gboolean
 prepare_all (ResultStore *self, const char *const *options, GError **error)
 {
   static const char *const own[] = { OWN_COLUMNS };
   g_autoptr (GString)      sql = g_string_new ("INSERT INTO run (");
 
   self->find = store_prepare (self,
-                              "SELECT failure IS NOT NULL, fits, tokens_per_s_per_gpu FROM run "
-                              "WHERE digest = ?1 AND context = ?2",
+                              "SELECT failure IS NOT NULL, fits, tokens_per_s_per_gpu, rowid > ?3 "
+                              "FROM run WHERE digest = ?1 AND context = ?2",
                               error);
-  if (self->find == NULL)
+  if (self->find == NULL || !note_newest (self, error))
     return FALSE;
   for (guint i = 0; i < N_OWN + self->n_columns + self->n_options; i++)
     {
@@ -422,12 +429,14 @@ result_store_find (ResultStore *self, const char *digest, ResultBrief *brief, GE
   *brief = (ResultBrief){ 0 };
   sqlite3_bind_text (self->find, 1, digest, -1, SQLITE_STATIC);
   sqlite3_bind_text (self->find, 2, self->context, -1, SQLITE_STATIC);
+  sqlite3_bind_int64 (self->find, 3, self->newest);
   code = sqlite3_step (self->find);
   if (code == SQLITE_ROW)
     *brief = (ResultBrief){ .known = TRUE,
                             .failed = sqlite3_column_int (self->find, 0) != 0,
                             .fits = sqlite3_column_int (self->find, 1) != 0,
-                            .speed = sqlite3_column_double (self->find, 2) };
+                            .speed = sqlite3_column_double (self->find, 2),
+                            .fresh = sqlite3_column_int (self->find, 3) != 0 };
   else if (code != SQLITE_DONE)
     store_set_error (self, error);
   sqlite3_reset (self->find);
@@ -490,7 +499,8 @@ result_store_forget_failures (ResultStore *self, GError **error)
   const char *texts[] = { self->context };
 
   return store_run_texts (self, "DELETE FROM run WHERE failure IS NOT NULL AND context = ?1", texts,
-                          1, error);
+                          1, error)
+         && note_newest (self, error);
 }
 
 gboolean

@@ -67,6 +67,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (ResultRow, result_row_free)
 typedef struct
 {
   gboolean known, failed, fits;
+  gboolean fresh; /* put since the store was opened */
   double   speed; /* tokens/s/GPU */
 } ResultBrief;
 

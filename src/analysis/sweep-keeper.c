@@ -132,7 +132,10 @@ keeper_wants (SweepDesk *desk, const char *digest, guint64 point)
   else if (brief.known)
     {
       note (&self->summary, digest, point, &brief);
-      self->summary.known++;
+      if (brief.fresh)
+        self->summary.equal++;
+      else
+        self->summary.known++;
       if (self->count != NULL) /* the rate and the time left are those of runs */
         g_atomic_int_add (&self->count->todo, -1);
     }
@@ -146,17 +149,19 @@ static void
 keeper_put (SweepDesk *desk, ResultRow *row)
 {
   SweepKeeper *self = (SweepKeeper *) desk;
-  ResultBrief  brief = result_row_brief (row, self->columns);
+  ResultBrief  brief = result_row_brief (row, self->columns), known = { 0 };
   GError      *error = NULL;
 
   pthread_mutex_lock (&self->lock);
   if (self->stopped)
     ; /* what failed once is not tried again: it may go through and leave a hole before it */
-  else if (!result_store_put (self->store, row, &error))
+  else if (!result_store_find (self->store, row->digest, &known, &error)
+           || !result_store_put (self->store, row, &error))
     stop (self, error);
   else
     {
       note (&self->summary, row->digest, row->point, &brief);
+      self->summary.equal += known.known; /* its equal was made at the same time */
       if (row->failure != NULL)
         note_reason (&self->summary, row->failure);
       if (row->warning != NULL && self->summary.warned++ == 0)

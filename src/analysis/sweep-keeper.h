@@ -38,7 +38,8 @@ typedef struct
 typedef struct
 {
   guint64   n;                  /* points that were handed out and ended */
-  guint64   known;              /* of them: were in the store */
+  guint64   known;              /* of them: were in the store, */
+  guint64   equal;              /* or have the settings of another of this sweep */
   guint64   misfits, failed;    /* of N */
   guint64   others;             /* runs of the store that other versions or profiles made */
   guint     n_best;             /* of what fits, */

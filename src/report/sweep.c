@@ -200,6 +200,7 @@ report_sweep_text (const SweepSummary *summary, const BestRows *best, const char
   g_string_append_printf (out, "%" G_GUINT64_FORMAT " run%s in '%s'", summary->n,
                           summary->n == 1 ? "" : "s", file);
   append_count (out, summary->known, "of them from before");
+  append_count (out, summary->equal, "of them with the settings of another");
   append_count (out, summary->misfits, summary->misfits == 1 ? "does not fit" : "do not fit");
   append_count (out, summary->failed, "failed");
   g_string_append_c (out, '\n');

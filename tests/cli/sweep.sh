@@ -96,6 +96,13 @@ verdict $? 'an interrupt ends it with 130, and what is done stays'
 
 # A list in the file gives way to an axis of the same key, and its scenarios fall together.
 sed 's/^strategy:.*/strategies: [ { name: fsdp2 }, { name: ddp } ]/' good.yaml >list.yaml
+printf 'id,micro_batch\na,1\nb,1\nc,2\n' >equal.csv
+sweep equal.db good.yaml --rows equal.csv >out &&
+  has '1 of them with the settings of another' out &&
+  sweep equal.db good.yaml --rows equal.csv --format csv | cut -d'"' -f2 | tr '\n' ';' >out &&
+  grep -q ', a;.*, b;.*, c;' out
+verdict $? 'rows with equal settings keep their names'
+
 sweep list.db list.yaml --vary strategy.name=zero1,zero2,zero3 >out && has '3 runs in' out
 verdict $? 'an axis goes before a list of the file'
 
