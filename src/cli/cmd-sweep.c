@@ -64,6 +64,7 @@ add_bases (ResultStore *store, const GPtrArray *bases, GError **error)
 typedef struct
 {
   OutputFormat format;
+  const char  *called; /* what this sweep calls the run; NULL: as the store does */
   GString     *out;
   gboolean     begun;
   ExitStatus   status;
@@ -82,12 +83,16 @@ flush (Writer *self, gsize least)
 static gboolean
 write_row (const char *const *names, const ResultValue *values, guint n, gpointer user)
 {
-  Writer *self = user;
+  Writer                 *self = user;
+  g_autofree ResultValue *shown = g_memdup2 (values, n * sizeof *values);
 
+  for (guint i = 0; self->called != NULL && i < n; i++)
+    if (g_str_equal (names[i], "scenario") && shown[i].type == RESULT_TEXT)
+      shown[i].text = (char *) self->called;
   if (self->format == FORMAT_JSON)
-    report_stored_json (names, values, n, !self->begun, self->out);
+    report_stored_json (names, shown, n, !self->begun, self->out);
   else
-    report_stored_csv (names, values, n, !self->begun, self->out);
+    report_stored_csv (names, shown, n, !self->begun, self->out);
   self->begun = TRUE;
   flush (self, FLUSH_BYTES);
   return self->status == EXIT_DONE;
@@ -104,7 +109,7 @@ finish_rows (Writer *self)
   return self->status;
 }
 
-/* The rows of this sweep, by their points. */
+/* The rows of this sweep, by their points. Those with equal settings are one run of the store. */
 static ExitStatus
 print_points (const SweepArguments *arguments, const Common *common, const SweepPlan *plan,
               ResultStore *store)
@@ -118,8 +123,9 @@ print_points (const SweepArguments *arguments, const Common *common, const Sweep
     {
       g_autoptr (DiagList) diags = diag_list_new ();
       g_autofree char     *digest = NULL;
+      g_autoptr (Scenario) scenario = sweep_scenario (plan, i, &digest, diags, &error);
 
-      scenario_free (sweep_scenario (plan, i, &digest, diags, &error));
+      writer.called = scenario != NULL ? scenario->name : NULL;
       if (digest != NULL)
         result_store_visit_one (store, digest, write_row, &writer, &error);
     }
