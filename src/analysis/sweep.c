@@ -205,8 +205,24 @@ typedef struct
   LayoutStore *layouts;
 } Leavings;
 
+/* TRUE, and the sweep ends, where a run failed by no fault of its own. */
+static gboolean
+is_disturbed (Work *self)
+{
+  GError *error = NULL;
+
+  if (file_roles_check (&error))
+    return FALSE;
+  pthread_mutex_lock (&self->lock);
+  if (self->error == NULL)
+    self->error = g_steal_pointer (&error);
+  pthread_mutex_unlock (&self->lock);
+  g_clear_error (&error);
+  return TRUE;
+}
+
 static void
-run_point (const Work *self, Point *point, const Leavings *leavings)
+run_point (Work *self, Point *point, const Leavings *leavings)
 {
   const SweepPlan       *plan = self->plan;
   PredictOptions         options = plan->predict;
@@ -223,6 +239,8 @@ run_point (const Work *self, Point *point, const Leavings *leavings)
   options.layouts = leavings->layouts;
   if (scenario != NULL)
     prediction = predict (scenario, &options, diags, &error);
+  if (prediction == NULL && is_disturbed (self))
+    return;
   row = g_new0 (ResultRow, 1);
   row->digest = g_steal_pointer (&digest);
   row->base = g_strdup (self->base_ids[point->base]);

@@ -13,6 +13,7 @@ static struct
   pthread_mutex_t lock;
   GHashTable     *roles;   /* key -> a bit a role; NULL: nothing is kept */
   GHashTable     *written; /* key_of_name of what has been replaced: then its inode is another */
+  int             fault;   /* errno of the process's surroundings; 0: none */
   char           *clash;   /* the first file with roles that do not go together */
 } process = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -147,6 +148,12 @@ file_roles_open (const char *file)
 const char *
 file_roles_why (int code)
 {
+  if (code == EMFILE || code == ENFILE || code == ENOMEM || code == EIO)
+    {
+      pthread_mutex_lock (&process.lock);
+      process.fault = code;
+      pthread_mutex_unlock (&process.lock);
+    }
   return code == ETXTBSY ? "an output of this command goes there: name another file for it"
                          : g_strerror (code);
 }
@@ -174,9 +181,17 @@ gboolean
 file_roles_check (GError **error)
 {
   g_autofree char *file = NULL;
+  int              fault;
 
   pthread_mutex_lock (&process.lock);
   file = g_strdup (process.clash);
+  fault = process.fault;
   pthread_mutex_unlock (&process.lock);
+  if (fault != 0)
+    {
+      g_set_error (error, G_IO_ERROR, (gint) g_io_error_from_errno (fault),
+                   "inputs cannot be read any more: %s", g_strerror (fault));
+      return FALSE;
+    }
   return file == NULL || refuse (file, "it has two uses in this command", error);
 }

@@ -39,11 +39,17 @@ int file_roles_read (const char *file);
 /* The same, and opens it. NULL with errno set. */
 FILE *file_roles_open (const char *file);
 
-/* What errno CODE says of an input that cannot be read. */
+/*
+ * What errno CODE says of an input that cannot be read. Where that is no fault of the input (no
+ * descriptors left, no memory, a broken disk), file_roles_check tells of it from then on.
+ */
 const char *file_roles_why (int code);
 
 /* FILE is replaced now: FALSE with ERROR where it is an input, or was replaced before. */
 gboolean file_roles_replace (const char *file, GError **error);
 
-/* FALSE with ERROR where a file that was read is an output. */
+/*
+ * FALSE with ERROR where a file that was read is an output, or none can be read any more: what has
+ * failed since says nothing of what it was about.
+ */
 gboolean file_roles_check (GError **error);

@@ -247,6 +247,17 @@ end_child (void)
     waitpid (process.child, NULL, 0);
 }
 
+void
+temporary_clean_up (void)
+{
+  if (pthread_mutex_trylock (&process.lock) != 0)
+    return;
+  end_child ();
+  while (process.list != NULL)
+    take_away (process.list->len - 1);
+  pthread_mutex_unlock (&process.lock);
+}
+
 static void *
 watch (void *unused)
 {

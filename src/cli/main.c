@@ -147,7 +147,8 @@ main (int argc, char **argv)
   keep_freed_memory ();
   stream_open_all ();
   setvbuf (stdout, help, _IOFBF, sizeof help);
-  signal (SIGPIPE, SIG_IGN); /* who writes hears of it */
+  signal (SIGPIPE, SIG_IGN); /* who writes hears of it, */
+  signal (SIGXFSZ, SIG_IGN); /* also of a file that may not grow */
   temporary_watch_signals ();
   file_roles_keep ();
   set_locale ();
