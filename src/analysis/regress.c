@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/suggest.h"
+#include "base/units.h"
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
@@ -22,7 +23,7 @@ parse_value (const char *text, RegressLimit *limit)
       return TRUE;
     }
   limit->value = g_ascii_strtod (text, &end);
-  if (end == text || !isfinite (limit->value) || limit->value < 0)
+  if (end == text || !number_is_usable (limit->value) || limit->value < 0)
     return FALSE;
   while (g_ascii_isspace (*end))
     end++;

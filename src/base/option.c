@@ -123,6 +123,13 @@ format_bound (const OptionSpec *spec, double bound)
   return number_format_exact (bound);
 }
 
+/* Unset it is zero, which means something of its own: a zero that is given would be taken for it. */
+static gboolean
+is_unset_by_zero (const OptionSpec *spec)
+{
+  return spec->optional && spec->fallback == NULL && !spec->or_zero;
+}
+
 /*
  * A message unless NUMBER lies in the range of SPEC. A bound on a whole number of 2^53 or more is
  * none to tell of.
@@ -135,6 +142,9 @@ check_range (const OptionSpec *spec, double number, const char *text)
   g_autofree char *min = NULL;
   g_autofree char *max = NULL;
 
+  if (number == 0 && is_unset_by_zero (spec) && (!has_range (spec) || spec->min == 0))
+    return g_strdup_printf ("'%s' must be above 0, got '%s': leave it out for its default",
+                            spec->key, text);
   if (!has_range (spec) || (number >= spec->min && (number <= spec->max || spec->max < spec->min))
       || (spec->or_zero && number == 0))
     return NULL;

@@ -33,9 +33,9 @@ typedef struct
   const char *const *choices;  /* of OPTION_ENUM, NULL-terminated */
   gsize              offset;   /* G_STRUCT_OFFSET (Struct, member) */
   const char        *fallback; /* default as text, or NULL: required unless `optional` */
-  gboolean           optional; /* unset stays zero / NULL without error */
-  gboolean           file;     /* a text may name a file, which stands beside the input's */
+  gboolean           optional; /* unset stays zero / NULL without error; so no zero is taken, but */
   gboolean           or_zero;  /* 0 may stand beside the range: it says "none" */
+  gboolean           file;     /* a text may name a file, which stands beside the input's */
   gboolean           what_if;  /* nobody proposes another value: it trains something else, or no
                                   released system has it */
   double min, max; /* of INT and QUANTITY, inclusive; both 0 = no range, max < min = no maximum */

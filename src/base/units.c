@@ -219,6 +219,12 @@ refuse_unit (QuantityKind kind, const char *text, const char *symbol, char **why
 }
 
 gboolean
+number_is_usable (double number)
+{
+  return number == 0 || (fabs (number) >= 1e-30 && fabs (number) <= 1e30);
+}
+
+gboolean
 quantity_parse (QuantityKind kind, const char *text, double *value, char **why)
 {
   g_autofree char *stripped = NULL;
@@ -240,8 +246,10 @@ quantity_parse (QuantityKind kind, const char *text, double *value, char **why)
     return refuse_unit (kind, stripped, symbol, why);
 
   double number = g_ascii_strtod (stripped, NULL) * unit->multiply / unit->divide;
-  if (!isfinite (number))
-    return refuse (kind, stripped, g_strdup (", which is too large"), why);
+  if (!number_is_usable (number))
+    return refuse (kind, stripped,
+                   g_strdup (fabs (number) < 1 ? ", which is too small" : ", which is too large"),
+                   why);
   if (number < 0)
     return refuse (kind, stripped, g_strdup (", which is negative"), why);
 

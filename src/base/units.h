@@ -33,6 +33,13 @@ typedef enum
   QUANTITY_POWER,     /* W:       W kW */
 } QuantityKind;
 
+/*
+ * Whether reports can hold NUMBER, and what is computed of a few of them: zero, or of a magnitude
+ * from 1e-30 to 1e30. No physical quantity, count or measurement is beyond; what is beyond ends in
+ * infinities, NaN and numbers of 300 digits. Readers of numbers refuse it.
+ */
+gboolean number_is_usable (double number);
+
 /* Name of a kind with its article, for messages: "a bandwidth". */
 const char *quantity_kind_name (QuantityKind kind);
 

@@ -123,7 +123,7 @@ take_counts (PlanWords *self, DiagList *diags)
       const gint64 last = dots != NULL ? g_ascii_strtoll (dots + 2, &end, 10) : first;
       const guint  before = self->nodes->len;
 
-      for (gint64 n = first; *end == '\0' && n >= 1 && n <= MIN (last, MOST_OF_A_LIST); n *= 2)
+      for (gint64 n = first; *end == '\0' && n >= 1 && n <= last && last <= MOST_OF_A_LIST; n *= 2)
         {
           const guint count = (guint) n;
 

@@ -47,15 +47,19 @@ take_objective (const Wishes *wishes, SearchOptions *options)
 
 /* FALSE after a message. */
 static gboolean
-take_wishes (const Wishes *wishes, SearchOptions *options)
+take_wishes (const Common *common, const Wishes *wishes, SearchOptions *options)
 {
-  if (wishes->price < 0 || wishes->best < 0)
+  gint best = 0; /* the usual */
+
+  if (wishes->price != NOT_GIVEN && !(wishes->price > 0 && wishes->price <= 1e12))
     {
-      stream_say ("shardsim search: --price and --best take no negative number\n");
+      stream_say ("shardsim search: --price takes what a GPU-hour costs: a number above 0\n");
       return FALSE;
     }
-  options->price_per_gpu_hour = wishes->price;
-  options->n_best = (guint) wishes->best;
+  if (!common_take_count (common, "--best", wishes->best, &best))
+    return FALSE;
+  options->price_per_gpu_hour = wishes->price != NOT_GIVEN ? wishes->price : 0;
+  options->n_best = (guint) best;
   return take_objective (wishes, options);
 }
 
@@ -177,7 +181,7 @@ int
 cmd_search (int argc, char **argv)
 {
   g_auto (Common)           common = { 0 };
-  g_auto (Wishes)           wishes = { 0 };
+  g_auto (Wishes)           wishes = { .price = NOT_GIVEN, .best = NOT_GIVEN };
   g_auto (SearchWords)      words = { 0 };
   g_autoptr (EmitArguments) emit = NULL;
   gboolean                  done = FALSE;
@@ -208,7 +212,7 @@ cmd_search (int argc, char **argv)
     return EXIT_USAGE;
   if (done)
     return EXIT_DONE;
-  if (!search_words_take (&words, &common, &options) || !take_wishes (&wishes, &options))
+  if (!search_words_take (&words, &common, &options) || !take_wishes (&common, &wishes, &options))
     return EXIT_USAGE;
   emit = emit_arguments_new (wishes.emitted, diags);
   if (stream_report_diags (diags) != EXIT_DONE)

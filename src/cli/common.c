@@ -285,6 +285,34 @@ new_context (void)
   return context;
 }
 
+/*
+ * FALSE after a message where one of ENTRIES was given an empty value: it says nothing, and lists of
+ * none and files without a name are what no command expects.
+ */
+static gboolean
+refuse_empty (const Common *self, const GOptionEntry *entries)
+{
+  for (; entries != NULL && entries->long_name != NULL; entries++)
+    {
+      const gboolean one =
+          entries->arg == G_OPTION_ARG_STRING || entries->arg == G_OPTION_ARG_FILENAME;
+      const gboolean many =
+          entries->arg == G_OPTION_ARG_STRING_ARRAY || entries->arg == G_OPTION_ARG_FILENAME_ARRAY;
+      const char *const *values = one    ? (const char *const *) entries->arg_data
+                                  : many ? *(const char *const *const *) entries->arg_data
+                                         : NULL;
+
+      for (guint i = 0; values != NULL && values[i] != NULL && (many || i == 0); i++)
+        if (*values[i] == '\0')
+          {
+            stream_say ("shardsim %s: --%s: expected %s, got nothing\n  see 'shardsim %s --help'\n",
+                        self->command, entries->long_name, entries->arg_description, self->command);
+            return FALSE;
+          }
+    }
+  return TRUE;
+}
+
 /* What part of the help is asked for; *ANY: any at all. */
 static const char *
 wanted_help (const SharedWords *words, gboolean *any)
@@ -380,7 +408,9 @@ common_parse (Common *self, CommonFlags flags, const char *arguments, const char
   if (*done)
     return print_help (self, &help, groups, wanted);
   self->files = g_strdupv (words + 1);
-  return common_take_count (self, "--steps", shared.steps, &self->steps)
+  return refuse_empty (self, (const GOptionEntry *) (void *) own->entries->data)
+         && refuse_empty (self, (const GOptionEntry *) (void *) general->entries->data)
+         && common_take_count (self, "--steps", shared.steps, &self->steps)
          && common_take_count (self, "--jobs", shared.jobs, &self->jobs)
          && parse_format (self, flags, format) && complete_profile_path (self)
          && load_plugins (self);

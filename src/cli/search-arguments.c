@@ -2,11 +2,13 @@
 
 #include <string.h>
 
+#include "analysis/vary.h"
 #include "report/emit.h"
 
-#define WITHIN 2 /* percent */
-#define MARGIN 3
-#define UNSET  -1
+#define MAX_VALUES 1000 /* of an axis: each is tried in every configuration */
+#define WITHIN     2    /* percent */
+#define MARGIN     3
+#define UNSET      -1
 
 void
 search_words_add_options (SearchWords *self, GArray *entries)
@@ -35,6 +37,8 @@ search_words_add_options (SearchWords *self, GArray *entries)
   };
 
   self->within = self->margin = UNSET;
+  self->simulate = NOT_GIVEN;
+  self->effort = NOT_GIVEN;
   g_array_append_vals (entries, own, G_N_ELEMENTS (own));
 }
 
@@ -72,50 +76,54 @@ take_bytes (const Common *common, const char *option, const char *text, double *
   const QuantityKind kind = QUANTITY_BYTES;
   g_autofree char   *why = NULL;
 
-  if (text == NULL || quantity_parse (kind, text, bytes, &why))
+  if (text == NULL || (quantity_parse (kind, text, bytes, &why) && *bytes > 0))
     return TRUE;
-  stream_say ("shardsim %s: %s: %s\n", common->command, option, why);
+  stream_say ("shardsim %s: %s: %s\n", common->command, option,
+              why != NULL ? why : "nothing fits into no memory: leave it out for all there is");
   return FALSE;
 }
 
-/* "KEY=V1,V2" into KEY and its values. FALSE after a message. */
-static gboolean
-take_vary (SearchWords *self, const Common *common, const char *text)
+/* "KEY=VALUES", as a sweep reads them, into KEY and its values. */
+static void
+take_vary (SearchWords *self, const char *text, DiagList *diags)
 {
-  const char      *equals = strchr (text, '=');
-  SearchVary      *vary = &self->varied[self->n_varied];
-  char           **values;
-  g_autofree char *place = g_strdup_printf ("--vary %s", text);
-  g_autofree char *key = g_strndup (text, equals != NULL ? (gsize) (equals - text) : 0);
+  g_autoptr (Vary)      axis = vary_new ();
+  g_autoptr (GPtrArray) values = g_ptr_array_new_with_free_func (g_free);
+  g_autofree char      *place = g_strdup_printf ("--vary %s", text);
+  const SourceMark      mark = { .file = g_intern_string (place) };
+  SearchVary           *vary = &self->varied[self->n_varied];
 
-  if (equals == NULL || equals == text || equals[1] == '\0')
+  if (!vary_add (axis, text, &mark, diags))
+    return;
+  if (vary_length (axis) > MAX_VALUES)
     {
-      stream_say ("shardsim %s: --vary %s: expected KEY=VALUE,VALUE,... such as mesh.tp=1,2,4\n",
-                  common->command, text);
-      return FALSE;
+      diag_error (diags, &mark, "a few values, or a step: 1,2,4..64",
+                  "%" G_GUINT64_FORMAT " values are too many to search among (at most %d)",
+                  vary_length (axis), MAX_VALUES);
+      return;
     }
-  values = g_strsplit (equals + 1, ",", -1);
-  g_ptr_array_add (self->pool, values);
-  vary->key = g_intern_string (key);
-  vary->values = (const char *const *) values;
-  vary->mark.file = g_intern_string (place);
+  for (guint64 i = 0; i < vary_length (axis); i++)
+    g_ptr_array_add (values, vary_value (axis, i, 0));
+  g_ptr_array_add (values, NULL);
+  vary->key = g_intern_string (vary_key (axis, 0));
+  vary->values = (const char *const *) values->pdata;
+  vary->mark = mark;
+  g_ptr_array_add (self->pool, g_ptr_array_steal (values, NULL));
   self->n_varied++;
-  return TRUE;
 }
 
 gboolean
 search_words_take (SearchWords *self, const Common *common, SearchOptions *options)
 {
-  const guint n = self->vary != NULL ? g_strv_length (self->vary) : 0;
+  const guint          n = self->vary != NULL ? g_strv_length (self->vary) : 0;
+  g_autoptr (DiagList) diags = diag_list_new ();
+  gint                 simulate = 0; /* the usual */
 
-  if (self->simulate < 0)
+  if (!common_take_count (common, "--simulate", self->simulate, &simulate))
+    return FALSE;
+  if (self->effort != NOT_GIVEN && !(self->effort > 0 && self->effort <= 1000))
     {
-      stream_say ("shardsim %s: --simulate takes no negative number\n", common->command);
-      return FALSE;
-    }
-  if (!(self->effort >= 0 && self->effort <= 1000))
-    {
-      stream_say ("shardsim %s: --effort takes a multiple up to 1000\n", common->command);
+      stream_say ("shardsim %s: --effort takes a multiple above 0, up to 1000\n", common->command);
       return FALSE;
     }
   if (!take_percent (common, "--within", self->within, WITHIN, &options->within)
@@ -127,10 +135,11 @@ search_words_take (SearchWords *self, const Common *common, SearchOptions *optio
   self->pool = g_ptr_array_new_with_free_func ((GDestroyNotify) g_strfreev);
   self->varied = g_new0 (SearchVary, n);
   for (guint i = 0; i < n; i++)
-    if (!take_vary (self, common, self->vary[i]))
-      return FALSE;
-  options->max_simulated = (guint) self->simulate;
-  options->effort = self->effort;
+    take_vary (self, self->vary[i], diags);
+  if (stream_report_diags (diags) != EXIT_DONE)
+    return FALSE;
+  options->max_simulated = (guint) simulate;
+  options->effort = self->effort != NOT_GIVEN ? self->effort : 0;
   options->n_threads = common_n_jobs (common);
   options->refine = !self->no_refine;
   return take_bytes (common, "--max-memory", self->max_memory, &options->max_hbm)

@@ -103,7 +103,7 @@ static const FigureSpec figures[] = {
 #define SECONDS(name, protocol)                                                              \
   {                                                                                          \
     .key = name, .type = OPTION_QUANTITY, TIME_RANGE, .offset = LATENCY (seconds[protocol]), \
-    .optional = TRUE                                                                         \
+    .optional = TRUE, .or_zero = TRUE                                                        \
   }
 
 static const OptionSpec latency_keys[] = {

@@ -4,6 +4,7 @@
 
 #include "base/csv.h"
 #include "base/suggest.h"
+#include "base/units.h"
 
 typedef enum
 {
@@ -44,7 +45,7 @@ read_number (const CsvReader *reader, guint place, CurveColumn column, DiagList 
   char       *end;
   double      value = g_ascii_strtod (text, &end);
 
-  if (end == text || *end != '\0' || !isfinite (value) || value <= 0
+  if (end == text || *end != '\0' || !number_is_usable (value) || value <= 0
       || (column != COLUMN_TFLOPS && value != floor (value)))
     diag_error (diags, &mark, NULL, "expected a %s above 0 in column '%s', got '%s'",
                 column == COLUMN_TFLOPS ? "number" : "whole number", column_names[column], text);

@@ -5,6 +5,7 @@
 
 #include "base/csv.h"
 #include "base/suggest.h"
+#include "base/units.h"
 
 #define MAX_ROUTE 4096 /* links */
 
@@ -137,8 +138,8 @@ static void G_GNUC_PRINTF (4, 5)
 }
 
 /*
- * A number without a unit, finite; the C library would take "inf", "nan" and hexadecimal ones as
- * well.
+ * A number without a unit that can be reckoned with; the C library would take "inf", "nan" and
+ * hexadecimal ones as well.
  */
 static gboolean
 parse_number (const char *text, double *value)
@@ -148,7 +149,7 @@ parse_number (const char *text, double *value)
   if (*text == '\0' || strspn (text, "+-.eE0123456789") < strlen (text))
     return FALSE;
   *value = g_ascii_strtod (text, &end);
-  return *end == '\0' && isfinite (*value);
+  return *end == '\0' && number_is_usable (*value);
 }
 
 /* A field with a plain number of at least 0, or above 0. FALSE after a diagnostic. */

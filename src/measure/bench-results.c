@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/same-file.h"
+#include "base/units.h"
 
 #define MAX_WHOLE 9007199254740992.0 /* 2^53: whole numbers up to here are exact */
 
@@ -125,7 +126,7 @@ parse_number (const char *text, double *value)
   char *end;
 
   *value = g_ascii_strtod (text, &end);
-  return end != text && *end == '\0' && isfinite (*value) && !g_ascii_isspace (*text);
+  return end != text && *end == '\0' && number_is_usable (*value) && !g_ascii_isspace (*text);
 }
 
 /* A whole number up to LIMIT; empty cells are 0. */

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "measure/figure-runs.h"
 
 #define SUFFIX ".memband.csv"
@@ -75,7 +76,8 @@ read_number (const char *text, guint c, const SourceMark *mark, double *value, D
   char *end;
 
   *value = g_ascii_strtod (text, &end);
-  if (*end == '\0' && isfinite (*value) && (*value > 0 || (*value == 0 && !numbers[c].wanted)))
+  if (*end == '\0' && number_is_usable (*value)
+      && (*value > 0 || (*value == 0 && !numbers[c].wanted)))
     return TRUE;
   diag_error (diags, mark, NULL, "expected a number %s 0 for '%s', got '%s'",
               numbers[c].wanted ? "above" : "from", numbers[c].name, text);

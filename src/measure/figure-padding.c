@@ -6,6 +6,7 @@
 #include "analysis/shard-ranks.h"
 #include "analysis/shards.h"
 #include "base/suggest.h"
+#include "base/units.h"
 #include "measure/figure-runs.h"
 #include "measure/figure-table.h"
 #include "workload/shard-block.h"
@@ -143,7 +144,7 @@ read_published (PaddingRow *row, const CsvReader *reader, DiagList *diags)
   if (*row->said == '\0')
     return TRUE;
   row->published = g_ascii_strtod (number, &end);
-  if (end != number && *end == '\0' && row->published > 0 && isfinite (row->published))
+  if (end != number && *end == '\0' && row->published > 0 && number_is_usable (row->published))
     return TRUE;
   diag_error (diags, &mark, "33, '< 3' or 'up to 18'",
               "expected a number above 0 for 'published', got '%s'", row->said);

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/units.h"
+
 #define NO_COLUMN (-1)
 
 static const char *const health_names[] = { "yes", "unclear", "no", NULL };
@@ -121,7 +123,7 @@ read_number (const char *column, const char *what, gboolean whole, const char *t
 
   while (g_ascii_isspace (*end))
     end++;
-  if (end != text && *end == '\0' && isfinite (number) && number > 0
+  if (end != text && *end == '\0' && number_is_usable (number) && number > 0
       && (!whole || (number == floor (number) && number <= 9007199254740992.0)))
     {
       *value = number;

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "measure/nccl-log-private.h"
 
 #define KNOWN_VERSION 1
@@ -37,7 +38,7 @@ read_number (const Reader *self, const ConfigNode *node, const char *key, double
   char       *end;
 
   *value = text != NULL ? g_ascii_strtod (text, &end) : 0;
-  if (text != NULL && end != text && *end == '\0' && isfinite (*value) && *value >= least
+  if (text != NULL && end != text && *end == '\0' && number_is_usable (*value) && *value >= least
       && *value <= 9007199254740992.0)
     return TRUE;
   diag_error (self->target->diags, config_node_mark (node), NULL,

@@ -1,3 +1,4 @@
+#include "base/units.h"
 #include "measure/nccl-log-row-private.h"
 
 #include <math.h>
@@ -63,7 +64,7 @@ word_number (const LogWords *words, guint i, double *value)
   char *end;
 
   *value = g_ascii_strtod (words->words[i], &end);
-  return end == words->words[i] + words->lengths[i] && isfinite (*value);
+  return end == words->words[i] + words->lengths[i] && number_is_usable (*value);
 }
 
 static gboolean

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "measure/implied.h"
 #include "measure/training-columns.h"
 #include "measure/training-slow.h"
@@ -158,7 +159,7 @@ read_value (Draft *self, const char *text, const SourceMark *mark)
 
   while (g_ascii_isspace (*end))
     end++;
-  if (end != text && *end == '\0' && isfinite (number))
+  if (end != text && *end == '\0' && number_is_usable (number))
     self->row.value = number;
   else
     diag_error (self->diags, mark, *end != '\0' && end != text ? "no unit belongs here" : NULL,
@@ -233,7 +234,7 @@ read_network (Draft *self, const TrainingColumn *column, const char *text, const
     end++;
   if (*text == '\0')
     return;
-  if (end == text || *end != '\0' || !isfinite (number) || number <= 0)
+  if (end == text || *end != '\0' || !number_is_usable (number) || number <= 0)
     {
       diag_error (self->diags, mark, *end != '\0' && number > 0 ? "no unit belongs here" : NULL,
                   "expected a bandwidth in GB/s for '%s', got '%s'", column->key, text);

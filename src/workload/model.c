@@ -11,8 +11,8 @@
   }
 #define COUNT_OR_NONE(name, most, text)                                                   \
   {                                                                                       \
-    .key = #name, .type = OPTION_INT, .offset = FIELD (name), .optional = TRUE, .min = 0, \
-    .max = most, .help = text                                                             \
+    .key = #name, .type = OPTION_INT, .offset = FIELD (name), .optional = TRUE, .min = 1, \
+    .or_zero = TRUE, .max = most, .help = text                                            \
   }
 
 static const char *const tied_choices[] = { "auto", "yes", "no", NULL };

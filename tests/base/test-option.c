@@ -222,6 +222,8 @@ static const struct
     "--set: error: 'bandwidth': expected a bandwidth such as '900 GB/s', got 'fast'\n"
     "  hint: units of a bandwidth: bytes as B/s, kB/s, MB/s, GB/s, TB/s, PB/s or KiB/s, MiB/s, "
     "GiB/s, TiB/s; bits as bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s\n" },
+  { "delay", "0 s",
+    "--set: error: 'delay' must be above 0, got '0 s': leave it out for its default\n" },
   { "delay", "-1 s",
     "--set: error: 'delay': expected a time such as '1.3 us', got '-1 s', which is negative\n"
     "  hint: units of a time: ps, ns, us, ms, s, min, h\n" },
@@ -470,7 +472,7 @@ randomize (GRand *rand, Options *options)
   options->bandwidth = pow (10, g_rand_double_range (rand, 6, 13));
   options->efficiency = g_rand_double (rand);
   options->limit = g_rand_boolean (rand) ? 0 : g_rand_int_range (rand, 1, G_MAXINT);
-  options->delay = g_rand_boolean (rand) ? 0 : pow (10, g_rand_double_range (rand, -12, 5));
+  options->delay = pow (10, g_rand_double_range (rand, -12, 5));
   options->note = g_rand_boolean (rand) ? NULL : g_strdup ("note");
   options->offset = (gint64) (((guint64) g_rand_int (rand) << 32) | g_rand_int (rand));
   if (options->offset == G_MININT64)

@@ -1,0 +1,128 @@
+#!/bin/bash
+# What says nothing, or zero, of an option is never taken for its default in silence, whatever the
+# command: an empty value is refused, and so is a zero where the default is none. A grid of a search
+# is read as that of a sweep. A profile that is laid over a shipped one may extend it, whatever
+# extends that.
+# Usage: values.sh PROGRAM SOURCE-ROOT.
+set -u
+program=$(realpath "$1")
+source=$2
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+# shellcheck source=tests/cli/listed.sh
+. "$source/tests/cli/listed.sh"
+SHARDSIM_DATADIR=$source
+export SHARDSIM_DATADIR
+cp "$source"/tests/cli/input/* "$folder"
+cp -r "$source/docs/worked/hwprofiles" "$folder/hwprofiles"
+cd "$folder" || exit 1
+
+run() { # WORD...
+  "$program" "$@" --hwprofiles hwprofiles >out 2>err </dev/null
+  status=$?
+}
+
+# The options that a page's help shows with a value, one a line.
+valued() { # WORD...
+  "$program" "$@" --help | sed -n 's/^  \(-., \)\{0,1\}--\([a-z0-9-]*\)=.*/\2/p'
+}
+
+# ---- nothing
+for page in $(pages); do
+  [ "$page" = strategies ] && continue # without a name it lists them, and reads no scenario
+  good=0
+  for option in $(valued ${page//\// }); do
+    # shellcheck disable=SC2086
+    "$program" ${page//\// } "--$option=" >out 2>err </dev/null
+    status=$?
+    [ $status -eq 2 ] && [ -s err ] || {
+      echo "# $page --$option=: status $status" >&2
+      good=1
+    }
+  done
+  verdict $good "$page takes no empty value"
+done
+run collective --cluster hand-pair --collective all_reduce -b 1M -e 1M --beside all_gather:1M:ranks=
+[ $status -eq 2 ] && grep -q 'expected a GPU or a range' err
+verdict $? 'no ranks beside'
+
+# ---- zero: of each of these it would be the default
+zero() { # OPTION=ZERO COMMAND WORD...
+  local option=$1
+  shift
+  run "$@" "--$option"
+  [ $status -eq 2 ] && grep -Eq "above 0|at least 1|no memory|no nodes" err
+  local good=$?
+  [ $good -eq 0 ] || { echo "# status $status: $*"; cat err; } >&2
+  verdict $good "$1 --$option"
+}
+for option in max-memory=0B max-host-memory=0B simulate=0 effort=0 effort=nan best=0 price=0; do
+  zero $option search good.yaml --only --vary training.micro_batch=1,2
+done
+for option in $("$program" plan --help | sed -n '/^  --tokens/,/^  --gpu-nodes/s/^  --\([a-z-]*\)=.*/\1/p'); do
+  case $option in
+    tokens | price | power | checkpoint-tier | spares | straggler-slowdown | gpu-nodes) continue ;;
+    slow-node-rate | runs-seed) continue ;;
+  esac
+  for unit in '' ' s' ' B' ' B/s' ' %'; do
+    run plan good.yaml --tokens 1G --node-counts 2 "--$option=0$unit"
+    grep -q 'has no unit\|unknown unit\|which is a' err || break
+  done
+  [ $status -eq 2 ] && grep -Eq "above 0|at least|must be between|must lie" err
+  good=$?
+  [ $good -eq 0 ] || { echo "# status $status: $option"; cat err; } >&2
+  verdict $good "plan --$option=0$unit"
+done
+
+# ---- ranges
+run search good.yaml --only --vary training.micro_batch=1,2,3,4 --format csv
+cp out listed
+run search good.yaml --only --vary training.micro_batch=1..4 --format csv
+[ $status -eq 0 ] && cmp out listed >&2
+verdict $? 'search --vary takes a range'
+run search good.yaml --only --vary training.micro_batch=1..1000000000
+[ $status -eq 2 ] && grep -q 'must be between 1 and' err
+verdict $? 'search --vary refuses what the option does not take'
+run search good.yaml --only --vary training.micro_batch=1..1000000
+[ $status -eq 2 ] && grep -q 'too many to search' err
+verdict $? 'search --vary refuses a million values'
+
+# ---- numbers that no report can hold
+printf 'id,collective,bytes,time_us,nodes,gpus_per_node\nx,all_reduce,1048576,1e-308,2,8\n' >tiny.csv
+run validate collectives tiny.csv
+[ $status -eq 2 ] && grep -q 'number of microseconds above 0' err
+verdict $? 'a time of 1e-308 us'
+printf 'link,bandwidth\na,1 GB/s\n' >l.csv
+printf 'flow,links,bytes,start_s,weight\nx,a,1000000,0,1e-300\ny,a,1000000,0,1\n' >f.csv
+run flows --links l.csv --flows f.csv
+[ $status -eq 2 ]
+verdict $? 'a weight of 1e-300'
+for weight in 1e-30 1e-20 1e-12 1e12 1e20 1e30; do
+  printf 'flow,links,bytes,start_s,weight\nx,a,1000000,0,%s\ny,a,1000000,0,1\n' $weight >f.csv
+  run flows --links l.csv --flows f.csv --format csv
+  [ $status -eq 0 ] && awk -F, 'NR > 1 { for (i = 1; i <= NF; i++) if ($i + 0 > last) last = $i + 0 }
+    END { exit !(last >= 0.00199) }' out
+  verdict $? "no more than the link at a weight of $weight"
+done
+
+# ---- a profile over the shipped one of its name
+mkdir -p mine
+for file in "$source"/hwprofiles/*/*.yaml; do
+  kind=$(basename "$(dirname "$file")") id=$(basename "$file" .yaml)
+  case $kind in gpu | link | node) ;; *) continue ;; esac
+  mkdir -p "mine/$kind"
+  echo "extends: $id" >"mine/$kind/$id.yaml"
+done
+"$program" hardware --format csv >out 2>err
+good=0
+for file in mine/*/*.yaml; do
+  id=$(basename "$file" .yaml)
+  "$program" hardware "$id" --hwprofiles mine >over 2>err && "$program" hardware "$id" >plain \
+    && ! grep -q 'extends itself' err || {
+    echo "# $id: $(head -1 err)" >&2
+    good=1
+  }
+done
+verdict $good 'every shipped profile may be laid over'
+echo "1..$number"
+exit $failed
