@@ -269,7 +269,7 @@ SimTime engine_now (const Engine *self);
 
 /*
  * Before anything runs: with APART each op runs as if it had the machine to itself, so nothing is
- * shared, reserved or drained, and times are longest paths: they never fall when an op takes longer.
+ * shared, reserved or drained, and times are longest paths: none falls when an op takes longer.
  */
 void engine_set_apart (Engine *self, gboolean apart);
 

@@ -280,8 +280,8 @@ START_TEST (test_copies_by_hand)
 END_TEST
 
 /*
- * An eager chain of 10 kernels, issued for 100 us, runs for 1250 us, 125 us each; an all-reduce that
- * is issued 20 us later finds an SM when the first of them has ended, and not when all have.
+ * An eager chain of 10 kernels, issued for 100 us, runs for 1250 us, 125 us each; an all-reduce
+ * that is issued 20 us later finds an SM when the first of them has ended, not when all have.
  */
 START_TEST (test_chain)
 {
