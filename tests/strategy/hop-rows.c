@@ -1,8 +1,9 @@
 #include "hop-rows.h"
 
 /*
- * DeepSpeed's communicators: of all-gathers, of reduce-scatters, of hpZ's second copy, and of
- * qgZ's all-to-alls inside nodes and across them. FCDP has one of its own for the node.
+ * DeepSpeed's communicators up to v0.19.2: of all-gathers, of reduce-scatters (a clone of the world
+ * group: utils/groups.py), of hpZ's second copy, and of qgZ's all-to-alls inside nodes and across
+ * them. FCDP has one of its own for the node.
  */
 #define GATHERS    "data"
 #define REDUCES    "data, cloned"
