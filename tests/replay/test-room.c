@@ -31,10 +31,16 @@ plan_of (const Scenario *scenario, ProfileSet *profiles)
   return plan;
 }
 
+/*
+ * Without the prefetcher, whose fetches are of one source each and so of other sizes where some
+ * copies stay: the allocator's segments would be others.
+ */
 static PlanMemory
 memory_of (const char *grad_accum, const char *threshold, ProfileSet *profiles)
 {
-  g_autoptr (Scenario)   scenario = fcdp (grad_accum, threshold);
+  g_autoptr (Scenario) scenario =
+      fixture_scenario (LLAMA ("fcdp", grad_accum), "strategy.cache_threshold", threshold,
+                        "strategy.prefetch_bucket_size", "0", NULL);
   g_autoptr (ReplayPlan) plan = plan_of (scenario, profiles);
 
   return replay_plan_fullest (plan);

@@ -180,7 +180,8 @@ counts_of (const Schedule *schedule)
 }
 
 /*
- * A llama of 3 blocks on four ranks: 23 modules of one matrix each that is cut, of 2 x (100 x 64 x 2
+ * A llama of 3 blocks on four ranks: 23 modules of one matrix each that is cut, of
+ * 2 x (100 x 64 x 2
  * + 3 x (4 x 64^2 + 3 x 64 x 128)) = 271 360 bytes. The embedding is fetched by itself, all others
  * as one behind it, and all stay until their last use: a forward pass gathers, the backward pass
  * does not. What is one tensor comes to its place; of what is several each is copied out, when the
@@ -229,8 +230,8 @@ START_TEST (test_flat_buffers)
 END_TEST
 
 /*
- * The host waits at the end of each micro-step, and of the step; and under hpZ behind each module whose slice it
- * has just copied: once a step, whatever the number of micro-steps.
+ * The host waits at the end of each micro-step, and of the step; and under hpZ behind each module
+ * whose slice it has just copied: once a step, whatever the number of micro-steps.
  */
 START_TEST (test_host_waits)
 {
@@ -332,8 +333,9 @@ step_of (const char *framework)
  * A ring of 32 A40 on one card a node that does not read GPU memory: two channels through host
  * memory carry 2 x 3.2 GB/s, the card 0.946 x 12.5 GB/s in packets of 4096 of 4122 bytes. With one
  * communicator a step of next to no computation is three rings of W, one after another. With two
- * the gradients' rings run beside the backward pass's all-gathers, module by module of the same size:
- * each has half of the card. The first and the last ring, of 43, and hops are a few percent more.
+ * the gradients' rings run beside the backward pass's all-gathers, module by module of the same
+ * size: each has half of the card. The first and the last ring, of 43, and hops are a few percent
+ * more.
  */
 START_TEST (test_two_communicators)
 {
