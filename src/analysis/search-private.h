@@ -46,7 +46,7 @@ typedef struct
   GAsyncQueue          *idle; /* ProfileSet: one thread at a time reads one */
   guint                 n_gpus, gpus_per_node;
   guint64               hbm;        /* bytes of the smallest GPU */
-  GHashTable           *work;       /* structure without pipeline, and group -> ScreenedCompute */
+  GHashTable           *work;       /* structure without pipeline -> ScreenedCompute */
   GArray               *nodes;      /* Node, the least score first */
   GArray               *candidates; /* Candidate */
   GArray               *alike;      /* double: scores of what only the best are refined to */

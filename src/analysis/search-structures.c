@@ -1,12 +1,12 @@
 /* Structures: which divide, and the least that each of them can take. */
 #include "analysis/search-private.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/parallel.h"
 
-#define HOUR 3600.0
+#define HOUR    3600.0
+#define SAMPLED 32 /* structures, under each framework but the first */
 
 /* ---- profiles of threads --------------------------------------------------------------------- */
 
@@ -153,12 +153,13 @@ search_work (const Search *self, const Scenario *scenario, ProfileSet *profiles)
   return work;
 }
 
-/* The work of structures under each group of variants, computed in threads. */
+/* The work of structures, computed in threads. */
 typedef struct
 {
   Search          *search;
-  const GArray    *keys; /* guint64 */
-  ScreenedCompute *work; /* [key][group] */
+  const GArray    *keys;          /* guint64 */
+  guint            group, stride; /* of variants; every so many of the keys */
+  ScreenedCompute *work;
 } WorkJobs;
 
 static void
@@ -166,11 +167,10 @@ compute_work (guint i, gpointer user)
 {
   WorkJobs            *jobs = user;
   Search              *self = jobs->search;
-  const guint          n_groups = self->space->n_groups;
   g_autoptr (DiagList) diags = diag_list_new ();
   g_autoptr (Scenario) structure =
-      search_space_scenario (self->space, g_array_index (jobs->keys, guint64, i / n_groups),
-                             search_space_group (self->space, i % n_groups), diags);
+      search_space_scenario (self->space, g_array_index (jobs->keys, guint64, i * jobs->stride),
+                             search_space_group (self->space, jobs->group), diags);
   ProfileSet *profiles = search_borrow_profiles (self);
 
   if (structure != NULL)
@@ -188,29 +188,54 @@ compare_nodes (gconstpointer a, gconstpointer b)
   return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* A key of `work`. */
-static guint64
-work_key (const Search *self, guint64 without_pipeline, guint group)
+/* Of every STRIDE-th of KEYS under GROUP. Newly allocated. */
+static ScreenedCompute *
+work_of (Search *self, const GArray *keys, guint group, guint stride)
 {
-  return without_pipeline * self->space->n_groups + group;
+  const guint n = (keys->len + stride - 1) / stride;
+  WorkJobs    jobs = { self, keys, group, stride, g_new0 (ScreenedCompute, n) };
+
+  parallel_run (n, self->options->n_threads, compute_work, &jobs, self->predict->count);
+  return jobs.work;
+}
+
+/*
+ * The least that the other groups' kernels take of those of the first, over some structures: to
+ * build every structure for each framework would take longer than the rest of the search.
+ */
+static double
+least_share (Search *self, const GArray *keys, const ScreenedCompute *first)
+{
+  const guint stride = MAX (keys->len / SAMPLED, 1);
+  double      share = 1;
+
+  for (guint group = 1; group < self->space->n_groups; group++)
+    {
+      g_autofree ScreenedCompute *work = work_of (self, keys, group, stride);
+
+      for (guint i = 0; i * stride < keys->len; i++)
+        if (work[i].work > 0 && first[i * stride].work > 0)
+          share = MIN (share, MIN (work[i].work / first[i * stride].work,
+                                   work[i].both / first[i * stride].both));
+    }
+  return share;
 }
 
 static void
 compute_all_work (Search *self, const GArray *keys)
 {
-  const guint                 n_groups = self->space->n_groups;
-  g_autofree ScreenedCompute *work = g_new0 (ScreenedCompute, (gsize) keys->len * n_groups);
-  WorkJobs                    jobs = { self, keys, work };
+  g_autofree ScreenedCompute *work = work_of (self, keys, 0, 1);
+  const double                share = least_share (self, keys, work);
 
-  parallel_run (keys->len * n_groups, self->options->n_threads, compute_work, &jobs,
-                self->predict->count);
-  for (guint i = 0; i < keys->len * n_groups; i++)
+  self->result->is_sampled = self->space->n_groups > 1;
+  for (guint i = 0; i < keys->len; i++)
     {
-      const guint64 key =
-          work_key (self, g_array_index (keys, guint64, i / n_groups), i % n_groups);
+      ScreenedCompute *least = g_memdup2 (&work[i], sizeof work[i]);
 
-      g_hash_table_insert (self->work, g_memdup2 (&key, sizeof key),
-                           g_memdup2 (&work[i], sizeof work[i]));
+      least->work *= share;
+      least->both *= share;
+      g_hash_table_insert (self->work,
+                           g_memdup2 (&g_array_index (keys, guint64, i), sizeof (guint64)), least);
     }
 }
 
@@ -226,24 +251,6 @@ has_directions (const Search *self, guint64 structure)
                           : self->scenario->mesh.pipeline == PIPELINE_DUALPIPE;
 }
 
-/* The least of all groups: of one that cannot be, 0. */
-static double
-least_work (const Search *self, guint64 structure)
-{
-  const guint64  without_pipeline = search_space_without_pipeline (self->space, structure);
-  const gboolean both = has_directions (self, structure);
-  double         least = INFINITY;
-
-  for (guint group = 0; group < self->space->n_groups; group++)
-    {
-      const guint64          key = work_key (self, without_pipeline, group);
-      const ScreenedCompute *work = g_hash_table_lookup (self->work, &key);
-
-      least = MIN (least, both ? work->both : work->work);
-    }
-  return least;
-}
-
 /*
  * A step is no shorter than the work of all its micro-batches, shared out evenly over data ranks
  * and stages: per sequence that is work / (data ranks x stages x micro-batch).
@@ -255,14 +262,17 @@ set_bounds (Search *self)
 
   for (guint i = 0; i < self->nodes->len; i++)
     {
-      Node        *node = node_at (self, i);
-      const double n_gpus = (double) search_gpus (self, node->index);
+      Node                  *node = node_at (self, i);
+      const guint64          key = search_space_without_pipeline (self->space, node->index);
+      const ScreenedCompute *work = g_hash_table_lookup (self->work, &key);
+      const double           n_gpus = (double) search_gpus (self, node->index);
       const double tp = (double) search_number (self, node->index, "mesh.tp", MAX (s->mesh.tp, 1));
       const double cp = (double) search_number (self, node->index, "mesh.cp", MAX (s->mesh.cp, 1));
       const double batch = (double) search_number (self, node->index, "training.micro_batch",
                                                    s->training.micro_batch);
 
-      node->least = search_weight (self, n_gpus) * least_work (self, node->index)
+      node->least = search_weight (self, n_gpus)
+                    * (has_directions (self, node->index) ? work->both : work->work)
                     / (n_gpus / (tp * cp) * batch);
     }
   g_array_sort (self->nodes, compare_nodes);

@@ -97,10 +97,12 @@ typedef struct
 typedef struct
 {
   GPtrArray *found; /* SearchFound, the fastest first: at most n_best, the Pareto front and ... */
-  const SearchFound *headline;  /* ... the answer; NULL: nothing was found */
-  guint64            n_as_good; /* found, and no slower than SearchOptions.within allows */
-  GPtrArray         *missed;    /* SearchMiss, the least excess first; at most five */
-  GArray            *drops;     /* SearchDrop */
+  const SearchFound *headline; /* ... the answer; NULL: nothing was found */
+  gboolean is_sampled; /* strategies run on several frameworks: structures are bounded by the first
+                          one's kernels and by how others compare with them on some structures */
+  guint64  n_as_good;  /* found, and no slower than SearchOptions.within allows */
+  GPtrArray *missed;   /* SearchMiss, the least excess first; at most five */
+  GArray    *drops;    /* SearchDrop */
   guint64 n_structures, n_configurations; /* of the space; those that divide, with all variants */
   guint64 n_bounded;                      /* configurations whose own bound was computed */
   guint64 n_cut;       /* dropped by a bound of time, alone or with their structure */

@@ -182,7 +182,12 @@ append_counts (const SearchResult *self, GString *out)
                           self->n_too_large, self->n_refused);
   g_string_append_printf (out, "  %u planned, %u simulated\n", self->n_planned, self->n_simulated);
   if (self->n_open == 0 && self->found->len > 0)
-    g_string_append (out, "  nothing with a better bound is left: the best is proved to be it\n");
+    g_string_append (out,
+                     self->is_sampled
+                         ? "  nothing with a better bound is left; bounds of other frameworks' "
+                           "kernels are sampled\n"
+                         : "  nothing with a better bound is left: the best is proved to be "
+                           "it\n");
   if (self->n_open > 0 && self->found->len > 0)
     g_string_append_printf (out,
                             "  " COUNT " were not tried; by their bounds none is more than %.2f "
