@@ -427,8 +427,10 @@ fsdp1_step_end (StrategyRun *run)
 
   emit_optimizer (run, run->policy->kinds[0].states[STATE_OPTIMIZER].group,
                   strategy_share (run, STATE_OPTIMIZER), element_bytes (run, STATE_GRADIENTS), 0);
-  schedule_wait_stream (run->b, s->post_backward,
-                        SCHEDULE_COMPUTE); /* as the next reduction does */
+  /* as the next reduction does, and what follows it */
+  schedule_wait_stream (run->b, s->post_backward, SCHEDULE_COMPUTE);
+  if (s->finish != s->post_backward)
+    schedule_wait_stream (run->b, s->finish, SCHEDULE_COMPUTE);
   for (guint i = 0; i < run->n_units; i++)
     {
       schedule_free (run->b, s->units[i].shard_buffer);

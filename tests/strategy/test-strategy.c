@@ -75,7 +75,7 @@ expect_of_others (const RandomPlan *plan, const PlanTotals *measured, PlanTotals
  * A bound that no fault reaches says nothing. DeepSpeed's, whose buckets and windows may be larger
  * than the model, is no more than so many times what is there and the model in 16 bits together.
  */
-#define MOST_ABOVE 8
+#define MOST_ABOVE 16
 
 static gboolean
 is_tight (const PlanInput *in, const RandomPlan *plan, const PlanTotals *measured,
