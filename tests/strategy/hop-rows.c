@@ -22,6 +22,8 @@
   "all_gather 2: F123 B123, shard, on all_gather\n" \
   "reduce_scatter 2: B123, shard, on reduce_scatter\n"
 #define DDP_IN_NODES "all_reduce 2: B3, data, on reduce\n"
+/* fairscale reduces the flat gradient behind the backward pass. */
+#define FLAT_IN_NODES "all_reduce 2: B3, data, on compute\n"
 
 const System hop_rows[] = {
   /*
@@ -234,25 +236,21 @@ const Nested hop_rows_nested[] = {
       "all_gather 2: O, data, on compute\n"
       "all_reduce 4 every 2: X4, workers, on average" },
     .inner = "zero2" },
-  /* The first ranks average every f steps but where owners of parts sum over all ranks. */
-  { { "co2", "local_steps=4,localsgd_frequency=2,variant=release",
-      DDP_IN_NODES "all_reduce 4 every 2: X2, leaders, on average\n"
-                   "broadcast 2: X2, worker, on average\n"
-                   "reduce 8: X4, workers, on average\n"
-                   "broadcast 8: X4, workers, on average" },
-    .inner = "ddp",
-    .others = DDP_IN_NODES "broadcast 2: X2, worker, on average\n"
-                           "reduce 8: X4, workers, on average\n"
-                           "broadcast 8: X4, workers, on average" },
+  /* Owners of parts sum over all ranks; the release averages nothing in between. */
+  { { "co2", "local_steps=4,variant=release",
+      FLAT_IN_NODES "reduce 8: X4, workers, on average\n"
+                    "broadcast 8: X4, workers, on average" },
+    .inner = "ddp" },
+  /* The first ranks average every f steps in between. */
   { { "slowmo", "local_steps=6,localsgd_frequency=2",
-      DDP_IN_NODES "all_reduce 4 every 2: X2 X4, leaders, on average\n"
-                   "broadcast 2: X2 X4, worker, on average\n"
-                   "reduce 8: X6, workers, on average\n"
-                   "broadcast 8: X6, workers, on average" },
+      FLAT_IN_NODES "all_reduce 4 every 2: X2 X4, leaders, on average\n"
+                    "broadcast 2: X2 X4, worker, on average\n"
+                    "reduce 8: X6, workers, on average\n"
+                    "broadcast 8: X6, workers, on average" },
     .inner = "ddp",
-    .others = DDP_IN_NODES "broadcast 2: X2 X4, worker, on average\n"
-                           "reduce 8: X6, workers, on average\n"
-                           "broadcast 8: X6, workers, on average" },
+    .others = FLAT_IN_NODES "broadcast 2: X2 X4, worker, on average\n"
+                            "reduce 8: X6, workers, on average\n"
+                            "broadcast 8: X6, workers, on average" },
   { { "diloco", "local_steps=4", FSDP2_IN_NODES "all_reduce 4 every 2: X4, workers, on average" },
     .inner = "fsdp2" },
   /* Parts are decoded and added up between the two (torchft/quantization.py). */
