@@ -359,26 +359,27 @@ gathered_at_once (const PlanInput *in, const Policy *policy, double all, double 
 }
 
 /*
- * Elements in buffers that several tensors came in, which stay until the last of these is used: of
- * what is there and not yet used, and the rest of the one that is. The prefetcher ends one with a
- * module. A tensor may be in two: it goes, and is gathered again while its buffer waits for others.
+ * Elements in buffers that several tensors came in, beside the parameters that were copied out of
+ * them: what is on its way is in its buffer alone. A buffer is copied out of when the first of its
+ * tensors is used and goes with the last; fetches are used in order, so that one is in between, and
+ * what the module that is used was gathered in. The prefetcher ends one with a module.
  */
 static double
 flat_at_once (const PlanInput *in, const Policy *policy, double all, double module)
 {
+  double                one, slack;
   const DeepspeedIssue *o = policy->issue;
   const UnitPolicy     *kind = &policy->kinds[0];
+  guint                 m = kind->states[STATE_PARAMETERS].group.size;
   double                padding =
-      MAX (worst_padding (in, kind->format, kind->states[STATE_PARAMETERS].group.size,
-                          policy->whole_below),
+      MAX (worst_padding (in, kind->format, m, policy->whole_below),
            worst_padding (in, kind->format, MAX (kind->copy.group.size, 1), policy->whole_below));
-  double one = (double) o->prefetch_bucket_size + module;
 
   if (workload_training (in->workload)->traits.first_coordinator)
     return 0;
-  if (o->prefetch_bucket_size == 0)
-    return MIN (2 * all, 2 * padding * module);
-  return MIN (2 * all, padding * ((double) o->max_live_parameters + one + module));
+  one = (double) MIN (o->prefetch_bucket_size, o->max_live_parameters) + 2 * module;
+  slack = all - turn_of (in, policy, 1, 0).all.once; /* all padding that there is */
+  return MIN (all, MIN (padding * one, one + slack));
 }
 
 static gboolean
