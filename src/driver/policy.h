@@ -198,7 +198,7 @@ typedef struct
   gboolean flat_gradients;
   gboolean late_update; /* the optimizer's work on the host shows one step late, so that the GPU
                            trains on; else the next step waits for it */
-  gboolean host_copies;  /* pinned memory beyond the states, as DeepSpeed on PyTorch 2 has it */
+  gboolean host_copies; /* pinned memory beyond the states, as DeepSpeed on PyTorch 2 has it */
   double   on_gpu; /* part of the optimizer, with its gradients, that stays in GPU memory where the
                       rest of it has another home */
   /*
