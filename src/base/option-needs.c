@@ -118,6 +118,7 @@ option_warn_idle (const OptionScope *scope, const OptionMarks *marks, DiagList *
       g_autofree char *hint = NULL;
 
       if (spec->needs == NULL || option_is_default (spec, scope->given)
+          || (marks != NULL && !option_marks_has (marks, spec->key))
           || !lacks (scope, spec, &missing))
         continue;
       what = describe (&missing);

@@ -32,6 +32,7 @@ typedef struct
 
 /*
  * Warns of each option that was moved from its default and needs what is not there. MARKS: where
- * options were set; NULL: DIAGS finds them by key.
+ * options were set, and what somebody set: a framework's implied settings are nobody's mistake;
+ * NULL: all that differ from their defaults, and DIAGS finds their places by key.
  */
 void option_warn_idle (const OptionScope *scope, const OptionMarks *marks, DiagList *diags);

@@ -502,7 +502,12 @@ START_TEST (test_search)
   SearchFound            one = { .label = HOSTILE, .options = HOSTILE, .prediction = p };
   SearchMiss             miss = { .label = HOSTILE, .options = HOSTILE, .excess = 1 << 30 };
   SearchDrop             drop = { HOSTILE, 42 };
-  SearchResult           result = { found, missed, drops, .n_open = 12, .open_gain = 1.25 };
+  SearchResult           result = { .found = found,
+                                    .headline = &one,
+                                    .missed = missed,
+                                    .drops = drops,
+                                    .n_open = 12,
+                                    .open_gain = 1.25 };
   SearchAnswer           answer = { &result, NULL, "shardsim simulate " HOSTILE };
   g_autofree char       *text = NULL, *proved = NULL, *empty = NULL;
 
