@@ -229,8 +229,8 @@ cmd_compare (int argc, char **argv)
           "Examples:\n  shardsim compare workloads/quickstart.yaml --explain\n"
           "  shardsim compare workloads/quickstart.yaml --sort tokens_per_s_per_gpu\n"
           "  shardsim compare workloads/quickstart.yaml --micro-batch 4 --format csv\n"
-          "  shardsim compare --cluster '2 x dgx-h100' --model llama-3-8b --seq-len 4096 "
-          "--strategy fsdp2,zero3 --tp 1,2\n",
+          "  shardsim compare --cluster '2 x dgx-h100' --model llama-3-8b --seq-len 4096 \\\n"
+          "    --strategy fsdp2,zero3 --tp 1,2\n",
           extra, argc, argv, &done))
     return EXIT_USAGE;
   if (done)

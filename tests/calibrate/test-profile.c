@@ -673,8 +673,9 @@ START_TEST (test_guess)
       ck_assert_msg (g_strcmp0 (id, good[i][1]) == 0, "%s: %s", good[i][0], id);
     }
   ck_assert_ptr_null (
-      guess ("NVIDIA H100", "--extends: h100-gt-96, h100-pcie-80, h100-sxm-64, h100-sxm-80\n"));
-  ck_assert_ptr_null (guess ("Example GPU", "--extends: a100-pcie-40, "));
+      guess ("NVIDIA H100",
+             "--extends: h100-gt-96, h100-nvl-94, h100-pcie-80, h100-sxm-64, h100-sxm-80\n"));
+  ck_assert_ptr_null (guess ("Example GPU", "--extends: a10-24, a100-pcie-40, "));
   ck_assert_ptr_null (guess ("", "which link"));
 }
 END_TEST

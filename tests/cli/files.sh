@@ -353,7 +353,8 @@ scenarios:'
   [ -s out ] && [ ! -s err ]
   verdict $? 'progress: nothing in a pipe'
   # shellcheck disable=SC2086
-  terminal 'simulating: [0-9]* s' simulate --hwprofiles hwprofiles $long --nodes 32
+  terminal 'simulating: [0-9]* s' simulate --hwprofiles hwprofiles \
+    $(echo "$long" | sed 's/--nodes 8/--nodes 32/')
   terminal 'simulating: [0-9]* of 4 sizes' collective --cluster "'40 x dgx-h100'" \
     --collective all_reduce --fidelity step -b 1M -e 8M
   SHARDSIM_DATADIR=$folder/data

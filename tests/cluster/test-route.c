@@ -237,7 +237,7 @@ static const CardCase card_cases[] = {
   { "name=switched;intra=switch", 1, 0, PATH_PIX, PATH_PIX, TRUE },
   { "name=switched;intra=switch", 1, 2, PATH_SYS, PATH_PXN, FALSE },
   { "name=switched;nic=staged", 1, 0, PATH_PIX, PATH_PIX, FALSE },
-  { "name=switched;gpu_direct=off", 1, 0, PATH_PIX, PATH_PIX, FALSE },
+  { "name=2 x switched;gpu_direct=off", 1, 0, PATH_PIX, PATH_PIX, FALSE },
   /* bridged to GPU 0, which is no nearer */
   { "name=rooted", 1, 0, PATH_PHB, PATH_PHB, TRUE },
   { "name=rooted", 4, 0, PATH_SYS, PATH_SYS, FALSE },

@@ -428,8 +428,9 @@ static const struct
   const char *file;
   guint       n; /* times */
 } writers[] = {
-  { "stream.c", 2 },   /* stream_say and stream_report_diags */
-  { "progress.c", 3 }, /* draw, its flush, and the line's end */
+  { "stream.c", 2 },        /* stream_say and stream_report_diags */
+  { "progress.c", 3 },      /* draw, its flush, and the line's end */
+  { "out-of-memory.c", 1 }, /* there is no memory for stream_say */
 };
 
 /* How often TEXT writes to stderr apart from stream_say. Comments do not look like that. */

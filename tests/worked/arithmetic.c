@@ -283,7 +283,7 @@ worked_offload (void)
   d.host = 8 * parameters;
   d.allocated = ids + 8 * x + 4 * g + 2 * row + attention_rows + workspace + 2 * embedding
                 + 2 * 2 * block + 4 * block;
-  d.waiting = 2 * head;
+  d.waiting = 0; /* the reductions' memory is of their own stream, in its order */
   d.device = d.allocated + d.waiting;
   return d;
 }
