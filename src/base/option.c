@@ -123,7 +123,7 @@ format_bound (const OptionSpec *spec, double bound)
   return number_format_exact (bound);
 }
 
-/* Unset it is zero, which means something of its own: a zero that is given would be taken for it. */
+/* Unset it is zero, which means something of its own: a zero that is given would mean that. */
 static gboolean
 is_unset_by_zero (const OptionSpec *spec)
 {

@@ -16,7 +16,8 @@
 
 /*
  * TEXT with U+FFFD for every control character but the end of a line and the tabulator, for those
- * that change the direction of writing (U+202E), and for bytes that are not UTF-8. COLOUR: marks become ANSI colours, else they go. Newly allocated.
+ * that change the direction of writing (U+202E), and for bytes that are not UTF-8. COLOUR: marks
+ * become ANSI colours, else they go. Newly allocated.
  */
 char *printable_text (const char *text, gsize length, gboolean colour);
 

@@ -16,7 +16,7 @@
 /* To be called once, before there are threads. What was ignored (nohup) stays so. */
 void temporary_watch_signals (void);
 
-/* As an interrupt does, of a process that is about to end: nothing where another thread is at it. */
+/* As an interrupt does, of a process that is about to end; nothing where another thread does so. */
 void temporary_clean_up (void);
 
 /* What an interrupt says on stderr before it ends the process; copied. NULL: nothing. */

@@ -286,8 +286,8 @@ new_context (void)
 }
 
 /*
- * FALSE after a message where one of ENTRIES was given an empty value: it says nothing, and lists of
- * none and files without a name are what no command expects.
+ * FALSE after a message where one of ENTRIES was given an empty value: it says nothing, and no
+ * command expects lists of none and files without a name.
  */
 static gboolean
 refuse_empty (const Common *self, const GOptionEntry *entries)

@@ -46,5 +46,5 @@ void gradient_bucket_uses (const GradientBucket *self, StrategyRun *run, BufferR
  */
 void free_behind (StrategyRun *run, BufferRef buffer, StreamRef stream);
 
-/* EVENT joins the last N, which are outstanding; the oldest one goes: the host has waited for it. */
+/* EVENT joins the last N, which are outstanding; the oldest goes: the host has waited for it. */
 void push_outstanding (EventRef *outstanding, guint n, EventRef event);

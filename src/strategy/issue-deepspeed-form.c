@@ -409,8 +409,8 @@ reduced_at_once (const PlanInput *in, const Policy *policy)
 }
 
 /*
- * Beyond the states: what is gathered, and the buffers that it came in (encoded, too; and its slices
- * on their way from the second copy); the
+ * Beyond the states: what is gathered, and the buffers that it came in (encoded, too; and its
+ * slices on their way from the second copy); the
  * gradient of the module that is used, one that was too large for the bucket, and the reduction's
  * input, padded. Or, in the optimizer, a sub-group's gradient in fp32.
  */

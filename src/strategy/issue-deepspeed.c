@@ -9,8 +9,8 @@
  * are on their way. After a
  * module has run, its parameters are freed unless they are persistent (small), used again within
  * max_reuse_distance elements, or the prefetcher has already passed over a later use. Gradients are
- * copied into a bucket and reduce-scattered when it is full, every micro-step, at whose end the host
- * waits for the last one. Source:
+ * copied into a bucket and reduce-scattered when it is full, every micro-step, at whose end the
+ * host waits for the last one. Source:
  * deepspeed/runtime/zero (partitioned_param_coordinator.py, stage3.py).
  */
 #include "strategy/issue-deepspeed.h"

@@ -127,7 +127,7 @@ strategy_find (const char *name)
   return find_in (strategy_list (), name);
 }
 
-/* What people call a family of strategies, or a framework that has them, and its members here. */
+/* What people call a family of strategies, and its members here. */
 static const struct
 {
   const char *word, *meant;
@@ -135,11 +135,7 @@ static const struct
   { "fsdp",
     "fsdp2 (PyTorch's fully_shard), fsdp1 (FullyShardedDataParallel), hsdp (with replicas)" },
   { "fsdp3", "fsdp2 (PyTorch's fully_shard), simplefsdp (compiled)" },
-  { "deepspeed", "zero1, zero2, zero3, zero-offload, zero-infinity, zeropp, mics" },
   { "zero", "zero1, zero2, zero3, zero-offload, zero-infinity, zeropp (ZeRO++)" },
-  { "megatron", "zero1 (its distributed optimizer), megatron-fsdp (its custom FSDP)" },
-  { "megatron-lm", "zero1 (its distributed optimizer), megatron-fsdp (its custom FSDP)" },
-  { "megatron-core", "zero1 (its distributed optimizer), megatron-fsdp (its custom FSDP)" },
 };
 
 char *

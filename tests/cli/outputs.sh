@@ -56,7 +56,8 @@ fill() {
   ln -s "$source/hwprofiles" shipped
   printf 'id,micro_batch\na,1\nb,2\n' >rows.csv
   for store in kept part; do
-    "$program" sweep good.yaml --hwprofiles hwprofiles --vary training.micro_batch=1,2 --store $store.db >out 2>err
+    "$program" sweep good.yaml --hwprofiles hwprofiles --vary training.micro_batch=1,2 \
+      --store $store.db >out 2>err
   done
   "$program" regress good.yaml --hwprofiles hwprofiles --baseline kept.json --update >out 2>err
   rm -f out err

@@ -59,7 +59,8 @@ zero() { # OPTION=ZERO COMMAND WORD...
 for option in max-memory=0B max-host-memory=0B simulate=0 effort=0 effort=nan best=0 price=0; do
   zero $option search good.yaml --only --vary training.micro_batch=1,2
 done
-for option in $("$program" plan --help | sed -n '/^  --tokens/,/^  --gpu-nodes/s/^  --\([a-z-]*\)=.*/\1/p'); do
+for option in $("$program" plan --help |
+  sed -n '/^  --tokens/,/^  --gpu-nodes/s/^  --\([a-z-]*\)=.*/\1/p'); do
   case $option in
     tokens | price | power | checkpoint-tier | spares | straggler-slowdown | gpu-nodes) continue ;;
     slow-node-rate | runs-seed) continue ;;
@@ -88,7 +89,8 @@ run search good.yaml --only --vary training.micro_batch=1..1000000
 verdict $? 'search --vary refuses a million values'
 
 # ---- numbers that no report can hold
-printf 'id,collective,bytes,time_us,nodes,gpus_per_node\nx,all_reduce,1048576,1e-308,2,8\n' >tiny.csv
+printf '%s\n' id,collective,bytes,time_us,nodes,gpus_per_node \
+  x,all_reduce,1048576,1e-308,2,8 >tiny.csv
 run validate collectives tiny.csv
 [ $status -eq 2 ] && grep -q 'number of microseconds above 0' err
 verdict $? 'a time of 1e-308 us'
@@ -100,7 +102,8 @@ verdict $? 'a weight of 1e-300'
 for weight in 1e-30 1e-20 1e-12 1e12 1e20 1e30; do
   printf 'flow,links,bytes,start_s,weight\nx,a,1000000,0,%s\ny,a,1000000,0,1\n' $weight >f.csv
   run flows --links l.csv --flows f.csv --format csv
-  [ $status -eq 0 ] && awk -F, 'NR > 1 { for (i = 1; i <= NF; i++) if ($i + 0 > last) last = $i + 0 }
+  [ $status -eq 0 ] && awk -F, '
+    NR > 1 { for (i = 1; i <= NF; i++) if ($i + 0 > last) last = $i + 0 }
     END { exit !(last >= 0.00199) }' out
   verdict $? "no more than the link at a weight of $weight"
 done

@@ -253,6 +253,24 @@ START_TEST (test_frameworks_take_scenarios)
 }
 END_TEST
 
+/* A framework where a strategy is wanted leads to its strategies, as its profile names them. */
+START_TEST (test_framework_for_a_strategy)
+{
+  static const char *const cases[][2] = { { "deepspeed", " zero3 " },
+                                          { "Megatron", " megatron-fsdp" },
+                                          { "torchtitan", " fsdp2 " },
+                                          { "fsdp", "did you mean one of fsdp2 " },
+                                          { "", "strategies: " } };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autofree char *hint = software_strategy_hint (NULL, cases[i][0]);
+
+      ck_assert_msg (strstr (hint, cases[i][1]) != NULL, "%s: %s", cases[i][0], hint);
+    }
+}
+END_TEST
+
 int
 main (void)
 {
@@ -264,6 +282,7 @@ main (void)
   tcase_add_test (tcase, test_every_strategy);
   tcase_add_test (tcase, test_latest_year);
   tcase_add_test (tcase, test_implied);
+  tcase_add_test (tcase, test_framework_for_a_strategy);
   tcase_add_test (tcase, test_frameworks_take_scenarios);
   suite_add_tcase (suite, tcase);
   return fixture_main (suite);

@@ -118,8 +118,6 @@ START_TEST (test_hints)
     { "fsdp", "did you mean one of fsdp2 (" },
     { "FSDP", "hsdp" },
     { "fsdp3", "fsdp2" },
-    { "deepspeed", "zero3" },
-    { "megatron", "megatron-fsdp" },
     { "zero4", "did you mean 'zero" },
     { "zero-", "zero-offload" },
     { "nothing-like-it", "strategies: co2, ddp" },
