@@ -129,9 +129,10 @@ print_result (const Arguments *arguments, const ReplayPlan *plan, const StepTrac
   g_autofree char *step = arguments->step >= 0
                               ? g_strdup_printf ("step %" G_GINT64_FORMAT, arguments->step)
                               : g_strdup ("all of it");
-  g_autofree char *source = g_strdup_printf (
-      "Kernels of '%s', %s, rank %" G_GINT64_FORMAT "%s%s", name, step, arguments->rank,
-      trace->device != NULL ? ", measured on " : "", trace->device != NULL ? trace->device : "");
+  g_autofree char *source =
+      g_strdup_printf ("Kernels of '%s', %s, rank %" G_GINT64_FORMAT "%s%s", name, step,
+                       arguments->rank, trace->device.name != NULL ? ", measured on " : "",
+                       trace->device.name != NULL ? trace->device.name : "");
   g_autofree char    *text = NULL;
   g_autoptr (GString) out = g_string_new (NULL);
   ExitStatus          status;

@@ -27,12 +27,13 @@ typedef struct
 
 typedef struct
 {
-  JsonStream *stream;
-  StepTrace  *trace;
-  GArray     *ranges, *launches, *ops; /* Range, Launch, Launch */
-  GArray     *correlations;            /* gint64 a kernel */
-  GHashTable *meanings;                /* name -> RangeMeaning */
-  gint64      device;                  /* of the kernels, or -1 */
+  JsonStream  *stream;
+  StepTrace   *trace;
+  GArray      *ranges, *launches, *ops; /* Range, Launch, Launch */
+  GArray      *correlations;            /* gint64 a kernel */
+  GHashTable  *meanings;                /* name -> RangeMeaning */
+  gint64       device;                  /* of the kernels, or -1 */
+  json_object *devices;                 /* all that the process saw; NULL: not said */
 } Reading;
 
 static json_object *
@@ -251,10 +252,31 @@ static void
 take_header (Reading *self, const char *key, json_object *value)
 {
   if (g_str_equal (key, "distributedInfo"))
-    self->trace->rank = whole_of (value, "rank");
+    {
+      self->trace->rank = whole_of (value, "rank");
+      self->trace->n_ranks = whole_of (value, "world_size");
+    }
   else if (g_str_equal (key, "deviceProperties") && json_object_is_type (value, json_type_array)
-           && json_object_array_length (value) > 0 && self->trace->device == NULL)
-    self->trace->device = g_strdup (text_of (json_object_array_get_idx (value, 0), "name"));
+           && self->devices == NULL)
+    self->devices = json_object_get (value);
+}
+
+/* A process sees all GPUs of its node; its kernels say which of them is its own. */
+static void
+take_device (Reading *self)
+{
+  gsize        n = self->devices != NULL ? json_object_array_length (self->devices) : 0;
+  json_object *own = n > 0 ? json_object_array_get_idx (self->devices, 0) : NULL;
+  TraceDevice *device = &self->trace->device;
+
+  for (gsize i = 0; self->device >= 0 && i < n; i++)
+    if (whole_of (json_object_array_get_idx (self->devices, i), "id") == self->device)
+      own = json_object_array_get_idx (self->devices, i);
+  if (own == NULL)
+    return;
+  device->name = g_strdup (text_of (own, "name"));
+  device->sms = whole_of (own, "numSms");
+  device->bytes = MAX (number_of (own, "totalGlobalMem", 0), 0);
 }
 
 /* The members of the document: the events, and what is said beside them. */
@@ -544,7 +566,11 @@ kineto_trace_load (const char *file, DiagList *diags)
   self.meanings = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
   read_document (&self);
   if (!json_stream_failed (stream))
-    find_owners (&self);
+    {
+      find_owners (&self);
+      take_device (&self);
+    }
+  json_object_put (self.devices);
   g_array_unref (self.ranges);
   g_array_unref (self.launches);
   g_array_unref (self.ops);

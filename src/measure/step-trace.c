@@ -118,7 +118,7 @@ step_trace_new (void)
 
   self->strings = g_string_chunk_new (4096);
   self->kernels = g_array_new (FALSE, FALSE, sizeof (TraceKernel));
-  self->rank = -1;
+  self->rank = self->n_ranks = self->device.sms = -1;
   return self;
 }
 
@@ -129,7 +129,7 @@ step_trace_free (StepTrace *self)
     return;
   g_string_chunk_free (self->strings);
   g_array_unref (self->kernels);
-  g_free (self->device);
+  g_free (self->device.name);
   g_free (self);
 }
 

@@ -87,12 +87,21 @@ typedef struct
   guint       group;      /* ranks; 0: not said */
 } TraceKernel;
 
+/* The GPU that ran the kernels, as far as the trace says. */
+typedef struct
+{
+  char  *name;  /* or NULL */
+  gint64 sms;   /* or -1 */
+  double bytes; /* of its memory, as the driver reports them; 0: not said */
+} TraceDevice;
+
 typedef struct
 {
   GStringChunk *strings;
-  GArray       *kernels;   /* TraceKernel, by launch */
-  gint64        rank;      /* or -1 */
-  char         *device;    /* name of the GPU, or NULL */
+  GArray       *kernels; /* TraceKernel, by launch */
+  gint64        rank;    /* or -1 */
+  gint64        n_ranks; /* of the run, or -1 */
+  TraceDevice   device;
   gboolean      has_times; /* start_ns is said */
 } StepTrace;
 

@@ -1,6 +1,17 @@
 #include "measure/trace-measure.h"
 
+#include <math.h>
+
 #include "kernel/measured-times.h"
+
+/* A driver keeps some memory back, more of it on some hosts; GPUs of one make differ by more. */
+#define MEMORY_TOLERANCE 0.1
+
+/* The kernel model is no further off than that, where a phase takes long enough to be known. */
+#define ODD_RATIO      3.0
+#define OTHER_RATIO    10.0
+#define LONG_SECONDS   1e-3
+#define UNEVEN_EXPERTS 2.0 /* products of a rank whose experts got fewer tokens than the mean */
 
 typedef struct
 {
@@ -8,6 +19,8 @@ typedef struct
   const Schedule   *schedule;
   const Workload   *workload;
   KernelModel      *model;
+  const GpuProfile *gpu;
+  guint             n_ranks;
   guint             role, n_micros, n_blocks;
   guint             layers[MEASURED_N_LAYERS]; /* of each kind, of the rank */
   SourceMark        mark;
@@ -133,11 +146,128 @@ recomputes (const Workload *workload)
   return FALSE;
 }
 
+/* "80 SMs, 15.8 GiB"; what is not known is left out. */
+static char *
+describe_gpu (gint64 sms, double bytes)
+{
+  g_autofree char *memory = bytes > 0 ? quantity_format (QUANTITY_BYTES, bytes, 3) : NULL;
+  g_autofree char *units = sms > 0 ? g_strdup_printf ("%" G_GINT64_FORMAT " SMs", sms) : NULL;
+
+  return g_strjoin (", ", units != NULL ? units : memory, units != NULL ? memory : NULL, NULL);
+}
+
+/* By what the driver reports of it: names are written in too many ways. */
+static void
+check_device (const Measuring *self)
+{
+  const TraceDevice *device = &self->trace->device;
+  const GpuProfile  *gpu = self->gpu->measured_on != NULL ? self->gpu->measured_on : self->gpu;
+  g_autofree char   *here = describe_gpu ((gint64) gpu->sms.value, gpu->hbm_bytes.value);
+  g_autofree char   *there = NULL;
+  const char        *name = device->name != NULL ? device->name : "unnamed";
+
+  if (device->sms <= 0 && device->bytes <= 0)
+    {
+      diag_warning (self->diags, &self->mark,
+                    "PyTorch's profiler writes 'deviceProperties' with 'numSms' and "
+                    "'totalGlobalMem'; without them make sure of it yourself",
+                    "the trace does not say what GPU it was measured on: it is taken for '%s'",
+                    gpu->id);
+      return;
+    }
+  if ((device->sms <= 0 || device->sms == (gint64) gpu->sms.value)
+      && (device->bytes <= 0
+          || fabs (device->bytes / gpu->hbm_bytes.value - 1) <= MEMORY_TOLERANCE))
+    return;
+  there = describe_gpu (device->sms, device->bytes);
+  diag_error (self->diags, &self->mark,
+              "name the GPU that was traced, with --gpu, --node or --cluster: 'shardsim hardware' "
+              "lists them; other GPUs need a trace of their own",
+              "the trace is of a GPU '%s' (%s), the scenario's '%s' has %s", name, there, gpu->id,
+              here);
+}
+
+/* Shards of the parameters, and with them the optimizer's bytes, depend on it. */
+static void
+check_ranks (const Measuring *self)
+{
+  if (self->trace->n_ranks > 0 && self->trace->n_ranks != self->n_ranks)
+    diag_error (self->diags, &self->mark,
+                "give the nodes and the 'mesh' of the run that was traced: others may use what was "
+                "measured in it",
+                "the trace is of a run of %" G_GINT64_FORMAT " ranks, the scenario has %u",
+                self->trace->n_ranks, self->n_ranks);
+}
+
+static double
+sum_matmuls (const KernelDesc *kernels, guint n)
+{
+  double flops = 0;
+
+  for (guint i = 0; i < n; i++)
+    if (kernels[i].kind == KERNEL_MATMUL && !kernels[i].first_micro_only)
+      flops += kernels[i].flops;
+  return flops;
+}
+
+/* The products of a micro-step at the best rate of the GPU's data sheet: no kernel beats it. */
+static double
+least_seconds (const Measuring *self, gboolean backward)
+{
+  const GpuProfile *gpu = self->gpu;
+  double            flops = 0;
+
+  for (guint i = 0; i < workload_n_layers (self->workload); i++)
+    {
+      const LayerDesc *layer = workload_layer (self->workload, i);
+
+      flops += backward ? sum_matmuls (layer->backward, layer->n_backward)
+                        : sum_matmuls (layer->forward, layer->n_forward);
+    }
+  return flops / MAX (MAX (gpu->matmul_16bit.value, gpu->matmul_fp8.value), gpu->matmul_fp32.value);
+}
+
+#define OTHER_RUN                                                                            \
+  "set 'model', 'training', 'mesh' and the GPU as in the run that was traced, and profile a" \
+  " whole step of it"
+
+/* Kernels of another model than the scenario's take times that this one cannot. */
+static void
+check_times (const Measuring *self, TracePart part)
+{
+  gboolean    backward = part == TRACE_BACKWARD;
+  double      measured = 0, modelled = 0, least = least_seconds (self, backward);
+  const char *name = trace_part_name (part);
+
+  for (guint phase = 0; phase < MEASURED_OPTIMIZER; phase++)
+    for (guint layer = 0; layer < MEASURED_N_LAYERS; layer++)
+      if ((phase != MEASURED_FORWARD) == backward)
+        {
+          measured += self->out->table.rows[layer][phase].seconds * self->layers[layer];
+          modelled += self->out->modelled[layer][phase] * self->layers[layer];
+        }
+  if (measured < least / UNEVEN_EXPERTS)
+    diag_error (self->diags, &self->mark, OTHER_RUN,
+                "a %s pass of %.3g ms in the trace: the products of the scenario's take '%s' %.3g "
+                "ms at least",
+                name, measured * 1e3, self->gpu->id, least * 1e3);
+  else if (measured > OTHER_RATIO * modelled && modelled > LONG_SECONDS)
+    diag_error (self->diags, &self->mark, OTHER_RUN,
+                "a %s pass of %.3g ms in the trace: the scenario's takes '%s' some %.3g ms", name,
+                measured * 1e3, self->gpu->id, modelled * 1e3);
+  else if (measured > ODD_RATIO * modelled || ODD_RATIO * measured < modelled)
+    diag_warning (self->diags, &self->mark, OTHER_RUN,
+                  "a %s pass of %.3g ms in the trace, where %.3g ms are expected of '%s'", name,
+                  measured * 1e3, modelled * 1e3, self->gpu->id);
+}
+
 static gboolean
 check_trace (const Measuring *self)
 {
   guint n_errors = diag_list_n_errors (self->diags);
 
+  check_device (self);
+  check_ranks (self);
   for (TracePart part = TRACE_FORWARD; part <= TRACE_BACKWARD; part += TRACE_BACKWARD)
     if (self->out->part_ns[part] == 0)
       diag_error (self->diags, &self->mark,
@@ -163,18 +293,23 @@ trace_measure (const StepTrace *trace, const ReplayPlan *plan, guint rank, const
                TraceMeasurement *measurement, DiagList *diags)
 {
   const ResolvedScenario *resolved = replay_plan_resolved (plan);
-  g_autoptr (KernelModel) model = kernel_model_new (cluster_gpu_profile (resolved->cluster, rank));
+  const GpuProfile       *gpu = cluster_gpu_profile (resolved->cluster, rank);
+  g_autoptr (KernelModel) model = kernel_model_new (gpu);
   const Schedule         *schedule = replay_plan_schedule (plan);
   Measuring               self = {
                   .trace = trace,
                   .schedule = schedule,
                   .role = schedule_role_of_rank (schedule, rank),
                   .model = model,
+                  .gpu = gpu,
+                  .n_ranks = cluster_n_gpus (resolved->cluster),
                   .n_micros = (guint) workload_training (resolved->workload)->grad_accum,
                   .mark = { .file = g_intern_string (file) },
                   .diags = diags,
                   .out = measurement,
   };
+
+  guint n_errors;
 
   *measurement = (TraceMeasurement){ 0 };
   self.workload = schedule_role_workload (schedule, self.role);
@@ -190,5 +325,8 @@ trace_measure (const StepTrace *trace, const ReplayPlan *plan, guint rank, const
       fill_phase (&self, TRACE_BACKWARD, MEASURED_BACKWARD);
     }
   fill_optimizer (&self);
-  return TRUE;
+  n_errors = diag_list_n_errors (diags);
+  check_times (&self, TRACE_FORWARD);
+  check_times (&self, TRACE_BACKWARD);
+  return diag_list_n_errors (diags) == n_errors;
 }

@@ -47,7 +47,8 @@ done
 cp workloads/figures/curves.yaml workloads/figures/both.yaml
 cp workloads/figures/curves.curves.csv workloads/figures/both.curves.csv
 cp workloads/figures/region.region.csv workloads/figures/both.region.csv
-cp "$source/tests/data/traces/handwritten-two-blocks.json" trace.json
+sed 's/"world_size": 8/"world_size": 4/' "$source/tests/data/traces/handwritten-two-blocks.json" \
+  >trace.json
 head -c 5000 trace.json >cut.json
 head -c 104857600 /dev/zero | tr '\0' 'a' >huge.yaml
 head -c 200 /dev/zero | tr '\0' '[' >deep.yaml

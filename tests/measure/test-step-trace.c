@@ -332,6 +332,84 @@ START_TEST (test_steps)
 }
 END_TEST
 
+/* The hand-written trace, with OTHER where it says WHAT. */
+static char *
+changed (const char *what, const char *other)
+{
+  g_autofree char *file = handwritten (), *text = NULL, *rest = NULL;
+  char            *at;
+
+  ck_assert (g_file_get_contents (file, &text, NULL, NULL));
+  at = strstr (text, what);
+  ck_assert_ptr_nonnull (at);
+  *at = '\0';
+  rest = g_strconcat (text, other, at + strlen (what), NULL);
+  return write_text ("changed.json", rest, strlen (rest));
+}
+
+#define DEVICE "{\"id\": 0, \"name\": \"none: written by hand\"}"
+#define FIGURES(id, name, sms, bytes)                                         \
+  "{\"id\": " #id ", \"name\": \"" name "\", \"totalGlobalMem\": " #bytes "," \
+  " \"numSms\": " #sms "}"
+#define H100 FIGURES (0, "NVIDIA H100 80GB HBM3", 132, 84929347584)
+#define H200 FIGURES (0, "NVIDIA H200", 132, 150109028352)
+#define V100 FIGURES (1, "Tesla V100-SXM2-16GB", 80, 16945512448)
+
+/* A trace of another GPU, run or model is refused; one that does not say is taken with a warning. */
+static const struct
+{
+  const char *what, *other;
+  const char *key, *value; /* of the scenario; NULL: as it was traced */
+  const char *why;         /* NULL: nothing is said */
+  gboolean    warning;
+} others[] = {
+  { DEVICE, DEVICE, NULL, NULL,
+    "the trace does not say what GPU it was measured on: it is taken for 'h100-sxm-80'", TRUE },
+  { DEVICE, H100, NULL, NULL, NULL, FALSE },
+  { DEVICE, V100 ", " H100, NULL, NULL, NULL, FALSE }, /* its kernels ran on device 0 */
+  { DEVICE, H100, "cluster.gpu", "h200-sxm-141",
+    "the trace is of a GPU 'NVIDIA H100 80GB HBM3' (132 SMs, 79.1 GiB), the scenario's "
+    "'h200-sxm-141' has 132 SMs, 140 GiB",
+    FALSE },
+  { DEVICE, H200, NULL, NULL,
+    "the trace is of a GPU 'NVIDIA H200' (132 SMs, 140 GiB), the scenario's 'h100-sxm-80' has 132 "
+    "SMs, 79.1 GiB",
+    FALSE },
+  { DEVICE, V100, NULL, NULL,
+    "the trace is of a GPU 'Tesla V100-SXM2-16GB' (80 SMs, 15.8 GiB), the scenario's "
+    "'h100-sxm-80' has 132 SMs, 79.1 GiB",
+    FALSE },
+  { DEVICE "],", H100 "],", "cluster.gpus_per_node", "4",
+    "the trace is of a run of 8 ranks, the scenario has 4", FALSE },
+  { DEVICE, H100, "model.d_ff", "262144",
+    "a forward pass of 0.541 ms in the trace: the products of the scenario's take 'h100-sxm-80' "
+    "1.71 ms at least",
+    FALSE },
+  { "\"dur\":200,", "\"dur\":8000,", NULL, NULL, "a forward pass of 4.44 ms in the trace, where",
+    TRUE },
+  { "\"dur\":200,", "\"dur\":200000,", "model.d_ff", "11264",
+    "a forward pass of 100 ms in the trace: the scenario's takes 'h100-sxm-80' some", FALSE },
+};
+
+START_TEST (test_other_run)
+{
+  g_autofree char     *file = changed (others[_i].what, others[_i].other);
+  g_autoptr (Scenario) scenario = scenario_of (others[_i].key, others[_i].value);
+  g_autoptr (DiagList) diags = diag_list_new ();
+  gboolean             fine = others[_i].why == NULL || others[_i].warning;
+  g_autofree char     *said = NULL;
+  TraceMeasurement     got;
+
+  ck_assert_int_eq (measure (file, scenario, -1, &got, diags), fine);
+  said = diag_list_format (diags, FALSE);
+  ck_assert_uint_eq (diag_list_n_errors (diags) > 0, !fine);
+  if (others[_i].why == NULL)
+    ck_assert_str_eq (said, "");
+  else
+    ck_assert_msg (strstr (said, others[_i].why) != NULL, "%s", said);
+}
+END_TEST
+
 #define HEAD "{\"traceEvents\": ["
 
 static const struct
@@ -525,6 +603,7 @@ main (void)
   tcase_add_test (tcase, test_epoch);
   tcase_add_test (tcase, test_tail);
   tcase_add_test (tcase, test_steps);
+  tcase_add_loop_test (tcase, test_other_run, 0, G_N_ELEMENTS (others));
   tcase_add_loop_test (tcase, test_bad, 0, G_N_ELEMENTS (bad));
   tcase_add_test (tcase, test_truncated);
   tcase_add_test (tcase, test_zero_bytes);
