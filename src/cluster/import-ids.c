@@ -50,6 +50,122 @@ find_gpu (const MachineDevice *gpu)
   return NULL;
 }
 
+/* What RCCL calls chips (the later ones with "gfx"), and NVIDIA's compute capabilities. */
+static const struct
+{
+  const char *chip; /* NULL: NVIDIA's, from `capability` on */
+  guint       capability;
+  const char *architecture;
+} chips[] = {
+  { "908", 0, "cdna" },   { "90a", 0, "cdna2" },      { "910", 0, "cdna2" },
+  { "940", 0, "cdna3" },  { "941", 0, "cdna3" },      { "942", 0, "cdna3" },
+  { "950", 0, "cdna4" },  { NULL, 60, "pascal" },     { NULL, 70, "volta" },
+  { NULL, 75, "turing" }, { NULL, 80, "ampere" },     { NULL, 89, "ada" },
+  { NULL, 90, "hopper" }, { NULL, 100, "blackwell" },
+};
+
+/* As a GPU's profile names it; NULL: not said, or none of these. */
+static const char *
+architecture_of (const MachineDevice *gpu)
+{
+  const char *chip = gpu->chip, *found = NULL;
+  if (chip != NULL && g_str_has_prefix (chip, "gfx"))
+    chip += strlen ("gfx");
+  for (guint i = 0; i < G_N_ELEMENTS (chips); i++)
+    if (chip != NULL ? g_strcmp0 (chips[i].chip, chip) == 0
+                     : chips[i].chip == NULL && gpu->capability >= chips[i].capability)
+      found = chips[i].architecture;
+  return found;
+}
+
+/* "name it with --gpu ID: mi300x-192, mi325x-256"; all of them where the file says nothing. */
+static char *
+hint_of (const MachineDevice *gpu, ProfileSet *profiles)
+{
+  const char          *architecture = architecture_of (gpu);
+  g_auto (GStrv)       ids = profile_set_list (profiles, "gpu");
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (GString)  fitting = g_string_new (NULL);
+  for (guint i = 0; architecture != NULL && ids[i] != NULL; i++)
+    {
+      const GpuProfile *profile = profile_set_gpu (profiles, ids[i], NULL, diags);
+      if (profile != NULL && g_strcmp0 (profile->architecture, architecture) == 0)
+        g_string_append_printf (fitting, "%s%s", fitting->len > 0 ? ", " : "", ids[i]);
+    }
+  return fitting->len > 0 ? g_strdup_printf ("name it with --gpu ID; of '%s' there are: %s",
+                                             architecture, fitting->str)
+                          : g_strdup ("name it with --gpu ID; 'shardsim hardware' lists the ids");
+}
+
+void
+machine_leave_out_displays (Machine *self)
+{
+  const guint display = 0x0300;
+  gboolean    accelerators = FALSE;
+  for (guint i = 0; i < self->gpus->len; i++)
+    accelerators |=
+        machine_gpu (self, i)->class_ != display || find_gpu (machine_gpu (self, i)) != NULL;
+  for (guint i = self->gpus->len; accelerators && self->gpus_by_class && i-- > 0;)
+    {
+      const MachineDevice *gpu = machine_gpu (self, i);
+      if (gpu->class_ != display || find_gpu (gpu) != NULL)
+        continue;
+      diag_warning (self->diags, &gpu->mark, NULL,
+                    "the display adapter %04x:%04x is left out: others are accelerators",
+                    gpu->vendor, gpu->device);
+      g_array_remove_index (self->gpus, i);
+    }
+}
+
+/* What the catalogue has is another one than the file's ids. */
+static gboolean
+is_other_model (const char *id, const char *own)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (gpu_ids); i++)
+    if (own != NULL && strcmp (gpu_ids[i].id, id) == 0)
+      return strcmp (id, own) != 0;
+  return FALSE;
+}
+
+/* Links step down where nothing runs, and virtual machines report what they like. */
+static void
+check_slots (const Machine *self, const GpuProfile *profile)
+{
+  const double own = profile->host_link.value;
+  for (guint i = 0; i < self->gpus->len && !profile->c2c; i++)
+    {
+      const MachineDevice *gpu = machine_gpu (self, i);
+      if (gpu->rate <= 0 || gpu->rate > 0.6 * own)
+        continue;
+      diag_warning (self->diags, &gpu->mark,
+                    "idle links step down and virtual machines show other rates: make the file "
+                    "while the GPUs work, or edit the profile",
+                    "the slot of GPU %u carries %.3g GB/s, where '%s' can do %.3g", i,
+                    gpu->rate * 1e-9, profile->id, own * 1e-9);
+      return;
+    }
+}
+
+void
+machine_check_gpu (const Machine *self, const GpuProfile *profile, ProfileSet *profiles)
+{
+  const MachineDevice *first = machine_gpu (self, 0);
+  const char          *own = find_gpu (first), *architecture = architecture_of (first);
+  if (is_other_model (profile->id, own))
+    diag_warning (self->diags, &first->mark,
+                  "is the file this machine's? Without --gpu its own is taken",
+                  "'%s', but the file has GPUs %04x:%04x, '%s'", profile->id, first->vendor,
+                  first->device, own);
+  else if (architecture != NULL && g_strcmp0 (architecture, profile->architecture) != 0)
+    {
+      g_autofree char *hint = hint_of (first, profiles);
+      diag_warning (self->diags, &first->mark, hint,
+                    "'%s' is of '%s', but the file's GPUs are of '%s'", profile->id,
+                    profile->architecture, architecture);
+    }
+  check_slots (self, profile);
+}
+
 char *
 machine_gpu_id (const Machine *self, const ImportOptions *options, ProfileSet *profiles)
 {
@@ -69,7 +185,7 @@ machine_gpu_id (const Machine *self, const ImportOptions *options, ProfileSet *p
     return g_strdup (options->gpu);
   if (id != NULL && profile_set_has (profiles, "gpu", id))
     return g_strdup (id);
-  const char *hint = "name it with --gpu ID; 'shardsim hardware' lists the ids";
+  g_autofree char *hint = hint_of (first, profiles);
   if (first->device == 0)
     machine_error (self, &first->mark, hint, "the file does not say which model the GPUs are");
   else

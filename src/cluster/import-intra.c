@@ -315,6 +315,12 @@ guess_pcie (const Guess *self)
                   "where a slot is slower, name the link with --intra ID",
                   "the file does not say what the GPUs' slots carry: '%s', as '%s' can", id,
                   self->gpu->id);
+  if (id != NULL && self->gpu->own_links.technology != NULL && !self->gpu->own_links.bridges)
+    diag_warning (machine->diags, &machine_gpu (machine, 0)->mark,
+                  "virtual machines hide links: where these GPUs have some, name them with --intra "
+                  "ID",
+                  "'%s' has links of its own (%s), the file shows none: '%s' is taken",
+                  self->gpu->id, self->gpu->links.value, id);
   if (id == NULL)
     ask_intra (machine, "name it with --intra ID, such as 'pcie4' or 'pcie4-host'",
                "no links between the GPUs, and their slots are not 16 lanes of PCIe 3, 4 or 5");

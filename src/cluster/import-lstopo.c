@@ -452,6 +452,7 @@ read_devices (Machine *self)
 {
   Reader      reader = { .machine = self, .one = xml_node_get (self->root, "version") == NULL };
   const Place place = { MACHINE_NONE, ASTRAY };
+  self->gpus_by_class = self->cards_by_class = TRUE;
   if (!walk (&reader, self->root, place))
     return;
   check_astray (&reader);

@@ -64,6 +64,52 @@ is_far (const Sets *self, guint device)
   return FALSE;
 }
 
+/* NODE is one NUMA node's number, not a list of them. */
+static gboolean
+is_one_node (const char *node)
+{
+  return node != NULL && strspn (node, "0123456789") == strlen (node);
+}
+
+/*
+ * Across from each other, though both name one NUMA node: a virtual machine, or a host whose
+ * memory is interleaved, does not show what lies between them.
+ */
+static gboolean
+is_hidden (const Sets *self, guint a, guint b)
+{
+  const char *x = smi_table_device (self->table, a)->numa;
+  const char *y = smi_table_device (self->table, b)->numa;
+  return smi_table_cell (self->table, a, b)->near == SMI_SYS && is_one_node (x)
+         && g_strcmp0 (x, y) == 0;
+}
+
+static void
+warn_of_hidden (const Sets *self, DiagList *diags)
+{
+  guint n = 0, first_a = 0, first_b = 0;
+  for (guint a = 0; a < self->n; a++)
+    for (guint b = 0; b < a; b++)
+      if (is_hidden (self, a, b) && n++ == 0)
+        {
+          first_a = a;
+          first_b = b;
+        }
+  if (n == 0)
+    return;
+  const SourceMark mark = smi_table_cell_mark (self->table, first_a, first_b);
+  g_autofree char *hint =
+      g_strdup_printf ("a virtual machine hides it: edit 'sockets' and 'gpu_socket' where you know "
+                       "better; such pairs in all: %u",
+                       n);
+  diag_warning (diags, &mark, hint,
+                "'%s' and '%s' are 'SYS' apart, but both name NUMA node %s: what lies between them "
+                "is not known, and one NUMA node is taken",
+                smi_table_device (self->table, first_a)->name,
+                smi_table_device (self->table, first_b)->name,
+                smi_table_device (self->table, first_a)->numa);
+}
+
 /*
  * GPUs that NVLinks join share a NUMA node where both name one, or where both have the same CPUs
  * and none is named. Where nothing is said (virtual machines) they do, but for those that are
@@ -74,7 +120,7 @@ is_same_node (const Sets *self, guint a, guint b, const gboolean *far)
 {
   const SmiDevice *x = smi_table_device (self->table, a), *y = smi_table_device (self->table, b);
   if (x->numa != NULL && y->numa != NULL)
-    return strcmp (x->numa, y->numa) == 0 && strspn (x->numa, "0123456789") == strlen (x->numa);
+    return strcmp (x->numa, y->numa) == 0 && is_one_node (x->numa);
   if (x->numa != NULL || y->numa != NULL)
     return FALSE;
   return g_strcmp0 (x->cpus, y->cpus) == 0 && (x->cpus != NULL || (!far[a] && !far[b]));
@@ -90,7 +136,9 @@ fill_sets (Sets *self)
     for (guint b = 0; b < a; b++)
       {
         const guint near = smi_table_cell (self->table, a, b)->near;
-        if (near != SMI_NVLINK)
+        if (is_hidden (self, a, b))
+          join (self, SHARED_NODE, a, b);
+        else if (near != SMI_NVLINK)
           join (self, shared_by (near), a, b);
         else if (is_same_node (self, a, b, far))
           join (self, SHARED_NODE, a, b);
@@ -229,7 +277,8 @@ check_tree (Sets *self, DiagList *diags)
     for (guint b = 0; b < a && self->used[a]; b++)
       {
         const guint near = smi_table_cell (self->table, a, b)->near;
-        if (!self->used[b] || near == SMI_NVLINK || shared_by (near) == shared_of (self, a, b))
+        if (!self->used[b] || near == SMI_NVLINK || is_hidden (self, a, b)
+            || shared_by (near) == shared_of (self, a, b))
           continue;
         if (n++ == 0)
           {
@@ -270,6 +319,7 @@ read_devices (Machine *self)
         sets.sets[kind][i] = i;
     }
   fill_sets (&sets);
+  warn_of_hidden (&sets, self->diags);
   choose_cards (&sets, self->diags);
   check_tree (&sets, self->diags);
   for (guint i = 0; i < n; i++)

@@ -64,8 +64,12 @@ static gboolean
 add_gpu (Machine *self, const XmlNode *pci, const XmlNode *gpu, const Place *place)
 {
   MachineDevice device = device_of (self, pci, place);
+  guint64       capability = 0;
   if (!xml_node_number (gpu, "dev", &device.order))
     device.order = self->gpus->len;
+  device.chip = xml_node_get (gpu, "gcn");
+  if (device.chip == NULL && xml_node_number (gpu, "sm", &capability) && capability < 1000)
+    device.capability = (guint) capability;
   return machine_add_gpu (self, &device);
 }
 

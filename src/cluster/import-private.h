@@ -25,6 +25,8 @@ typedef struct
   const char    *bus;                    /* "0000:10:00.0"; NULL: a card that has none */
   const char    *name;                   /* of a card: "mlx5_0"; may be NULL */
   guint64        order;                  /* the library's number, or the file's order */
+  const char    *chip;                   /* of a GPU: "gfx942", NULL = not said; */
+  guint          capability;             /* ... of NVIDIA's: 90 for 9.0, 0 = not said */
   guint          vendor, device, class_; /* PCI ids, 0 = not said; class 0x0302 */
   gint           pcie_switch;            /* nearest; MACHINE_NONE = under the root complex */
   guint          socket;
@@ -122,6 +124,12 @@ extern const MachineFormat machine_format_nccl, machine_format_lstopo, machine_f
  */
 char *machine_gpu_id (const Machine *self, const ImportOptions *options, ProfileSet *profiles);
 char *machine_nic_id (Machine *self, const ImportOptions *options, ProfileSet *profiles);
+
+/* Takes the graphics of servers' boards away: what is no accelerator by its class and no model. */
+void machine_leave_out_displays (Machine *self);
+
+/* Warns where the file shows another GPU than PROFILE, or slots that are slower than its own. */
+void machine_check_gpu (const Machine *self, const GpuProfile *profile, ProfileSet *profiles);
 
 /* TRUE when ID is a network's link, or one inside nodes; errors otherwise. */
 gboolean machine_check_link (ProfileSet *profiles, const char *id, gboolean network,

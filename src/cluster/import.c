@@ -32,6 +32,7 @@ read_machine (Machine *self)
   format->read_devices (self);
   if (diag_list_n_errors (self->diags) > errors)
     return FALSE;
+  machine_leave_out_displays (self);
   if (self->gpus->len == 0)
     machine_error (self, &self->mark, NULL, "no GPU in the file");
   else if (self->sockets > 64)
@@ -76,6 +77,8 @@ import_machine (const XmlDoc *doc, const SmiTable *table, const char *name,
       gpu = machine_gpu_id (&machine, options, profiles);
       nic = machine_nic_id (&machine, options, profiles);
       profile = gpu != NULL ? profile_set_gpu (profiles, gpu, NULL, diags) : NULL;
+      if (profile != NULL)
+        machine_check_gpu (&machine, profile, profiles);
       if (profile != NULL)
         intra = machine_intra_id (&machine, options, profiles, profile);
       if (diag_list_n_errors (diags) == errors)

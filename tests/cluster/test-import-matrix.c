@@ -255,6 +255,11 @@ static const Reading readings[] = {
   { TWO ("NODE"), "l40s-48", "gpu_socket: [0, 0]\n" },
   { TWO ("PIX"), "l40s-48", "gpu_switch: [0, 0]\nswitch_socket: [0]\n" },
   { TWO ("PXB"), "l40s-48", "gpu_switch: [0, 1]\nswitch_socket: [0, 0]\nswitch_upper: [0, 0]\n" },
+  /* virtual machines: nothing is near, but all are near one node */
+  { "GPU0 GPU1 CPU Affinity NUMA Affinity\nGPU0 X SYS 0-7 0\nGPU1 SYS X 0-7 0\n", "l40s-48",
+    "gpu_socket: [0, 0]\n" },
+  { "GPU0 GPU1 CPU Affinity NUMA Affinity\nGPU0 X SYS 0-7 0-1\nGPU1 SYS X 0-7 0-1\n", "l40s-48",
+    "gpu_socket: [0, 1]\n" },
   /* what NVLinks hide is found by the NUMA node, or by the CPUs where there is none */
   { "GPU0 GPU1 CPU Affinity NUMA Affinity\nGPU0 X NV12 0-7 3\nGPU1 NV12 X 0-7 3\n", "a100-sxm-80",
     "gpu_socket: [0, 0]\n" },
@@ -356,6 +361,39 @@ START_TEST (test_mistakes)
 }
 END_TEST
 
+/* What the file cannot say is said; and nothing where it says all. */
+START_TEST (test_unknown)
+{
+  static const struct
+  {
+    const char *text, *gpu, *why; /* NULL: nothing */
+  } cases[] = {
+    { "GPU0 GPU1 CPU Affinity NUMA Affinity\nGPU0 X SYS 0-7 0\nGPU1 SYS X 0-7 0\n", "l40s-48",
+      "'GPU1' and 'GPU0' are 'SYS' apart, but both name NUMA node 0" },
+    { "GPU0 GPU1 CPU Affinity NUMA Affinity\nGPU0 X SYS 0-7 0\nGPU1 SYS X 8-15 1\n", "l40s-48",
+      NULL },
+    { TWO ("PIX"), "a100-sxm-80", "'a100-sxm-80' has links of its own (12 x nvlink3, 25 GB/s)" },
+    { TWO ("PIX"), "h100-pcie-80", NULL }, /* bridges are sold apart */
+    { TWO ("NV12"), "a100-sxm-80", NULL },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autoptr (DiagList)   diags = diag_list_new ();
+      g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+      const ImportOptions    options = { .gpu = cases[i].gpu };
+      g_autofree char *text = import_topology_text ("vm.txt", cases[i].text, strlen (cases[i].text),
+                                                    &options, profiles, diags);
+      g_autofree char *said = diag_list_format (diags, FALSE);
+      ck_assert_ptr_nonnull (text);
+      if (cases[i].why != NULL)
+        ck_assert_msg (strstr (said, cases[i].why) != NULL, "case %u: %s", i, said);
+      else
+        ck_assert_msg (strstr (said, "apart") == NULL && strstr (said, "of its own") == NULL,
+                       "case %u: %s", i, said);
+    }
+}
+END_TEST
+
 /* A matrix that is folded anywhere is refused: all of it, and with fewer columns. */
 START_TEST (test_folded)
 {
@@ -420,6 +458,7 @@ main (void)
   tcase_add_test (tcase, test_random_machines);
   tcase_add_loop_test (tcase, test_reading, 0, G_N_ELEMENTS (readings));
   tcase_add_test (tcase, test_mistakes);
+  tcase_add_test (tcase, test_unknown);
   tcase_add_test (tcase, test_folded);
   tcase_add_test (tcase, test_limits);
   return run_case ("import-matrix", tcase);

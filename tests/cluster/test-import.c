@@ -488,6 +488,83 @@ START_TEST (test_reading)
 }
 END_TEST
 
+#define CHIP(bus, words)                                                                       \
+  "<pci busid=\"" bus "\" class=\"0x120000\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\">" \
+  "<gpu " words "/></pci>"
+#define LSTOPO(pci)        "<topology version=\"2.0\">" pci "</topology>"
+#define DEVICE(bus, words) OBJECT ("PCIDev", "pci_busid=\"" bus "\" pci_type=\"" words "\"", "")
+
+/* What a file does not show as it is, or what was named against it, is said. */
+START_TEST (test_unknown)
+{
+  static const struct
+  {
+    const char   *xml, *why; /* NULL: nothing */
+    ImportOptions options;
+    gboolean      refused;
+  } cases[] = {
+    /* the graphics of a server's board are no GPU of it; a card for games of a model that is known
+       is */
+    { LSTOPO (DEVICE ("1", "0302 [10de:20b2] [0:0] a1") DEVICE ("2", "0300 [1002:515e] [0:0] 02")),
+      "the display adapter 1002:515e is left out",
+      { .nic = "none" },
+      FALSE },
+    { LSTOPO (DEVICE ("1", "0300 [10de:2684] [0:0] a1") DEVICE ("2", "0300 [1002:515e] [0:0] 02")),
+      "the display adapter 1002:515e is left out",
+      { .nic = "none" },
+      FALSE },
+    { LSTOPO (DEVICE ("1", "0302 [10de:20b2] [0:0] a1") DEVICE ("2", "0300 [10de:2684] [0:0] a1")),
+      "GPU 1 is 10de:2684, but GPU 0 is 10de:20b2",
+      { .nic = "none" },
+      TRUE },
+    { LSTOPO (DEVICE ("1", "0300 [10de:2684] [0:0] a1")), NULL, { .nic = "none" }, FALSE },
+    /* RCCL says the chip where it says no ids */
+    { SYSTEM (CHIP ("1", "gcn=\"gfx942\" sm=\"94\"")),
+      "of 'cdna3' there are: mi300x-192, mi325x-256",
+      { 0 },
+      TRUE },
+    { SYSTEM (CHIP ("1", "gcn=\"910\" sm=\"104\"")), NULL, { .gpu = "mi250x-gcd-64" }, FALSE },
+    { SYSTEM (CHIP ("1", "gcn=\"gfx942\"")),
+      "'a100-sxm-80' is of 'ampere', but the file's GPUs are of 'cdna3'",
+      { .gpu = "a100-sxm-80" },
+      FALSE },
+    { SYSTEM (CHIP ("1", "sm=\"90\"")),
+      "'a100-sxm-80' is of 'ampere', but the file's GPUs are of 'hopper'",
+      { .gpu = "a100-sxm-80" },
+      FALSE },
+    { SYSTEM (CHIP ("1", "sm=\"86\"")), NULL, { .gpu = "a40-48", .intra = "none" }, FALSE },
+    { SYSTEM (GPU ("1", "")),
+      "'a100-sxm-80', but the file has GPUs 10de:2330, 'h100-sxm-80'",
+      { .gpu = "a100-sxm-80" },
+      FALSE },
+    { SYSTEM (GPU ("1", "")), NULL, { .gpu = "h100-sxm-80" }, FALSE },
+    /* slots and links that virtual machines, or idle ones, do not show */
+    { SYSTEM ("<pci busid=\"1\" vendor=\"0x10de\" device=\"0x2330\" link_speed=\"2.5 GT/s PCIe\" "
+              "link_width=\"16\"><gpu/></pci>"),
+      "the slot of GPU 0 carries 4 GB/s, where 'h100-sxm-80' can do 63",
+      { 0 },
+      FALSE },
+    { SYSTEM (GPU ("1", "") GPU ("2", "")),
+      "'h100-sxm-80' has links of its own (18 x nvlink4, 25 GB/s), the file shows none: 'pcie5'",
+      { 0 },
+      FALSE },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autoptr (DiagList)   diags = diag_list_new ();
+      g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+      g_autofree char *text = import_topology_text ("vm.xml", cases[i].xml, strlen (cases[i].xml),
+                                                    &cases[i].options, profiles, diags);
+      g_autofree char *said = diag_list_format (diags, FALSE);
+      ck_assert_msg ((text == NULL) == cases[i].refused, "case %u: %s", i, said);
+      if (cases[i].why != NULL)
+        ck_assert_msg (strstr (said, cases[i].why) != NULL, "case %u: %s", i, said);
+      else
+        ck_assert_msg (*said == '\0', "case %u: %s", i, said);
+    }
+}
+END_TEST
+
 /* ---- mistakes -------------------------------------------------------------------------------- */
 
 typedef struct
@@ -814,6 +891,7 @@ main (void)
   tcase_add_loop_test (tcase, test_round_trip, 0, G_N_ELEMENTS (fixtures));
   tcase_add_loop_test (tcase, test_reading, 0, G_N_ELEMENTS (readings));
   tcase_add_test (tcase, test_random_trees);
+  tcase_add_test (tcase, test_unknown);
   tcase_add_test (tcase, test_mistakes);
   tcase_add_test (tcase, test_limits);
   tcase_add_test (tcase, test_long_line);
