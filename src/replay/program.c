@@ -246,7 +246,7 @@ program_new (const Schedule *schedule, const TrainingOptions *training,
   Compiler compiler = {
     .program = self,
     .schedule = schedule,
-    .host = host_costs (framework, node, training->compile),
+    .host = host_costs (framework, node, training_compiles_blocks (training)),
     .times = times,
     .kernels = known,
     .blocking = training->launch_blocking,

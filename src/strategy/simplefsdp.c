@@ -68,7 +68,7 @@ simple_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
       diag_list_set_key (diags, NULL);
     }
   if ((o->issue.buckets != BUCKET_MODULE || o->issue.reorders)
-      && !workload_training (in->workload)->compile)
+      && !training_compiles_blocks (workload_training (in->workload)))
     diag_warning (diags, NULL, "set 'training.compile' to true",
                   "simplefsdp's passes are the compiler's, and 'training.compile' is false");
   if (in->mesh.stages > 1)

@@ -15,7 +15,7 @@ is_flash (const LayerBuilder *b)
 static void
 add_rotary (LayerBuilder *b, TapeValue *qkv)
 {
-  gboolean  fused = b->training->compile || b->training->traits.fused_rotary;
+  gboolean  fused = training_compiles_blocks (b->training) || b->training->traits.fused_rotary;
   double    elements[] = { tape_tensor (b->tape, qkv[0])->elements,
                            tape_tensor (b->tape, qkv[1])->elements };
   double    bytes = b->tape->e * (elements[0] + elements[1]);
@@ -127,7 +127,7 @@ add_latent_qkv (LayerBuilder *b, TapeValue x, TapeValue *qkv)
   double    expanded[] = { t * h * (double) s->qk_nope_head_dim, t * h * (double) s->v_head_dim };
   double    assembled[] = { t * h * (double) qk, t * h * (double) qk };
   double    rotated = e * t * rope * (h + 1);
-  gboolean  fused = b->training->compile;
+  gboolean  fused = training_compiles_blocks (b->training);
   CommGroup group = layer_tensor_group (b);
   TapeValue q = x, kv_a[2], kv_b[2], kv;
   guint     outer;
@@ -307,9 +307,10 @@ add_unfused_attention (LayerBuilder *b, TapeValue *qkv)
   guint64           rows = (guint64) layer_sequence (b); /* queries; keys: of the whole sequence */
   guint64           batch = (guint64) (b->training->micro_batch * layer_local_heads (b)),
           seq = (guint64) b->training->seq_len;
-  guint64  qk = (guint64) model_qk_dim (s), vd = (guint64) model_value_dim (s);
-  gboolean eager =
-      b->training->attention == ATTENTION_EAGER ? !b->training->compile : !fuses_softmax (b, batch);
+  guint64   qk = (guint64) model_qk_dim (s), vd = (guint64) model_value_dim (s);
+  gboolean  eager = b->training->attention == ATTENTION_EAGER
+                        ? !training_compiles_blocks (b->training)
+                        : !fuses_softmax (b, batch);
   double    elements[3], context;
   TapeValue scores, out;
 

@@ -6,8 +6,8 @@ tape_new (const TrainingOptions *training, gboolean compiled)
   Tape *self = g_new0 (Tape, 1);
 
   self->options = *training;
-  self->options.compile &= compiled;
-  self->options.traits.fused_loss |= training->compile && training->traits.compiled_loss;
+  self->options.compile = compiled && training_compiles_blocks (training);
+  self->options.traits.fused_loss |= training_compiles_loss (training);
   self->training = &self->options;
   self->dtype = training_compute_dtype (training);
   self->e = training_compute_bytes (training);

@@ -23,6 +23,7 @@ static const char *const optimizer_choices[] = { "adamw",      "adamw-fused",  "
                                                  "adamw-8bit", "sgd-momentum", "lamb", "adafactor",
                                                  "muon",       "shampoo",      "soap", NULL };
 static const char *const exchange_choices[] = { "all-to-all", "owner", "all-gather", NULL };
+static const char *const component_choices[] = { "auto", "model+loss", "model", "loss", NULL };
 static const char *const graph_choices[] = { "none", "block", "step", NULL };
 static const char *const sync_choices[] = { "none", "forward", "backward", NULL };
 static const char *const peft_choices[] = { "none", "lora", NULL };
@@ -183,6 +184,16 @@ const OptionSpec training_options[] = {
     .fallback = "false",
     .help =
         "compiled blocks: element-wise chains are fused; embedding, head, most losses are eager" },
+  { .key = "compile_components",
+    .type = OPTION_ENUM,
+    .choices = component_choices,
+    .offset = FIELD (compile_components),
+    .fallback = "auto",
+    .needs = "compile: true",
+    .help =
+        "what 'compile' compiles: blocks and loss, one of them; auto: blocks, and the loss where "
+        "the framework does so",
+    .source = "torchtitan, compile.components" },
   { .key = "precision",
     .type = OPTION_ENUM,
     .choices = precision_choices,
@@ -494,6 +505,20 @@ training_fuses_loss (const TrainingOptions *training)
 {
   return training->loss == LOSS_FUSED
          || (training->loss == LOSS_AUTO && training->traits.fused_loss);
+}
+
+gboolean
+training_compiles_blocks (const TrainingOptions *training)
+{
+  return training->compile && training->compile_components != COMPONENTS_LOSS;
+}
+
+gboolean
+training_compiles_loss (const TrainingOptions *training)
+{
+  if (training->compile_components == COMPONENTS_AUTO)
+    return training->compile && training->traits.compiled_loss;
+  return training->compile && training->compile_components != COMPONENTS_MODEL;
 }
 
 double

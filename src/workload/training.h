@@ -5,6 +5,15 @@
 #include "op/dtype.h"
 #include "op/framework-traits.h"
 
+/* What `compile` is about. */
+typedef enum
+{
+  COMPONENTS_AUTO, /* blocks, and the loss where the framework does so */
+  COMPONENTS_BOTH,
+  COMPONENTS_MODEL, /* blocks alone */
+  COMPONENTS_LOSS,
+} CompileComponents;
+
 typedef enum
 {
   CHECKPOINT_NONE,
@@ -194,6 +203,7 @@ typedef struct
   char    *framework;           /* id or name of a framework's profile; NULL: none in particular */
   gboolean launch_blocking;     /* the host waits for each kernel before it issues the next */
   gint     cuda_graphs;         /* GraphScope */
+  gint     compile_components;  /* CompileComponents; of `compile` */
   gint     micro_step_sync;     /* MicroStepSync */
   gint     peft;                /* PeftKind */
   gint64   lora_r;              /* rank of the adapters */
@@ -248,6 +258,11 @@ guint training_flash_version (const TrainingOptions *training);
 
 /* TRUE when one kernel leads from the logits to the loss. */
 gboolean training_fuses_loss (const TrainingOptions *training);
+
+/* Of `compile` and `compile_components`. */
+gboolean training_compiles_blocks (const TrainingOptions *training);
+gboolean training_compiles_loss (const TrainingOptions *training);
+
 /* Bytes of an element of what an unfused loss works on; E: of a logit. */
 double training_loss_bytes (const TrainingOptions *training, double e);
 

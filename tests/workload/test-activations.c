@@ -212,6 +212,46 @@ START_TEST (test_compiled_loss)
 }
 END_TEST
 
+/* One part of it alone, whatever the framework does: what the other takes is as without. */
+START_TEST (test_compiled_components)
+{
+  static const struct
+  {
+    gboolean          compile;
+    CompileComponents components;
+    gboolean          framework, blocks, loss; /* compiles its loss; what then is compiled */
+  } cases[] = {
+    { TRUE, COMPONENTS_AUTO, FALSE, TRUE, FALSE },  { TRUE, COMPONENTS_AUTO, TRUE, TRUE, TRUE },
+    { TRUE, COMPONENTS_BOTH, FALSE, TRUE, TRUE },   { TRUE, COMPONENTS_MODEL, TRUE, TRUE, FALSE },
+    { TRUE, COMPONENTS_LOSS, FALSE, FALSE, TRUE },  { FALSE, COMPONENTS_LOSS, TRUE, FALSE, FALSE },
+    { FALSE, COMPONENTS_BOTH, TRUE, FALSE, FALSE },
+  };
+  const gint64         s = 16, v = 5000;
+  ModelShape           shape = arch ("llama", 1, 64, 4, 100, v);
+  TrainingOptions      options = training (s, 1);
+  g_autoptr (Workload) eager = workload_new (&shape, &options);
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autoptr (Workload) workload = NULL;
+
+      options.compile = cases[i].compile;
+      options.compile_components = cases[i].components;
+      options.traits.compiled_loss = cases[i].framework;
+      workload = workload_new (&shape, &options);
+      ck_assert_uint_eq (workload_layer (workload, 2)->logits_bytes,
+                         s * (cases[i].loss ? 4 : 12) * v);
+      ck_assert_int_eq (workload_layer (workload, 1)->n_forward
+                            < workload_layer (eager, 1)->n_forward,
+                        cases[i].blocks);
+      ck_assert_int_eq (workload_layer (workload, 1)->saved_bytes
+                            < workload_layer (eager, 1)->saved_bytes,
+                        cases[i].blocks);
+    }
+  model_shape_clear (&shape);
+}
+END_TEST
+
 /*
  * Chunks of 6, 6 and 4 of 16 tokens: kept are the norm's input and output, 2 x 2H, its statistics,
  * 4, and two fp32 statistics a row; the logits of 6 tokens come and go, 2V each, forwards and
@@ -657,6 +697,7 @@ main (void)
   tcase_add_test (tcase, test_head);
   tcase_add_test (tcase, test_kinds_of_loss);
   tcase_add_test (tcase, test_compiled_loss);
+  tcase_add_test (tcase, test_compiled_components);
   tcase_add_test (tcase, test_chunked_loss);
   tcase_add_test (tcase, test_loss_chunks_are_bounded);
   tcase_add_test (tcase, test_transient);
