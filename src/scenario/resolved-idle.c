@@ -71,6 +71,14 @@ has_moments (gconstpointer about)
 }
 
 static gboolean
+updates_wholes (gconstpointer about)
+{
+  UpdateScope scope = optimizer_scope (TRAINING (about));
+
+  return scope == SCOPE_BLOCK || scope == SCOPE_MATRIX;
+}
+
+static gboolean
 has_second_gpu (gconstpointer about)
 {
   return cluster_n_gpus (VIEW (about)->cluster) > 1;
@@ -115,6 +123,8 @@ static const OptionFact facts[] = {
     "give 'tp' above 1 and leave 'sp' at 0" },
   { "an optimizer", has_optimizer, "take another 'optimizer' than none" },
   { "moments of an optimizer", has_moments, "take an 'optimizer' with moments, such as adamw" },
+  { "an update of tiles or matrices", updates_wholes,
+    "take the 'optimizer' muon, shampoo or soap, or adamw-8bit with 'optimizer_tile'" },
   { "a second GPU", has_second_gpu, "take more GPUs" },
   { "a second node", has_second_node, "take more nodes" },
   { "a plug-in of the network", has_tuner, "take a network that has one" },

@@ -1,11 +1,13 @@
 #include "strategy/host-update.h"
 
+#include "workload/optimizer.h"
+
 static HostDesc
 work_of (const StrategyRun *run, guint64 elements, guint copy_bytes)
 {
   const TrainingOptions *training = workload_training (run->in->workload);
   guint                  master = dtype_bytes (training_master_dtype (training));
-  guint                  moments = 2 * dtype_bytes (training_moment_dtype (training));
+  guint  moments = optimizer_moments (training) * dtype_bytes (optimizer_moment_dtype (training));
   guint  gradient = policy_state_bytes (&run->policy->kinds[0].states[STATE_GRADIENTS]);
   double n = (double) elements;
 

@@ -16,7 +16,7 @@ static const OptimizerDesc descs[OPTIMIZER_N] = {
   [OPTIMIZER_ADAMW_FUSED] = { .moments = 2, .host = TRUE },
   [OPTIMIZER_SGD] = { .host = TRUE },
   [OPTIMIZER_NONE] = { .host = TRUE },
-  [OPTIMIZER_ADAMW_8BIT] = { .scope = SCOPE_BLOCK, .moments = 2 },
+  [OPTIMIZER_ADAMW_8BIT] = { .moments = 2, .host = TRUE }, /* without tiles */
   [OPTIMIZER_SGD_MOMENTUM] = { .moments = 1 },
   [OPTIMIZER_LAMB] = { .scope = SCOPE_TENSOR, .moments = 2 },
   [OPTIMIZER_ADAFACTOR] = { .scope = SCOPE_TENSOR },
@@ -34,7 +34,7 @@ desc_of (const TrainingOptions *training)
 UpdateScope
 optimizer_scope (const TrainingOptions *training)
 {
-  return desc_of (training)->scope;
+  return optimizer_tile_side (training) > 0 ? SCOPE_BLOCK : desc_of (training)->scope;
 }
 
 const char *
@@ -46,7 +46,7 @@ optimizer_name (const TrainingOptions *training)
 gboolean
 optimizer_runs_on_host (const TrainingOptions *training)
 {
-  return desc_of (training)->host;
+  return desc_of (training)->host && optimizer_scope (training) == SCOPE_ELEMENT;
 }
 
 guint
@@ -65,7 +65,7 @@ optimizer_moment_dtype (const TrainingOptions *training)
 guint64
 optimizer_tile_side (const TrainingOptions *training)
 {
-  return training->optimizer_tile > 0 ? (guint64) training->optimizer_tile : 32;
+  return training->optimizer == OPTIMIZER_ADAMW_8BIT ? (guint64) training->optimizer_tile : 0;
 }
 
 guint

@@ -7,7 +7,7 @@
  *                    p *= 1-lr*wd | m1.lerp(g) | m2 *= b2 | m2 += g*g | d = sqrt m2 | d /= c |
  *                    d += eps | p += m1/d
  *                    reads m, v+g, v, v+g, v, v, v, m+2v = 2m + 8v + 2g; writes 2m + 6v
- *   AdamW in 8 bits  as the fused one with v = 1; its scales are 1/128 of an element's bytes
+ *   AdamW in 8 bits  as the fused one with v = 1; its scales are 1/32 of a byte an element, or less
  *   SGD              p -= lr*g: reads m + g, writes m; with momentum v more of both
  *   LAMB             moments and update u, which takes the gradient's place | norms of p and u |
  *                    p -= r*u: reads m + 2v + g | m + u | m + u, writes u + 2v | - | m
@@ -27,14 +27,17 @@
 /* Below so many elements a tensor keeps moments of its own type (bitsandbytes, min_8bit_size). */
 #define LEAST_QUANTISED 4096
 
-#define SCALE_BYTES 8 /* two of fp32 a tile */
+#define SCALE_BYTES    8 /* two of fp32 a tile, or a block of so many elements: */
+#define BLOCK_ELEMENTS 256
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
+/* Tiles are of matrices. */
 static gboolean
-is_quantised (const TensorDesc *tensor)
+is_quantised (const TrainingOptions *training, const TensorDesc *tensor)
 {
-  return tensor->n_dims > 1 && tensor->elements >= LEAST_QUANTISED;
+  return tensor->elements >= LEAST_QUANTISED
+         && (tensor->n_dims > 1 || optimizer_tile_side (training) == 0);
 }
 
 static guint64
@@ -43,13 +46,17 @@ columns_of (const TensorDesc *tensor)
   return tensor->shape[tensor->n_dims - 1];
 }
 
-/* Pairs of scales: a tile at the edge of a matrix may be a part of one. */
+/*
+ * Pairs of scales: a tile at the edge of a matrix may be a part of one, and so may the last block.
+ */
 static guint64
-tiles_of (const TrainingOptions *training, const TensorDesc *tensor)
+scales_of (const TrainingOptions *training, const TensorDesc *tensor)
 {
   guint64 side = optimizer_tile_side (training), columns = columns_of (tensor);
   guint64 rows = tensor->elements / columns;
 
+  if (side == 0)
+    return (tensor->elements + BLOCK_ELEMENTS - 1) / BLOCK_ELEMENTS;
   return (rows + side - 1) / side * ((columns + side - 1) / side);
 }
 
@@ -58,8 +65,8 @@ quantised_bytes (const TrainingOptions *training, const TensorDesc *tensor)
 {
   guint whole = 2 * dtype_bytes (training_moment_dtype (training)), kept = 2;
 
-  return (OptimizerBytes){ .shared = is_quantised (tensor)
-                                         ? SCALE_BYTES * tiles_of (training, tensor)
+  return (OptimizerBytes){ .shared = is_quantised (training, tensor)
+                                         ? SCALE_BYTES * scales_of (training, tensor)
                                          : (whole - kept) * tensor->elements };
 }
 
@@ -97,7 +104,7 @@ optimizer_block (const TrainingOptions *training, const TensorDesc *tensor)
   MatrixShape shape = optimizer_matrices (training, tensor);
   guint64     rows = shape.count > 0 ? shape.rows : 0;
 
-  if (training->optimizer == OPTIMIZER_ADAMW_8BIT && is_quantised (tensor))
+  if (optimizer_tile_side (training) > 0 && is_quantised (training, tensor))
     rows = optimizer_tile_side (training);
   return rows > 0 ? MIN (rows * columns_of (tensor), tensor->elements) : 1;
 }

@@ -2,9 +2,11 @@
  * Optimizers: what one keeps of each tensor, what it must have as a whole, kernels of an update.
  *
  *   adamw, adamw-fused  two moments an element
- *   adamw-8bit          two moments of 8 bits, a pair of fp32 scales for each tile of a matrix;
- *                       vectors in the moments' type. Dettmers et al., arXiv:2110.02861; tiles:
- *                       arXiv:2602.22437
+ *   adamw-8bit          two moments of 8 bits, a pair of fp32 scales for each 256 elements of what a
+ *                       rank has, in their order: no shard cuts what an update needs. Dettmers et
+ *                       al., arXiv:2110.02861; bitsandbytes, Optimizer2State (2048 elements before
+ *                       0.44). Or, with `optimizer_tile`, for each tile of a matrix, and vectors in
+ *                       the moments' type: arXiv:2602.22437
  *   sgd, sgd-momentum   nothing; one moment
  *   lamb                two moments, and two norms of each tensor. You et al., arXiv:1904.00962
  *   adafactor           the means of a matrix' squared gradients by rows and by columns; of vectors
@@ -38,7 +40,7 @@ UpdateScope optimizer_scope (const TrainingOptions *training);
 /* "muon", as `training.optimizer` names it. */
 const char *optimizer_name (const TrainingOptions *training);
 
-/* The host's cores can run it (DeepSpeed's CPU Adam; SGD). */
+/* The host's cores can run it (DeepSpeed's CPU Adam; SGD; bitsandbytes' of 8 bits, since 2026). */
 gboolean optimizer_runs_on_host (const TrainingOptions *training);
 
 /*
@@ -55,7 +57,7 @@ gboolean optimizer_takes (const TrainingOptions *training, const TensorDesc *ten
  */
 gboolean optimizer_check (const Workload *workload, const OptionMarks *marks, DiagList *diags);
 
-/* Side of the tiles that share scales, of 8-bit AdamW. */
+/* Side of the tiles that share scales, of 8-bit AdamW; 0: it has none. */
 guint64 optimizer_tile_side (const TrainingOptions *training);
 
 /* Values that it keeps of every element, of those that are no matrix' beside them; their type. */

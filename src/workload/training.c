@@ -241,9 +241,9 @@ const OptionSpec training_options[] = {
     .min = 1,
     .max = 1 << 16,
     .needs = "optimizer: adamw-8bit",
-    .help = "rows and columns of the tiles of a matrix that share a scale under adamw-8bit; unset: "
-            "32",
-    .source = "arXiv:2602.22437" },
+    .help = "rows and columns of the tiles of a matrix that share a scale under adamw-8bit, as 32; "
+            "unset: 256 elements of a rank's own share one, and nothing is exchanged",
+    .source = "arXiv:2602.22437; bitsandbytes" },
   { .key = "ns_steps",
     .type = OPTION_INT,
     .offset = FIELD (ns_steps),
@@ -285,7 +285,7 @@ const OptionSpec training_options[] = {
     .choices = exchange_choices,
     .offset = FIELD (matrix_exchange),
     .fallback = "all-to-all",
-    .needs = "optimizer: adamw-8bit|muon|shampoo|soap",
+    .needs = "an update of tiles or matrices",
     .help = "where shards cut what an update needs as a whole: buckets of layers go to owners and "
             "back, two at a time; everything at once to owners and back; every rank gathers all",
     .source = "torchtitan, flex_shard; arXiv:2602.22437, Algorithm 2; DTensor.full_tensor" },

@@ -107,7 +107,7 @@ draw_optimizer (RandomPlan *self, guint case_)
   t->optimizer = OPTIMIZER_NONE + 1 + (gint) (case_ / 4 % (OPTIMIZER_N - OPTIMIZER_NONE - 1));
   t->matrix_exchange = (gint) (case_ / 6 % 3);
   t->matrix_bucket_layers = case_ / 2 % 4;
-  t->optimizer_tile = 4 << case_ % 4;
+  t->optimizer_tile = case_ / 16 % 4 == 0 ? 0 : 4 << case_ % 4;
   t->ns_steps = 1 + case_ % 5;
   t->max_preconditioner_dim = case_ % 2 == 0 ? 0 : 24;
   t->precondition_frequency = case_ % 5;

@@ -441,6 +441,12 @@ static const SaidCase said_cases[] = {
     TRUE },
   { "vescale", "shard=all", "optimizer=adamw-8bit;optimizer_tile=4;shard_block=4x4", NULL, TRUE },
   { "ddp", "gradient_dtype=fp32", "optimizer=soap", NULL, TRUE },
+  /* blocks of what a rank has are cut by nothing, and the host's cores can take them */
+  { "fsdp2", "shard=all", "optimizer=adamw-8bit", NULL, TRUE },
+  { "zero-offload", "overlap_comm=true", "optimizer=adamw-8bit", NULL, TRUE },
+  { "zero-offload", "overlap_comm=true", "optimizer=adamw-8bit;optimizer_tile=16",
+    "'adamw-8bit' runs on GPUs, and strategy 'zero-offload' keeps its states in pinned host memory",
+    FALSE },
   { "zero-offload", "overlap_comm=true", "optimizer=muon",
     "'muon' runs on GPUs, and strategy 'zero-offload' keeps its states in pinned host memory",
     FALSE },
@@ -526,6 +532,7 @@ START_TEST (tiles_inside_experts)
   PlanInput              in = { .mesh = { .n_ranks = 32, .ranks_per_node = 8, .world = 32 } };
 
   options.optimizer = OPTIMIZER_ADAMW_8BIT;
+  options.optimizer_tile = 32;
   workload = workload_new (&shape, &options);
   in.workload = workload;
   in.files = files;

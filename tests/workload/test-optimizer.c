@@ -174,6 +174,7 @@ typedef struct
   gint       dtype;        /* of that type */
   guint64    shared, each; /* bytes beside them */
   guint64    block;        /* elements */
+  gint64     tile;
 } StateCase;
 
 #define VECTOR(n)                                                       \
@@ -192,29 +193,34 @@ typedef struct
   }
 
 static const StateCase state_cases[] = {
-  { OPTIMIZER_ADAMW, MATRIX (64, 96), 2, DTYPE_FP32, 0, 0, 1 },
-  { OPTIMIZER_SGD, MATRIX (64, 96), 0, DTYPE_FP32, 0, 0, 1 },
-  { OPTIMIZER_SGD_MOMENTUM, MATRIX (64, 96), 1, DTYPE_FP32, 0, 0, 1 },
-  { OPTIMIZER_LAMB, MATRIX (64, 96), 2, DTYPE_FP32, 0, 0, 1 },
+  { OPTIMIZER_ADAMW, MATRIX (64, 96), 2, DTYPE_FP32, 0, 0, 1, 0 },
+  { OPTIMIZER_SGD, MATRIX (64, 96), 0, DTYPE_FP32, 0, 0, 1, 0 },
+  { OPTIMIZER_SGD_MOMENTUM, MATRIX (64, 96), 1, DTYPE_FP32, 0, 0, 1, 0 },
+  { OPTIMIZER_LAMB, MATRIX (64, 96), 2, DTYPE_FP32, 0, 0, 1, 0 },
+  /* 24 blocks of 256 elements, two scales each; a part of one is one more; vectors are no other */
+  { OPTIMIZER_ADAMW_8BIT, MATRIX (64, 96), 2, DTYPE_INT8, 24 * 8, 0, 1, 0 },
+  { OPTIMIZER_ADAMW_8BIT, MATRIX (65, 96), 2, DTYPE_INT8, 25 * 8, 0, 1, 0 },
+  { OPTIMIZER_ADAMW_8BIT, VECTOR (8192), 2, DTYPE_INT8, 32 * 8, 0, 1, 0 },
+  { OPTIMIZER_ADAMW_8BIT, MATRIX (63, 65), 2, DTYPE_INT8, 6 * 4095, 0, 1, 0 },
   /* 2 x 3 tiles of 32 x 32, two scales each; 65 rows are a row of tiles more */
-  { OPTIMIZER_ADAMW_8BIT, MATRIX (64, 96), 2, DTYPE_INT8, 6 * 8, 0, 32 * 96 },
-  { OPTIMIZER_ADAMW_8BIT, MATRIX (65, 96), 2, DTYPE_INT8, 9 * 8, 0, 32 * 96 },
-  { OPTIMIZER_ADAMW_8BIT, EXPERTS (4, 64, 96), 2, DTYPE_INT8, 24 * 8, 0, 32 * 96 },
+  { OPTIMIZER_ADAMW_8BIT, MATRIX (64, 96), 2, DTYPE_INT8, 6 * 8, 0, 32 * 96, 32 },
+  { OPTIMIZER_ADAMW_8BIT, MATRIX (65, 96), 2, DTYPE_INT8, 9 * 8, 0, 32 * 96, 32 },
+  { OPTIMIZER_ADAMW_8BIT, EXPERTS (4, 64, 96), 2, DTYPE_INT8, 24 * 8, 0, 32 * 96, 32 },
   /* vectors and small matrices have two of fp32 instead of two bytes */
-  { OPTIMIZER_ADAMW_8BIT, VECTOR (8192), 2, DTYPE_INT8, 6 * 8192, 0, 1 },
-  { OPTIMIZER_ADAMW_8BIT, MATRIX (63, 65), 2, DTYPE_INT8, 6 * 4095, 0, 1 },
+  { OPTIMIZER_ADAMW_8BIT, VECTOR (8192), 2, DTYPE_INT8, 6 * 8192, 0, 1, 32 },
+  { OPTIMIZER_ADAMW_8BIT, MATRIX (63, 65), 2, DTYPE_INT8, 6 * 4095, 0, 1, 32 },
   /* a mean a row, which shards share, and a mean a column, which each has */
-  { OPTIMIZER_ADAFACTOR, MATRIX (64, 96), 0, DTYPE_FP32, 4 * 64, 4 * 96, 1 },
-  { OPTIMIZER_ADAFACTOR, EXPERTS (4, 64, 96), 0, DTYPE_FP32, 4 * 256, 4 * 4 * 96, 1 },
-  { OPTIMIZER_ADAFACTOR, VECTOR (96), 0, DTYPE_FP32, 4 * 96, 0, 1 },
-  { OPTIMIZER_MUON, MATRIX (64, 96), 1, DTYPE_FP32, 0, 0, 64 * 96 },
-  { OPTIMIZER_MUON, EXPERTS (4, 64, 96), 1, DTYPE_FP32, 0, 0, 64 * 96 },
-  { OPTIMIZER_MUON, VECTOR (96), 1, DTYPE_FP32, 4 * 96, 0, 1 },
-  { OPTIMIZER_SHAMPOO, MATRIX (64, 96), 2, DTYPE_FP32, 0, 0, 64 * 96 },
-  { OPTIMIZER_SHAMPOO, MATRIX (4096, 96), 2, DTYPE_FP32, 0, 0, 1024 * 96 },
-  { OPTIMIZER_SHAMPOO, VECTOR (96), 2, DTYPE_FP32, 0, 0, 1 },
-  { OPTIMIZER_SOAP, MATRIX (64, 96), 0, DTYPE_FP32, 0, 0, 64 * 96 },
-  { OPTIMIZER_SOAP, VECTOR (96), 0, DTYPE_FP32, 8 * 96, 0, 1 },
+  { OPTIMIZER_ADAFACTOR, MATRIX (64, 96), 0, DTYPE_FP32, 4 * 64, 4 * 96, 1, 0 },
+  { OPTIMIZER_ADAFACTOR, EXPERTS (4, 64, 96), 0, DTYPE_FP32, 4 * 256, 4 * 4 * 96, 1, 0 },
+  { OPTIMIZER_ADAFACTOR, VECTOR (96), 0, DTYPE_FP32, 4 * 96, 0, 1, 0 },
+  { OPTIMIZER_MUON, MATRIX (64, 96), 1, DTYPE_FP32, 0, 0, 64 * 96, 0 },
+  { OPTIMIZER_MUON, EXPERTS (4, 64, 96), 1, DTYPE_FP32, 0, 0, 64 * 96, 0 },
+  { OPTIMIZER_MUON, VECTOR (96), 1, DTYPE_FP32, 4 * 96, 0, 1, 0 },
+  { OPTIMIZER_SHAMPOO, MATRIX (64, 96), 2, DTYPE_FP32, 0, 0, 64 * 96, 0 },
+  { OPTIMIZER_SHAMPOO, MATRIX (4096, 96), 2, DTYPE_FP32, 0, 0, 1024 * 96, 0 },
+  { OPTIMIZER_SHAMPOO, VECTOR (96), 2, DTYPE_FP32, 0, 0, 1, 0 },
+  { OPTIMIZER_SOAP, MATRIX (64, 96), 0, DTYPE_FP32, 0, 0, 64 * 96, 0 },
+  { OPTIMIZER_SOAP, VECTOR (96), 0, DTYPE_FP32, 8 * 96, 0, 1, 0 },
 };
 
 START_TEST (test_states)
@@ -223,6 +229,7 @@ START_TEST (test_states)
   TrainingOptions  options = options_of (c->optimizer);
   OptimizerBytes   bytes;
 
+  options.optimizer_tile = c->tile;
   bytes = optimizer_bytes (&options, &c->tensor);
   ck_assert_uint_eq (optimizer_moments (&options), c->moments);
   if (c->moments > 0)
