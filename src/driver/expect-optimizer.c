@@ -136,10 +136,11 @@ expect_optimizer (const PlanInput *in, const Policy *policy, const Issue *issue,
       const UnitPolicy      *kind = &policy->kinds[k];
       g_autoptr (MatrixPlan) plan = matrix_plan_new (in, kind, list, units->len, k);
       double                 kept = (double) matrix_plan_kept (plan, in, kind, list, units->len, k);
+      Place                  home = kind->states[STATE_OPTIMIZER].home;
 
-      totals->states += kept;
-      totals->low[PLACE_HBM] += kept;
-      totals->high[PLACE_HBM] += kept;
+      totals->states += home == PLACE_HBM ? kept : 0;
+      totals->low[home] += kept;
+      totals->high[home] += kept;
       if (plan != NULL)
         add_rounds (plan, kind, training, totals);
     }

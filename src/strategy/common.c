@@ -74,6 +74,17 @@ frozen_saving (const StrategyRun *run)
 }
 
 guint64
+kept_beside (const StrategyRun *run)
+{
+  guint64 sum = 0;
+
+  for (guint kind = 0; kind < run->policy->n_kinds; kind++)
+    sum += matrix_plan_kept (run->matrices[kind], run->in, &run->policy->kinds[kind], run->units,
+                             run->n_units, kind);
+  return sum;
+}
+
+guint64
 held_bytes (const StrategyRun *run, PolicyStateKind state)
 {
   guint64 sum = 0;
@@ -81,9 +92,7 @@ held_bytes (const StrategyRun *run, PolicyStateKind state)
   for (guint kind = 0; kind < run->policy->n_kinds; kind++)
     sum += strategy_share_of (run, kind, state)
            * policy_state_bytes (&run->policy->kinds[kind].states[state]);
-  for (guint kind = 0; kind < run->policy->n_kinds && state == STATE_OPTIMIZER; kind++)
-    sum += matrix_plan_kept (run->matrices[kind], run->in, &run->policy->kinds[kind], run->units,
-                             run->n_units, kind);
+  sum += state == STATE_OPTIMIZER ? kept_beside (run) : 0;
   return state == STATE_PARAMETERS ? sum - frozen_saving (run) : sum;
 }
 

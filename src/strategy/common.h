@@ -26,6 +26,10 @@ Dtype reduced_dtype (const StrategyRun *run);
 
 /* Bytes of STATE that this rank holds under its policy, of all units. */
 guint64 held_bytes (const StrategyRun *run, PolicyStateKind state);
+
+/* Of them those of the optimizer's states that are no values of each element (optimizer_bytes). */
+guint64 kept_beside (const StrategyRun *run);
+
 /*
  * What a block of BYTES of pinned memory takes beyond them where they come from PyTorch's caching
  * allocator (aten/src/ATen/core/CachingHostAllocator.h: PowerOf2Ceil).

@@ -39,7 +39,7 @@ host_slices_init_states (HostSlices *self, StrategyRun *run)
     self->gradients = alloc_gradients (run);
   self->states =
       schedule_alloc (run->b, run->policy->kinds[0].states[STATE_OPTIMIZER].home, POOL_OPTIMIZER,
-                      away_bytes (run, STATE_OPTIMIZER), "optimizer state");
+                      away_bytes (run, STATE_OPTIMIZER) + kept_beside (run), "optimizer state");
   for (guint u = 0; u < run->n_units; u++)
     self->all[run->units[u].expert] += run->units[u].trainable_elements;
 }

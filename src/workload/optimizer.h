@@ -2,11 +2,11 @@
  * Optimizers: what one keeps of each tensor, what it must have as a whole, kernels of an update.
  *
  *   adamw, adamw-fused  two moments an element
- *   adamw-8bit          two moments of 8 bits, a pair of fp32 scales for each 256 elements of what a
- *                       rank has, in their order: no shard cuts what an update needs. Dettmers et
- *                       al., arXiv:2110.02861; bitsandbytes, Optimizer2State (2048 elements before
- *                       0.44). Or, with `optimizer_tile`, for each tile of a matrix, and vectors in
- *                       the moments' type: arXiv:2602.22437
+ *   adamw-8bit          two moments of 8 bits, a pair of fp32 scales for 256 elements of what a
+ *                       rank has, in order: no shard cuts what an update needs. Dettmers et al.,
+ *                       arXiv:2110.02861; bitsandbytes, Optimizer2State (2048 elements before
+ *                       0.44). Or, with `optimizer_tile`, for each tile of a matrix, and vectors
+ *                       in the moments' type: arXiv:2602.22437
  *   sgd, sgd-momentum   nothing; one moment
  *   lamb                two moments, and two norms of each tensor. You et al., arXiv:1904.00962
  *   adafactor           the means of a matrix' squared gradients by rows and by columns; of vectors

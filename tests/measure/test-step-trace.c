@@ -355,7 +355,7 @@ changed (const char *what, const char *other)
 #define H200 FIGURES (0, "NVIDIA H200", 132, 150109028352)
 #define V100 FIGURES (1, "Tesla V100-SXM2-16GB", 80, 16945512448)
 
-/* A trace of another GPU, run or model is refused; one that does not say is taken with a warning. */
+/* A trace of another GPU, run or model is refused; one that does not say gets a warning. */
 static const struct
 {
   const char *what, *other;
