@@ -53,9 +53,20 @@ change_scenario (const Change *change, const Scenario *scenario, const StrategyS
                         diags);
 }
 
+static gboolean
+is_switch (const char *key)
+{
+  const char       *dot = strchr (key, '.');
+  g_autofree char  *section = g_strndup (key, (gsize) (dot - key));
+  const OptionSpec *table = scenario_section_table (section);
+  const OptionSpec *spec = table != NULL ? option_table_find (table, dot + 1) : NULL;
+
+  return spec != NULL && spec->type == OPTION_BOOL;
+}
+
 /* "--micro-batch 1", "--compile=true", "--set strategy.cpu_offload=true". */
 static void
-append_option (GString *out, const ScenarioOverride *override, gboolean is_switch)
+append_option (GString *out, const ScenarioOverride *override)
 {
   const char      *dot = strchr (override->key, '.');
   g_autofree char *name = g_strdelimit (g_strdup (dot + 1), "_", '-');
@@ -67,24 +78,56 @@ append_option (GString *out, const ScenarioOverride *override, gboolean is_switc
   else if (g_str_has_prefix (override->key, "strategy."))
     g_string_append_printf (out, "--set %s=%s", override->key, override->value);
   else
-    g_string_append_printf (out, "--%s%s%s", name, is_switch ? "=" : " ", override->value);
+    g_string_append_printf (out, "--%s%s%s", name, is_switch (override->key) ? "=" : " ",
+                            override->value);
+}
+
+/* Whether OPTION of SECTION, which SCENARIO sets, has an effect there and none in CHANGED. */
+static gboolean
+falls_idle (const Scenario *scenario, const ResolvedScenario *given,
+            const ResolvedScenario *changed, const OptionSpec *table, const OptionSpec *option)
+{
+  return option->fallback != NULL && !option_is_default (option, scenario_options (scenario, table))
+         && !resolved_is_idle (given, table, option) && resolved_is_idle (changed, table, option);
+}
+
+static void
+append_idle (GString *out, const Change *change, const Scenario *scenario,
+             const StrategySet *strategies, const PredictOptions *options)
+{
+  static const char *const     sections[] = { "training", "mesh", "memory", "collective" };
+  g_autoptr (DiagList)         diags = diag_list_new ();
+  g_autoptr (ProfileSet)       profiles = predict_profiles (options);
+  g_autoptr (Scenario)         other = change_scenario (change, scenario, strategies);
+  g_autoptr (ResolvedScenario) given = resolved_new (scenario, profiles, diags);
+  g_autoptr (ResolvedScenario) changed =
+      other != NULL ? resolved_new (other, profiles, diags) : NULL;
+
+  for (guint i = 0; given != NULL && changed != NULL && i < G_N_ELEMENTS (sections); i++)
+    {
+      const OptionSpec *table = scenario_section_table (sections[i]);
+
+      for (const OptionSpec *option = table; option->key != NULL; option++)
+        {
+          g_autofree char       *key = g_strdup_printf ("%s.%s", sections[i], option->key);
+          const ScenarioOverride reset = { .key = key, .value = option->fallback };
+
+          if (falls_idle (scenario, given, changed, table, option))
+            append_option (out, &reset);
+        }
+    }
 }
 
 char *
-change_options (const Change *change, const Scenario *scenario)
+change_options (const Change *change, const Scenario *scenario, const StrategySet *strategies,
+                const PredictOptions *options)
 {
   g_autoptr (GArray)  overrides = overrides_of (change, scenario);
   g_autoptr (GString) out = g_string_new (NULL);
 
   for (guint i = 0; i < overrides->len; i++)
-    {
-      const ScenarioOverride *override = &g_array_index (overrides, ScenarioOverride, i);
-      gboolean                is_switch = FALSE;
-
-      for (guint m = 0; m < change->n; m++)
-        is_switch |= change->moves[m]->key == override->key && change->moves[m]->is_switch;
-      append_option (out, override, is_switch);
-    }
+    append_option (out, &g_array_index (overrides, ScenarioOverride, i));
+  append_idle (out, change, scenario, strategies, options);
   return g_string_free (g_steal_pointer (&out), FALSE);
 }
 

@@ -1,9 +1,10 @@
 #include "analysis/levers.h"
 
-#define LEAST_CHUNKS 2 /* of layers:K */
-#define MOST_CHUNKS  8
-#define MOST_RANKS   16   /* of an axis of the mesh */
-#define MOST_LAYERS  4096 /* a schedule grows with the layers: more than any model has */
+#define LEAST_CHUNKS      2 /* of layers:K */
+#define MOST_CHUNKS       8
+#define MOST_RANKS        16 /* of an axis of the mesh */
+#define MOST_EXPERT_RANKS 64
+#define MOST_LAYERS       4096 /* a schedule grows with the layers: more than any model has */
 
 struct _LeverMoves
 {
@@ -29,6 +30,14 @@ add_move (LeverMoves *self, const char *key, const char *value, gint64 micro_ste
 
   g_array_append_val (self->list, move);
   return &g_array_index (self->list, Move, self->list->len - 1);
+}
+
+/* MOVE sets VALUE of KEY too; both outlive it. */
+static void
+add_also (Move *move, const char *key, const char *value)
+{
+  move->also_key = key;
+  move->also_value = value;
 }
 
 static gboolean
@@ -59,7 +68,7 @@ add_values (LeverMoves *self, const char *prefix, const OptionSpec *spec, gconst
             add_move (self, key, value, 1);
         }
     else if (!g_str_equal (words[i], now))
-      add_move (self, key, words[i], 1)->is_switch = spec->type == OPTION_BOOL;
+      add_move (self, key, words[i], 1);
 }
 
 /* ---- the scenario's sections ----------------------------------------------------------------- */
@@ -71,6 +80,37 @@ add_words (LeverMoves *self, const Lever *lever)
 
   add_values (self, lever->section, option_table_find (table, lever->key),
               scenario_options (self->scenario, table));
+}
+
+/*
+ * What is recomputed, with what has to change with it: parts of blocks with `selective`, all blocks
+ * with `full`.
+ */
+static void
+add_checkpointing (LeverMoves *self, const Lever *lever)
+{
+  static const char *const parts[] = { "layernorm",
+                                       "mlp",
+                                       "moe_act",
+                                       "moe",
+                                       "core_attn,layernorm,mlp",
+                                       "core_attn,layernorm,moe_act",
+                                       "core_attn,layernorm,mla_up_proj,moe_act" };
+  const TrainingOptions   *training = &self->scenario->training;
+  const char              *key = "training.activation_checkpointing";
+
+  add_words (self, lever);
+  if (self->use != LEVER_REMEDY)
+    return;
+  for (guint i = 0; i < G_N_ELEMENTS (parts); i++)
+    {
+      if (training->checkpointing == CHECKPOINT_SELECTIVE
+          && g_strcmp0 (parts[i], training->recompute_modules) == 0)
+        continue;
+      add_also (add_move (self, key, "selective", 1), "training.recompute_modules", parts[i]);
+    }
+  if (training->recompute_layers > 0)
+    add_also (add_move (self, key, "full", 1), "training.recompute_layers", "0");
 }
 
 /*
@@ -201,14 +241,6 @@ degree_of (const Scenario *scenario, const char *axis)
   return MAX (G_STRUCT_MEMBER (gint64, &scenario->mesh, spec->offset), 1);
 }
 
-/* Tensor ranks come with sequence parallelism, and go with it. */
-static void
-set_sequence (Move *move, const char *value)
-{
-  move->also_key = "mesh.sp";
-  move->also_value = value;
-}
-
 /*
  * Twice the ranks of an axis, and so on: as many fewer data ranks make as many more micro-steps.
  * What is faster may be twice as many or half.
@@ -230,14 +262,28 @@ add_axis (LeverMoves *self, const Lever *lever)
       Move            *move = add_move (self, key, value, n);
 
       if (is_tensor && self->scenario->mesh.sp == 0)
-        set_sequence (move, "1");
+        add_also (move, "mesh.sp", "1"); /* as search has it */
     }
   if (self->use == LEVER_ADVICE && now % 2 == 0)
     {
       Move *move = add_halving (self, key, now / 2);
 
       if (is_tensor && now == 2 && self->scenario->mesh.sp == 1)
-        set_sequence (move, "0");
+        add_also (move, "mesh.sp", "0");
+    }
+}
+
+/* More ranks for the experts, of the same data ranks. */
+static void
+add_experts (LeverMoves *self, const Lever *lever)
+{
+  const gint64 now = degree_of (self->scenario, lever->key);
+
+  for (gint64 n = 2 * now; n <= MIN (self->n_gpus, MOST_EXPERT_RANKS); n *= 2)
+    {
+      g_autofree char *value = g_strdup_printf ("%" G_GINT64_FORMAT, n);
+
+      add_move (self, "mesh.ep", value, 1);
     }
 }
 
@@ -337,8 +383,8 @@ add_strategy (LeverMoves *self, const Strategy *strategy, const char *prefix)
         g_autofree char *key = g_strdup_printf ("%s.%s", prefix, spec->key);
         Move            *move = add_move (self, name, strategy->name, 1);
 
-        move->also_key = g_intern_string (key);
-        move->also_value = g_str_equal (spec->fallback, "true") ? "false" : "true";
+        add_also (move, g_intern_string (key),
+                  g_str_equal (spec->fallback, "true") ? "false" : "true");
       }
 }
 
@@ -362,7 +408,10 @@ add_strategies (LeverMoves *self, const Lever *lever)
 #define KERNELS (LEVER_ADVICE | LEVER_FREE | LEVER_KERNELS)
 
 const Lever levers[] = {
-  { .section = "training", .key = "activation_checkpointing", .uses = BOTH, .add = add_words },
+  { .section = "training",
+    .key = "activation_checkpointing",
+    .uses = BOTH,
+    .add = add_checkpointing },
   { .section = "training", .key = "compile", .uses = LEVER_REMEDY | KERNELS, .add = add_words },
   { .section = "training",
     .key = "attention",
@@ -382,18 +431,30 @@ const Lever levers[] = {
   { .section = "mesh", .key = "pp", .uses = BOTH, .add = add_axis },
   { .section = "mesh", .key = "cp", .uses = BOTH, .add = add_axis },
   { .section = "training", .key = "fused_norm", .uses = KERNELS, .add = add_words },
-  { .section = "training", .key = "optimizer", .uses = FREE, .add = add_fused_optimizer },
+  { .section = "mesh", .key = "ep", .uses = LEVER_REMEDY, .add = add_experts },
+  { .section = "training",
+    .key = "optimizer",
+    .uses = FREE | LEVER_REMEDY,
+    .add = add_fused_optimizer },
   { .section = "mesh", .key = "sp", .uses = LEVER_ADVICE, .add = add_numbers, .needs = "tp" },
   { .section = "mesh", .key = "async_tp", .uses = FREE, .add = add_words, .needs = "tp" },
-  { .section = "mesh", .key = "vp", .uses = LEVER_ADVICE, .add = add_numbers, .needs = "pp" },
-  { .section = "mesh", .key = "pipeline", .uses = LEVER_ADVICE, .add = add_words, .needs = "pp" },
+  { .section = "mesh", .key = "vp", .uses = BOTH, .add = add_numbers, .needs = "pp" },
+  { .section = "mesh", .key = "pipeline", .uses = BOTH, .add = add_words, .needs = "pp" },
   { .section = "mesh", .key = "p2p", .uses = FREE, .add = add_words, .needs = "pp" },
   { .section = "mesh", .key = "scatter_gather", .uses = FREE, .add = add_words, .needs = "pp" },
   { .section = "mesh", .key = "order", .uses = FREE, .add = add_orders, .needs = "pp" },
-  { .section = "mesh", .key = "context", .uses = FREE, .add = add_words, .needs = "cp" },
-  { .section = "training", .key = "loss", .uses = LEVER_FREE, .add = add_losses },
+  { .section = "mesh",
+    .key = "context",
+    .uses = FREE | LEVER_REMEDY,
+    .add = add_words,
+    .needs = "cp" },
+  { .section = "training", .key = "loss", .uses = LEVER_FREE | LEVER_REMEDY, .add = add_losses },
   { .section = "mesh", .key = "dispatch", .uses = LEVER_FREE, .add = add_dispatch, .needs = "ep" },
-  { .section = "mesh", .key = "etp", .uses = LEVER_FREE, .add = add_whole_experts, .needs = "ep" },
+  { .section = "mesh",
+    .key = "etp",
+    .uses = LEVER_FREE | LEVER_REMEDY,
+    .add = add_whole_experts,
+    .needs = "ep" },
   { .section = "mesh", .key = "moe_overlap", .uses = LEVER_FREE, .add = add_words, .needs = "ep" },
   { .section = "mesh",
     .key = "shared_expert_overlap",

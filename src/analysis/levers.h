@@ -38,7 +38,6 @@ typedef struct
   const char *key, *value, *also_key, *also_value; /* interned; the second pair may be NULL */
   gint64      micro_steps; /* so many times more of them keep the global batch */
   gint64      fewer;       /* or they are divided by so many */
-  gboolean    is_switch;
 } Move;
 
 /*

@@ -25,7 +25,7 @@ try_move (guint i, gpointer user)
   g_autoptr (Scenario)   scenario = change_scenario (&change, self->scenario, self->strategies);
   g_autoptr (Prediction) p = NULL;
 
-  effect->options = change_options (&change, self->scenario);
+  effect->options = change_options (&change, self->scenario, self->strategies, self->options);
   effect->lever = move->lever;
   options.interval = FALSE;
   options.no_band = TRUE;

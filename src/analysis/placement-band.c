@@ -112,6 +112,7 @@ placement_band_predict (Prediction *self, const ResolvedScenario *resolved,
   band.options.layouts = NULL;
   band.options.few = NULL;
   band.options.count = NULL;
+  band.options.replay.work = NULL; /* several threads draw */
   seconds[0] = self->step_time_s;
   parallel_run (n - 1, MAX (options->n_threads, 1), predict_draw, &band, NULL);
   if (!take_failures (&band, n, diags, error))

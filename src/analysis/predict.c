@@ -8,17 +8,23 @@ static Prediction *
 predict_with (const ResolvedScenario *resolved, const PredictOptions *options, Replay **replay,
               DiagList *diags, GError **error)
 {
+  static Prediction *(*const few[]) (const ResolvedScenario *, const PredictOptions *) = {
+    predict_few_steps,
+    predict_extrapolated,
+    predict_after_few,
+  };
   const Scenario *scenario = resolved->scenario;
-  Prediction     *self = NULL;
+  const gboolean  may_be_few = replay == NULL && !options->of_rank && scenario->replay.extrapolate
+                              && resolved->lengths == NULL;
+  Prediction *self = NULL;
 
-  if (replay == NULL && !options->of_rank && scenario->replay.extrapolate
-      && resolved->lengths == NULL)
+  for (guint i = 0; may_be_few && self == NULL && i < G_N_ELEMENTS (few); i++)
+    if (!engine_work_is_over (options->replay.work))
+      self = few[i](resolved, options);
+  if (self == NULL && engine_work_is_over (options->replay.work))
     {
-      self = predict_few_steps (resolved, options);
-      if (self == NULL)
-        self = predict_extrapolated (resolved, options);
-      if (self == NULL)
-        self = predict_after_few (resolved, options);
+      engine_set_over (error);
+      return NULL;
     }
   if (self == NULL)
     return predict_replayed (resolved, options, replay, diags, error);

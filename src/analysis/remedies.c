@@ -8,16 +8,30 @@
 #define BEAM 6 /* changes that are tried with a further lever */
 #define A_SET \
   2 /* simulations of one set of levers at a time; of a single one all that are planned to fit */
-#define GPU_ITEMS     4    /* a GPU of the cluster takes about as long as so many items */
-#define WORTH_MORE    0.99 /* of a remedy's step time: what takes longer adds changes for nothing */
-#define SAME_BATCH    1e-9
-#define PLANS_AT_ONCE 8 /* whatever the number of threads: the budget is looked at in between */
+#define WORTH_MORE      0.99 /* of a remedy's step time: what takes longer adds changes for nothing */
+#define SAME_BATCH      1e-9
+#define PLANS_AT_ONCE   8 /* whatever the number of threads: the budget is looked at in between */
+#define RUNS_AT_ONCE    4 /* the same of simulations, */
+#define MOST_OF_ONE     4 /* of which each may take so small a part of the budget */
+#define SHARES          4 /* of the budget: half is for one lever, a quarter for two */
+#define LEAST_ITEMS     10000000
+#define LEAST_EVENTS    4000000
+#define EVENTS_OF_GIVEN 10 /* as much as so many simulations of the scenario itself */
 
 const RemedyBudget remedy_default_budget = { .max_planned = 400,
                                              .max_simulated = 40,
-                                             .max_planned_items = 10000000,
-                                             .max_simulated_items = 1500000,
+                                             .max_planned_items = LEAST_ITEMS,
+                                             .max_events = LEAST_EVENTS,
                                              .n_threads = 1 };
+
+RemedyBudget
+remedy_budget_after (guint64 n_events)
+{
+  RemedyBudget budget = remedy_default_budget;
+
+  budget.max_events = MAX (budget.max_events, EVENTS_OF_GIVEN * n_events);
+  return budget;
+}
 
 typedef struct
 {
@@ -28,7 +42,7 @@ typedef struct
   RemedyBudget          budget;
   GArray               *moves;   /* Move */
   GArray               *changes; /* Change */
-  guint64               planned_items, simulated_items;
+  guint64               planned_items, n_events;
   Remedies             *result;
 } Search;
 
@@ -68,8 +82,6 @@ plan_change (guint i, gpointer user)
   if (scenario == NULL)
     return;
   change->excess = scenario_planned_excess (scenario, self->options, &change->n_items, diags);
-  if (change->excess != BYTES_UNKNOWN)
-    change->n_items += (guint64) GPU_ITEMS * self->prediction->n_gpus;
 }
 
 /* Whether there is a change of the same moves, in whatever order. */
@@ -146,11 +158,26 @@ pick_beam (const Search *self, guint n, Change best[BEAM])
   return n_best;
 }
 
+static gboolean
+is_stopped (const Search *self)
+{
+  return self->budget.stop != NULL && g_atomic_int_get (self->budget.stop) != 0;
+}
+
+/* Whether nothing more may be planned. */
+static gboolean
+is_planned_out (const Search *self)
+{
+  return self->changes->len >= self->budget.max_planned
+         || self->planned_items >= self->budget.max_planned_items || is_stopped (self);
+}
+
 /* Plans the changes from FIRST on; those that the budget does not reach are forgotten. */
 static void
 plan_from (Search *self, guint first)
 {
-  while (first < self->changes->len && self->planned_items < self->budget.max_planned_items)
+  while (first < self->changes->len && self->planned_items < self->budget.max_planned_items
+         && !is_stopped (self))
     {
       Batch batch = { .search = self, .first = first };
       guint end = MIN (first + PLANS_AT_ONCE, self->changes->len);
@@ -204,12 +231,17 @@ simulate_change (guint i, gpointer user)
   g_autoptr (DiagList) diags = diag_list_new ();
   g_autoptr (GError)   error = NULL;
   g_autoptr (Scenario) scenario = NULL;
+  EngineWork           work = { .most = MAX (self->budget.max_events / MOST_OF_ONE, 1),
+                                .stop = self->budget.stop };
 
   scenario = change_scenario (change, self->scenario, self->strategies);
+  options.replay.work = &work;
   options.interval = FALSE;
   options.no_band = options.times_only = TRUE;
   options.replay.keep_pools = FALSE;
   change->prediction = scenario != NULL ? predict (scenario, &options, diags, &error) : NULL;
+  change->n_events = work.done;
+  change->ended = g_error_matches (error, ENGINE_ERROR, ENGINE_ERROR_OVER);
   change->excess = BYTES_UNKNOWN;
   if (change->prediction == NULL)
     return;
@@ -271,48 +303,89 @@ n_chosen_of (const Search *self, const GArray *indices, const Change *like)
   return n;
 }
 
-/* Marks CHANGE to be simulated, as INDICES says, or answers that the budget is used up. */
+/* Whether changes of N moves have had their share of the budget. */
 static gboolean
-choose (Search *self, guint change, GArray *indices)
+is_spent (const Search *self, guint n)
 {
-  if (self->result->n_simulated + indices->len >= self->budget.max_simulated
-      || self->simulated_items >= self->budget.max_simulated_items)
-    {
-      self->result->cut = TRUE;
-      return FALSE;
-    }
-  change_at (self, change)->chosen = TRUE;
-  self->simulated_items += change_at (self, change)->n_items;
-  g_array_append_val (indices, change);
-  return TRUE;
+  const guint64 share = self->budget.max_events / SHARES * MIN (n + 1, SHARES);
+
+  return self->result->n_simulated >= self->budget.max_simulated || self->n_events >= share
+         || is_stopped (self);
 }
 
 /*
- * Simulates the fullest changes of N moves that are planned to fit: of a single lever all, of a set
- * at most A_SET, and none where it has a remedy. How many there were.
+ * The fullest changes of N moves that are planned to fit, one of each set of levers first: of a
+ * single lever all, of a set at most A_SET, and none where it has a remedy. Newly allocated array
+ * of their indices.
  */
-static guint
+static GArray *
+pick_fullest (Search *self, guint n)
+{
+  const guint most = n == 1 ? G_MAXUINT : A_SET;
+  GArray     *indices = g_array_new (FALSE, FALSE, sizeof (guint));
+  guint       before;
+
+  for (guint rank = 0; rank < most; rank++)
+    {
+      before = indices->len;
+      for (guint i = 0; i < self->changes->len; i++)
+        {
+          const Change *change = change_at (self, i);
+          guint         next;
+
+          if (change->n != n || change->excess > 0 || is_solved (self, change)
+              || n_chosen_of (self, indices, change) > rank)
+            continue;
+          next = fullest (self, change);
+          if (next == G_MAXUINT)
+            continue;
+          change_at (self, next)->chosen = TRUE;
+          g_array_append_val (indices, next);
+        }
+      if (indices->len == before)
+        break;
+    }
+  return indices;
+}
+
+/* Simulates the changes of INDICES, RUNS_AT_ONCE, while their share of the budget lasts. */
+static void
+simulate_picked (Search *self, const GArray *indices, guint n)
+{
+  guint done = 0;
+
+  while (done < indices->len && !is_spent (self, n))
+    {
+      const guint left = self->budget.max_simulated - self->result->n_simulated;
+      const guint now = MIN (MIN (indices->len - done, RUNS_AT_ONCE), left);
+      Batch       batch = { .search = self };
+
+      batch.indices = (guint *) (gpointer) indices->data + done;
+      parallel_run (now, self->budget.n_threads, simulate_change, &batch, self->options->count);
+      self->result->n_simulated += now;
+      for (guint i = 0; i < now; i++)
+        {
+          const Change *change = change_at (self, batch.indices[i]);
+
+          self->n_events += change->n_events;
+          self->result->cut |= change->ended;
+        }
+      done += now;
+    }
+  self->result->cut |= done < indices->len;
+  for (; done < indices->len; done++) /* a later round may have room for them */
+    change_at (self, g_array_index (indices, guint, done))->chosen = FALSE;
+}
+
+/* Simulates the most promising changes of N moves. FALSE: there were none, or no room for them. */
+static gboolean
 simulate_round (Search *self, guint n)
 {
-  g_autoptr (GArray) indices = g_array_new (FALSE, FALSE, sizeof (guint));
-  Batch              batch = { .search = self };
+  const guint        before = self->result->n_simulated;
+  g_autoptr (GArray) indices = pick_fullest (self, n);
 
-  for (guint i = 0; i < self->changes->len; i++)
-    {
-      const Change *change = change_at (self, i);
-      guint         next;
-
-      if (change->n != n || change->excess > 0 || is_solved (self, change))
-        continue;
-      while ((n == 1 || n_chosen_of (self, indices, change) < A_SET)
-             && (next = fullest (self, change)) != G_MAXUINT && choose (self, next, indices))
-        ;
-    }
-  batch.indices = (guint *) (gpointer) indices->data;
-  parallel_run (indices->len, self->budget.n_threads, simulate_change, &batch,
-                self->options->count);
-  self->result->n_simulated += indices->len;
-  return indices->len;
+  simulate_picked (self, indices, n);
+  return self->result->n_simulated > before;
 }
 
 /* ---- the answer ------------------------------------------------------------------------------ */
@@ -347,7 +420,7 @@ take_remedies (Search *self)
       if (best == NULL)
         return;
       remedy = g_new0 (Remedy, 1);
-      remedy->options = change_options (best, self->scenario);
+      remedy->options = change_options (best, self->scenario, self->strategies, self->options);
       remedy->prediction = g_steal_pointer (&best->prediction);
       g_ptr_array_add (self->result->found, remedy);
       for (guint i = 0; i < self->changes->len; i++)
@@ -403,7 +476,8 @@ name_nearest (Search *self)
         }
     }
   self->result->nearest =
-      nearest != NULL ? change_options (nearest, self->scenario) : g_strdup ("");
+      nearest != NULL ? change_options (nearest, self->scenario, self->strategies, self->options)
+                      : g_strdup ("");
   self->result->lacking = lacking;
 }
 
@@ -421,9 +495,10 @@ search_changes (Search *self)
       for (guint b = 0; b < n_beam && expand (self, &beam[b]); b++)
         ;
       plan_from (self, first);
-      while (simulate_round (self, n) > 0 && n_remedies (self) < REMEDIES_MAX)
+      while (simulate_round (self, n) && n_remedies (self) < REMEDIES_MAX)
         ;
-      if (n_remedies (self) >= REMEDIES_MAX || self->result->cut)
+      if (n_remedies (self) >= REMEDIES_MAX || is_planned_out (self)
+          || is_spent (self, REMEDY_MAX_CHANGES))
         break;
       n_beam = pick_beam (self, n, beam);
     }
@@ -449,7 +524,7 @@ remedies_find (const Scenario *scenario, const StrategySet *strategies,
   g_array_set_clear_func (changes, change_clear);
   result->found = g_ptr_array_new_with_free_func (remedy_free);
   search_changes (&self);
-  if (n_remedies (&self) == 0)
+  if (n_remedies (&self) == 0 && !is_stopped (&self))
     simulate_nearest (&self);
   take_remedies (&self);
   if (result->found->len == 0)

@@ -23,20 +23,24 @@
 
 /*
  * Bounds of the search, in counts: the result depends on neither the machine nor the number of
- * threads. An item of a schedule takes about a microsecond to plan, and ten to simulate.
+ * threads. An item of a schedule takes about a microsecond to plan, an event as long to simulate.
  */
 typedef struct
 {
-  guint   max_planned, max_simulated;
-  guint64 max_planned_items,
-      max_simulated_items; /* of schedules; begun with fewer, a bit more is done */
-  guint n_threads;
+  guint       max_planned, max_simulated;
+  guint64     max_planned_items; /* of schedules */
+  guint64     max_events; /* of simulations; begun with fewer, up to twice as many are done */
+  guint       n_threads;
+  const gint *stop; /* atomic; other than 0: what is found by then is all; NULL: nobody asks that */
 } RemedyBudget;
 
+extern const RemedyBudget remedy_default_budget; /* of a scenario that takes no time itself */
+
 /*
- * 400 plans of 10 million items, 40 simulations of 1.5 million, one thread: half a minute at most.
+ * The same after a simulation of N_EVENTS: those of the remedies take ten times as many, or as many
+ * as take some seconds where that is more.
  */
-extern const RemedyBudget remedy_default_budget;
+RemedyBudget remedy_budget_after (guint64 n_events);
 
 typedef struct
 {

@@ -108,6 +108,15 @@ describe (const Term *self)
   return g_strdup_printf ("without '%s: %s'", self->key->key, any);
 }
 
+gboolean
+option_is_idle (const OptionScope *scope, const OptionSpec *spec)
+{
+  g_auto (Term) missing = { 0 };
+
+  return spec->needs != NULL && !option_is_default (spec, scope->given)
+         && lacks (scope, spec, &missing);
+}
+
 void
 option_warn_idle (const OptionScope *scope, const OptionMarks *marks, DiagList *diags)
 {

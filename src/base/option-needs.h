@@ -30,6 +30,9 @@ typedef struct
   gconstpointer     about;   /* of the facts */
 } OptionScope;
 
+/* Whether SPEC, an option of the table, was moved from its default and needs what is not there. */
+gboolean option_is_idle (const OptionScope *scope, const OptionSpec *spec);
+
 /*
  * Warns of each option that was moved from its default and needs what is not there. MARKS: where
  * options were set, and what somebody set: a framework's implied settings are nobody's mistake;

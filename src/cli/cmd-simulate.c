@@ -10,17 +10,12 @@
 #include "report/report.h"
 #include "report/stages.h"
 
-static void
-text_of_first (const GPtrArray *predictions, GString *out)
-{
-  report_prediction_text (g_ptr_array_index (predictions, 0), out);
-}
-
+/* N_EVENTS: of the prediction. */
 static void
 find_remedies (const Common *common, const Scenario *scenario, Prediction *prediction,
-               const PredictOptions *options)
+               const PredictOptions *options, guint64 n_events)
 {
-  RemedyBudget   budget = remedy_default_budget;
+  RemedyBudget   budget = remedy_budget_after (n_events);
   PredictOptions counted = *options;
   Progress      *progress = progress_start ("looking for what fits", "changes");
 
@@ -45,16 +40,36 @@ find_advice (const Common *common, const Scenario *scenario, Prediction *predict
   progress_end (progress);
 }
 
-/* With stages its CSV is a row a stage. */
+/*
+ * Text begins with what does not fit: it is there before the search for what would, which takes
+ * longer than the prediction. How many bytes it is goes into PRINTED.
+ */
 static ExitStatus
-print (const Common *common, const GPtrArray *predictions)
+print_verdict (const Common *common, const Prediction *prediction, gsize *printed)
+{
+  g_autoptr (GString) out = g_string_new (NULL);
+
+  if (common->format != FORMAT_TEXT)
+    return EXIT_DONE;
+  report_verdict_text (prediction, out);
+  *printed = out->len;
+  return stream_print (out);
+}
+
+/* Without the first PRINTED bytes of a text. With stages its CSV is a row a stage. */
+static ExitStatus
+print (const Common *common, const GPtrArray *predictions, gsize printed)
 {
   const Prediction   *first = g_ptr_array_index (predictions, 0);
   g_autoptr (GString) out = g_string_new (NULL);
 
-  if (first->stages == NULL || common->format != FORMAT_CSV)
-    return common_print_report (common, predictions, text_of_first);
-  report_stages_csv (first, out);
+  if (common->format == FORMAT_TEXT)
+    report_prediction_text (first, out);
+  else if (first->stages != NULL && common->format == FORMAT_CSV)
+    report_stages_csv (first, out);
+  else
+    return common_print_report (common, predictions, NULL);
+  g_string_erase (out, 0, (gssize) printed);
   return stream_print (out);
 }
 
@@ -85,6 +100,8 @@ simulate (Common *common, const GPtrArray *scenarios, const Wanted *wanted, Emit
   g_autoptr (ProfileSet) profiles = NULL;
   g_autoptr (Replay)     replay = NULL;
   Prediction            *prediction;
+  EngineWork             work = { 0 };
+  gsize                  printed = 0;
   Progress              *progress = NULL;
   ExitStatus             status = common_check_files (common);
 
@@ -99,6 +116,7 @@ simulate (Common *common, const GPtrArray *scenarios, const Wanted *wanted, Emit
   options.stages = wanted->stages;
   options.of_rank = wanted->rank != NULL;
   options.rank = (guint) wanted->rank_number;
+  options.replay.work = &work;
   progress = progress_start ("simulating", "scenarios");
   prediction = common_keeps_replays (common, 1)
                    ? predict_with_replay (g_ptr_array_index (scenarios, 0), &options, &replay,
@@ -113,12 +131,18 @@ simulate (Common *common, const GPtrArray *scenarios, const Wanted *wanted, Emit
   if (prediction == NULL)
     return stream_report_error (error);
   g_ptr_array_add (predictions, prediction);
+  options.replay.work = NULL;
   options.stages = options.of_rank = FALSE; /* of this one, not of what might be instead */
   if (wanted->advise && prediction->fits)
     find_advice (common, g_ptr_array_index (scenarios, 0), prediction, &options);
   if (!wanted->no_remedies && !prediction->fits && common->format != FORMAT_CSV)
-    find_remedies (common, g_ptr_array_index (scenarios, 0), prediction, &options);
-  status = print (common, predictions);
+    {
+      status = print_verdict (common, prediction, &printed);
+      if (status != EXIT_DONE)
+        return status;
+      find_remedies (common, g_ptr_array_index (scenarios, 0), prediction, &options, work.done);
+    }
+  status = print (common, predictions, printed);
   status = common_write_files (common, predictions, (const Replay *const *) &replay, status);
   status = emit_arguments_write (emit, status);
   return status != EXIT_DONE ? status : prediction->fits ? EXIT_DONE : EXIT_NO;

@@ -285,6 +285,7 @@ struct _Engine
   Vector       *use_calls;   /* UseCall, beside them */
   gboolean      pools_plain; /* no host waited, no allocator trimmed since they are */
   guint64       events;
+  EngineWork   *work; /* or NULL */
 };
 
 static inline LiveOp *

@@ -250,18 +250,60 @@ set_deadlock (const Engine *self, GError **error)
 }
 
 gboolean
+engine_work_is_over (const EngineWork *work)
+{
+  return work != NULL
+         && ((work->most > 0 && work->done >= work->most)
+             || (work->stop != NULL && g_atomic_int_get (work->stop) != 0));
+}
+
+void
+engine_set_over (GError **error)
+{
+  g_set_error_literal (error, ENGINE_ERROR, ENGINE_ERROR_OVER,
+                       "it was stopped before its end, as it takes more than it may");
+}
+
+void
+engine_set_work (Engine *self, EngineWork *work)
+{
+  self->work = work;
+}
+
+/* The events since BEFORE, of the engine, are done. FALSE: no more may be. */
+static gboolean
+count_work (const Engine *self, guint64 before)
+{
+  if (self->work == NULL)
+    return TRUE;
+  self->work->done += self->events - before;
+  return !engine_work_is_over (self->work);
+}
+
+gboolean
 engine_run (Engine *self, GError **error)
 {
+  gboolean may = !engine_work_is_over (self->work);
+
   do
     {
-      run_instant (self);
-      while (!event_heap_is_empty (self->heap))
+      if (may)
+        run_instant (self);
+      while (may && !event_heap_is_empty (self->heap))
         {
+          const guint64 before = self->events;
+
           self->now = event_heap_time (self->heap);
           run_instant (self);
+          may = count_work (self, before);
         }
     }
-  while (engine_pools_overflow (self));
+  while (may && engine_pools_overflow (self));
+  if (!may)
+    {
+      engine_set_over (error);
+      return FALSE;
+    }
   if (self->n_live == 0 && self->n_hosts_left == 0)
     return TRUE;
   if (!set_too_long (self, error))

@@ -274,10 +274,30 @@ SimTime engine_now (const Engine *self);
 void engine_set_apart (Engine *self, gboolean apart);
 
 /*
+ * What engines that run one after another may do together. It is counted in events and not timed,
+ * so that who tries many things within a bound gets the same on every machine.
+ */
+typedef struct
+{
+  guint64     done; /* events so far */
+  guint64     most; /* of them; 0: no bound */
+  const gint *stop; /* atomic; other than 0: do nothing more; NULL: nobody asks that */
+} EngineWork;
+
+/* Whether nothing more may be done; not of NULL. */
+gboolean engine_work_is_over (const EngineWork *work);
+
+/* Says that in ERROR. */
+void engine_set_over (GError **error);
+
+/* Before it runs: what SELF does is part of WORK, which outlives it; NULL: nobody counts. */
+void engine_set_work (Engine *self, EngineWork *work);
+
+/*
  * Runs until every host program is over and every op has ended. FALSE with ERROR set when nothing
  * can happen any more although ops or hosts are left: a deadlock (the message names the first stuck
- * ones), or what is left takes too long for the clock. Latencies and work saturate: what would end
- * at SIM_TIME_MAX or later never ends.
+ * ones), or what is left takes too long for the clock; or when its work is over. Latencies and work
+ * saturate: what would end at SIM_TIME_MAX or later never ends.
  */
 gboolean engine_run (Engine *self, GError **error);
 
@@ -287,6 +307,7 @@ typedef enum
 {
   ENGINE_ERROR_DEADLOCK,
   ENGINE_ERROR_TOO_LONG, /* an op or host's work would end after SIM_TIME_MAX; names the first */
+  ENGINE_ERROR_OVER,     /* EngineWork allows for no more */
 } EngineError;
 
 /* Sets ENGINE_ERROR_TOO_LONG: the one message of everything whose time passes SIM_TIME_MAX. */

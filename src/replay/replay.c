@@ -58,6 +58,7 @@ run_until_steady (Replay *self, const ReplayOptions *options, GError **error)
       g_clear_pointer (&self->run, run_free);
       self->run = run_new (self->bound, n, most, options->keep_pools, whole);
       engine_set_apart (self->run->engine, options->apart);
+      engine_set_work (self->run->engine, options->work);
       if (!engine_run (self->run->engine, error))
         {
           g_prefix_error (error,

@@ -7,12 +7,13 @@
 
 typedef struct
 {
-  guint    max_periods; /* steady periods to try before giving up on a repeat; 0 = 32; 1: none */
-  guint    min_periods; /* steady periods to run at least; 0 = 2; 1: see run.c for its proof */
-  gboolean keep_pools;  /* timelines for traces: memory, use of SMs, HBM, NVLink and cards */
-  gboolean first_only;  /* one period and no proof: the first where it issues what steady ones do,
+  guint       max_periods; /* steady periods to try before giving up on a repeat; 0 = 32; 1: none */
+  guint       min_periods; /* steady periods to run at least; 0 = 2; 1: see run.c for its proof */
+  gboolean    keep_pools;  /* timelines for traces: memory, use of SMs, HBM, NVLink and cards */
+  gboolean    first_only; /* one period and no proof: the first where it issues what steady ones do,
                            else the one after it */
-  gboolean apart;       /* each op takes its own time, whatever runs beside it: engine_set_apart */
+  gboolean    apart; /* each op takes its own time, whatever runs beside it: engine_set_apart */
+  EngineWork *work;  /* that the runs are part of, or NULL: one thread's at a time */
 } ReplayOptions;
 
 typedef struct _Replay Replay;

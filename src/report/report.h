@@ -19,6 +19,9 @@
  */
 void report_prediction_text (const Prediction *self, GString *out);
 
+/* What it begins with where SELF does not fit: what lacks how much, before anything else is known. */
+void report_verdict_text (const Prediction *self, GString *out);
+
 /*
  * `compare`: one table, a line a prediction, with what tells them apart; of each model the best
  * that fits is marked. Explained: also what does not fit by how much, and why each row differs from

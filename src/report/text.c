@@ -252,6 +252,12 @@ append_traffic (const Prediction *self, GString *out)
 }
 
 void
+report_verdict_text (const Prediction *self, GString *out)
+{
+  misfits_append_text (self, out);
+}
+
+void
 report_prediction_text (const Prediction *self, GString *out)
 {
   if (!self->fits)

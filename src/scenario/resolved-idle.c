@@ -147,3 +147,12 @@ resolved_warn_idle (const ResolvedScenario *self, DiagList *diags)
       option_warn_idle (&scope, scenario_marks (self->scenario, tables[i]), diags);
     }
 }
+
+gboolean
+resolved_is_idle (const ResolvedScenario *self, const OptionSpec *table, const OptionSpec *spec)
+{
+  gconstpointer     options = scenario_options (self->scenario, table);
+  const OptionScope scope = { table, options, options, facts, self };
+
+  return option_is_idle (&scope, spec);
+}

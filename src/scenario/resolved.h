@@ -27,6 +27,10 @@ typedef struct
   const StrategyChoice  *strategy;     /* the outermost, with those inside */
 } ResolvedScenario;
 
+/* Whether SPEC, of the TABLE of a section, is set and has no effect. */
+gboolean resolved_is_idle (const ResolvedScenario *self, const OptionSpec *table,
+                           const OptionSpec *spec);
+
 /*
  * Resolves SCENARIO, of which it keeps a copy. PROFILES, whose files the model and the lengths come
  * from as well, must outlive it. NULL after diagnostics.
