@@ -43,6 +43,7 @@ typedef struct
   GArray               *moves;   /* Move */
   GArray               *changes; /* Change */
   guint64               planned_items, n_events;
+  gint64                unplanned; /* bytes that the scenario takes beyond its plan */
   Remedies             *result;
 } Search;
 
@@ -158,26 +159,19 @@ pick_beam (const Search *self, guint n, Change best[BEAM])
   return n_best;
 }
 
-static gboolean
-is_stopped (const Search *self)
-{
-  return self->budget.stop != NULL && g_atomic_int_get (self->budget.stop) != 0;
-}
-
 /* Whether nothing more may be planned. */
 static gboolean
 is_planned_out (const Search *self)
 {
   return self->changes->len >= self->budget.max_planned
-         || self->planned_items >= self->budget.max_planned_items || is_stopped (self);
+         || self->planned_items >= self->budget.max_planned_items;
 }
 
 /* Plans the changes from FIRST on; those that the budget does not reach are forgotten. */
 static void
 plan_from (Search *self, guint first)
 {
-  while (first < self->changes->len && self->planned_items < self->budget.max_planned_items
-         && !is_stopped (self))
+  while (first < self->changes->len && self->planned_items < self->budget.max_planned_items)
     {
       Batch batch = { .search = self, .first = first };
       guint end = MIN (first + PLANS_AT_ONCE, self->changes->len);
@@ -231,8 +225,7 @@ simulate_change (guint i, gpointer user)
   g_autoptr (DiagList) diags = diag_list_new ();
   g_autoptr (GError)   error = NULL;
   g_autoptr (Scenario) scenario = NULL;
-  EngineWork           work = { .most = MAX (self->budget.max_events / MOST_OF_ONE, 1),
-                                .stop = self->budget.stop };
+  EngineWork           work = { .most = MAX (self->budget.max_events / MOST_OF_ONE, 1) };
 
   scenario = change_scenario (change, self->scenario, self->strategies);
   options.replay.work = &work;
@@ -265,9 +258,12 @@ is_excelled (const Search *self, const Change *change)
   return FALSE;
 }
 
-/* The fullest change of LIKE's levers that is planned to fit and not chosen; G_MAXUINT: none. */
+/*
+ * The fullest change of LIKE's levers that is not chosen and planned to take no more than LIMIT
+ * beyond what there is; G_MAXUINT: none.
+ */
 static guint
-fullest (const Search *self, const Change *like)
+fullest (const Search *self, const Change *like, gint64 limit)
 {
   guint best = G_MAXUINT;
 
@@ -275,7 +271,7 @@ fullest (const Search *self, const Change *like)
     {
       const Change *change = change_at (self, i);
 
-      if (change->excess <= 0 && !change->chosen && change_has_levers_of (change, like)
+      if (change->excess <= limit && !change->chosen && change_has_levers_of (change, like)
           && (best == G_MAXUINT || change->excess > change_at (self, best)->excess))
         best = i;
     }
@@ -309,42 +305,48 @@ is_spent (const Search *self, guint n)
 {
   const guint64 share = self->budget.max_events / SHARES * MIN (n + 1, SHARES);
 
-  return self->result->n_simulated >= self->budget.max_simulated || self->n_events >= share
-         || is_stopped (self);
+  return self->result->n_simulated >= self->budget.max_simulated || self->n_events >= share;
+}
+
+/* Adds to INDICES the fullest change within LIMIT of every set of N levers that has RANK there. */
+static gboolean
+pick_one_each (Search *self, guint n, gint64 limit, guint rank, GArray *indices)
+{
+  const guint before = indices->len;
+
+  for (guint i = 0; i < self->changes->len; i++)
+    {
+      const Change *change = change_at (self, i);
+      guint         next;
+
+      if (change->n != n || change->excess > limit || is_solved (self, change)
+          || n_chosen_of (self, indices, change) > rank)
+        continue;
+      next = fullest (self, change, limit);
+      if (next == G_MAXUINT)
+        continue;
+      change_at (self, next)->chosen = TRUE;
+      g_array_append_val (indices, next);
+    }
+  return indices->len > before;
 }
 
 /*
  * The fullest changes of N moves that are planned to fit, one of each set of levers first: of a
- * single lever all, of a set at most A_SET, and none where it has a remedy. Newly allocated array
- * of their indices.
+ * single lever all, of a set at most A_SET, and none where it has a remedy. What has room for all
+ * that the plan of the scenario does not know is before what has not. Newly allocated array of
+ * their indices.
  */
 static GArray *
 pick_fullest (Search *self, guint n)
 {
-  const guint most = n == 1 ? G_MAXUINT : A_SET;
-  GArray     *indices = g_array_new (FALSE, FALSE, sizeof (guint));
-  guint       before;
+  const gint64 limits[] = { -self->unplanned, 0 };
+  const guint  most = n == 1 ? G_MAXUINT : A_SET;
+  GArray      *indices = g_array_new (FALSE, FALSE, sizeof (guint));
 
-  for (guint rank = 0; rank < most; rank++)
-    {
-      before = indices->len;
-      for (guint i = 0; i < self->changes->len; i++)
-        {
-          const Change *change = change_at (self, i);
-          guint         next;
-
-          if (change->n != n || change->excess > 0 || is_solved (self, change)
-              || n_chosen_of (self, indices, change) > rank)
-            continue;
-          next = fullest (self, change);
-          if (next == G_MAXUINT)
-            continue;
-          change_at (self, next)->chosen = TRUE;
-          g_array_append_val (indices, next);
-        }
-      if (indices->len == before)
-        break;
-    }
+  for (guint i = 0; i < G_N_ELEMENTS (limits); i++)
+    for (guint rank = 0; rank < most && pick_one_each (self, n, limits[i], rank, indices); rank++)
+      ;
   return indices;
 }
 
@@ -497,11 +499,25 @@ search_changes (Search *self)
       plan_from (self, first);
       while (simulate_round (self, n) && n_remedies (self) < REMEDIES_MAX)
         ;
-      if (n_remedies (self) >= REMEDIES_MAX || is_planned_out (self)
-          || is_spent (self, REMEDY_MAX_CHANGES))
+      if (n_remedies (self) >= REMEDIES_MAX)
         break;
+      if (is_planned_out (self) || is_spent (self, REMEDY_MAX_CHANGES))
+        {
+          self->result->cut |= n < REMEDY_MAX_CHANGES;
+          break;
+        }
       n_beam = pick_beam (self, n, beam);
     }
+}
+
+/* What SELF's scenario takes beyond its plan: its allocator's gaps, and what streams still use. */
+static gint64
+unplanned_bytes (const Search *self)
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+  const gint64 planned = scenario_planned_excess (self->scenario, self->options, NULL, diags);
+
+  return planned != BYTES_UNKNOWN ? MAX (simulated_excess (self->prediction) - planned, 0) : 0;
 }
 
 Remedies *
@@ -523,8 +539,9 @@ remedies_find (const Scenario *scenario, const StrategySet *strategies,
 
   g_array_set_clear_func (changes, change_clear);
   result->found = g_ptr_array_new_with_free_func (remedy_free);
+  self.unplanned = unplanned_bytes (&self);
   search_changes (&self);
-  if (n_remedies (&self) == 0 && !is_stopped (&self))
+  if (n_remedies (&self) == 0)
     simulate_nearest (&self);
   take_remedies (&self);
   if (result->found->len == 0)

@@ -27,11 +27,10 @@
  */
 typedef struct
 {
-  guint       max_planned, max_simulated;
-  guint64     max_planned_items; /* of schedules */
-  guint64     max_events; /* of simulations; begun with fewer, up to twice as many are done */
-  guint       n_threads;
-  const gint *stop; /* atomic; other than 0: what is found by then is all; NULL: nobody asks that */
+  guint   max_planned, max_simulated;
+  guint64 max_planned_items; /* of schedules */
+  guint64 max_events;        /* of simulations; begun with fewer, up to twice as many are done */
+  guint   n_threads;
 } RemedyBudget;
 
 extern const RemedyBudget remedy_default_budget; /* of a scenario that takes no time itself */

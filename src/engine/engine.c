@@ -252,9 +252,7 @@ set_deadlock (const Engine *self, GError **error)
 gboolean
 engine_work_is_over (const EngineWork *work)
 {
-  return work != NULL
-         && ((work->most > 0 && work->done >= work->most)
-             || (work->stop != NULL && g_atomic_int_get (work->stop) != 0));
+  return work != NULL && work->most > 0 && work->done >= work->most;
 }
 
 void

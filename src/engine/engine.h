@@ -279,9 +279,8 @@ void engine_set_apart (Engine *self, gboolean apart);
  */
 typedef struct
 {
-  guint64     done; /* events so far */
-  guint64     most; /* of them; 0: no bound */
-  const gint *stop; /* atomic; other than 0: do nothing more; NULL: nobody asks that */
+  guint64 done; /* events so far */
+  guint64 most; /* of them; 0: no bound */
 } EngineWork;
 
 /* Whether nothing more may be done; not of NULL. */
