@@ -287,6 +287,7 @@ END_TEST
 START_TEST (test_budgets)
 {
   RemedyBudget planned = remedy_default_budget, simulated = planned, items = planned;
+  RemedyBudget events = planned;
   Fixture      fixture;
   Remedies    *remedies = search (&fixture, &one_lever_cases[3].case_, &remedy_default_budget);
 
@@ -305,6 +306,14 @@ START_TEST (test_budgets)
   remedies = search (&fixture, &two_levers, &simulated);
   ck_assert (remedies->cut);
   ck_assert_uint_eq (remedies->n_simulated, 1);
+  remedies_free (remedies);
+  fixture_end (&fixture);
+
+  events.max_events = 1;
+  remedies = search (&fixture, &one_lever_cases[3].case_, &events);
+  ck_assert (remedies->cut);
+  ck_assert_uint_eq (remedies->found->len, 0); /* each simulation ends before its end */
+  ck_assert_uint_le (remedies->n_simulated, 5); /* four begin together, and the nearest */
   remedies_free (remedies);
   fixture_end (&fixture);
 
