@@ -8,7 +8,7 @@
 #define BEAM 6 /* changes that are tried with a further lever */
 #define A_SET \
   2 /* simulations of one set of levers at a time; of a single one all that are planned to fit */
-#define WORTH_MORE      0.99 /* of a remedy's step time: what takes longer adds changes for nothing */
+#define WORTH_MORE      0.99 /* of a remedy's time: what takes longer adds changes for nothing */
 #define SAME_BATCH      1e-9
 #define PLANS_AT_ONCE   8 /* whatever the number of threads: the budget is looked at in between */
 #define RUNS_AT_ONCE    4 /* the same of simulations, */
