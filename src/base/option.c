@@ -569,10 +569,10 @@ is_unset_number (const OptionSpec *spec, double value)
 gboolean
 option_is_default (const OptionSpec *spec, gconstpointer structure)
 {
-  const OptionValue value = load_value (spec, structure);
-  OptionValue       usual = { 0 };
-  g_autofree char  *hint = NULL;
-  g_autofree char  *unread =
+  const OptionValue              value = load_value (spec, structure);
+  OptionValue                    usual = { 0 };
+  g_autofree char               *hint = NULL;
+  G_GNUC_UNUSED g_autofree char *unread = /* the fallback is right */
       spec->fallback != NULL ? parse_value (spec, spec->fallback, &usual, &hint) : NULL;
   g_autofree char *text = spec->type == OPTION_STRING ? usual.text : NULL;
 
