@@ -12,7 +12,7 @@
 static const char scenarios[] =
     "cluster: { node: dgx-a100, nodes: 1 }\n"
     "model: { arch: gpt, n_layers: 2, d_model: 256, n_heads: 2, vocab: 512 }\n"
-    "training: { seq_len: 128 }\n"
+    "training: { seq_len: 128, flops_convention: palm }\n"
     "strategy: { name: fsdp2 }\n"
     "scenarios:\n"
     "  - { name: small, training: { micro_batch: 1 } }\n"
@@ -104,7 +104,7 @@ END_TEST
 
 /*
  * Without a published number there is no error. 128 tokens of a GPT of two blocks of 12 x 256^2 and
- * a head of 256 x 512: 6 FLOPs of each, and 12 x 256 x 128 of attention a block.
+ * a head of 256 x 512: 6 FLOPs of each, and 12 x 256 x 128 of attention a block, by PaLM.
  */
 START_TEST (test_alone)
 {
