@@ -34,7 +34,7 @@ tear_down (void)
 }
 
 /*
- * The results as JSON, or all messages, wherever they point to. Newly allocated. What is warned of
+ * The results as JSON, or all errors, wherever they point to. Newly allocated. What is warned of
  * may differ: an option without effect is warned of where it is said, and what is printed says all.
  */
 static char *
@@ -53,7 +53,8 @@ answer_of (const Scenario *scenario)
       report_json (all, out);
     }
   for (guint i = 0; p == NULL && diag_list_get (diags, i, &view); i++)
-    g_string_append_printf (out, "%s\n", view.message);
+    if (view.severity == DIAG_ERROR)
+      g_string_append_printf (out, "%s\n", view.message);
   return g_string_free (out, FALSE);
 }
 
