@@ -19,7 +19,7 @@
  */
 void report_prediction_text (const Prediction *self, GString *out);
 
-/* What it begins with where SELF does not fit: what lacks how much, before anything else is known. */
+/* What it begins with where SELF does not fit: what lacks how much, before more is known. */
 void report_verdict_text (const Prediction *self, GString *out);
 
 /*

@@ -2,11 +2,11 @@
  * What the pages of docs/strategies promise to overlap, by time.
  *
  * A strategy's schedule runs as it is, and with all of its streams made one, so that nothing
- * overlaps. What a layer costs in each is the difference between two depths of a model, which leaves
- * out what has no neighbour to hide behind. The time that a layer saves is held against its closed
- * forms: the sum of what its streams do when each is alone, less the longest of them, or at least
- * all kernels. Rounds of workers are held against theirs, and each option that overlaps against its
- * absence.
+ * overlaps. What a layer costs in each is the difference between two depths of a model, which
+ * leaves out what has no neighbour to hide behind. The time that a layer saves is held against its
+ * closed forms: the sum of what its streams do when each is alone, less the longest of them, or at
+ * least all kernels. Rounds of workers are held against theirs, and each option that overlaps
+ * against its absence.
  *
  * Not asserted: how long ops take (the tests of kernel and collective), which hop is on which
  * stream (strategy's test-hops), the order of issue (test-order).
@@ -168,8 +168,8 @@ typedef struct
 
 /*
  * As much as the closed form says at most. Where kernels take turns in it, less where kernels and
- * collectives that run at once share SMs and memory, up to a tenth of what is hidden here; and where
- * the runtime waits: DeepSpeed computes behind all that was gathered so far.
+ * collectives that run at once share SMs and memory, up to a tenth of what is hidden here; and
+ * where the runtime waits: DeepSpeed computes behind all that was gathered so far.
  */
 static const LayerCase layer_cases[] = {
   /* Replicas: reductions behind what the backward pass goes on with. */
