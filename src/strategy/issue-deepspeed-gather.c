@@ -346,6 +346,23 @@ complete (StrategyRun *run, DeepspeedFetch *fetch)
 }
 
 /*
+ * The first coordinator waits for the device, whatever runs there, where parameters were on their
+ * way. Source: stage3.py before v0.6, _synchronize_communication (torch.cuda.synchronize).
+ */
+static void
+synchronise (StrategyRun *run)
+{
+  const DeepspeedState *s = run->state;
+  const StreamRef       streams[] = { s->gather, s->reduce, s->fetch };
+  EventRef              all = schedule_record (run->b, SCHEDULE_COMPUTE);
+
+  for (guint i = 0; i < G_N_ELEMENTS (streams); i++)
+    if (streams[i] != SCHEDULE_COMPUTE)
+      all = schedule_join (run->b, all, schedule_record (run->b, streams[i]));
+  schedule_host_pace (run->b, all);
+}
+
+/*
  * DeepSpeed waits tensor by tensor: before each wait at most three are outstanding. The buffers of
  * a fetch are its handle's, which goes with the use of its last tensor. Source:
  * partitioned_param_coordinator.py, fetch_sub_module.
@@ -369,8 +386,8 @@ deepspeed_await (StrategyRun *run, guint unit)
         assembled = schedule_record (run->b, s->assemble);
       push_outstanding (s->outstanding, DEEPSPEED_OUTSTANDING, assembled);
     }
-  if (s->waits_for_each)
-    schedule_host_pace (run->b, assembled);
+  if (s->synchronises)
+    synchronise (run);
   if (--fetch->waiting > 0)
     return;
   schedule_free (run->b, fetch->flat);

@@ -36,11 +36,11 @@ typedef struct
 typedef struct
 {
   StreamRef      gather, reduce;
-  StreamRef      assemble; /* puts shards together and copies parameters out of flat buffers */
-  StreamRef      copy;     /* makes the second copy, and brings it from another place */
-  gboolean       in_place; /* tensors are gathered each to its place */
-  gboolean       waits_for_each;                /* the host does: nothing else is outstanding */
-  guint          m, copies;                     /* ranks that share the parameters, the copy */
+  StreamRef      assemble;     /* puts shards together and copies parameters out of flat buffers */
+  StreamRef      copy;         /* makes the second copy, and brings it from another place */
+  gboolean       in_place;     /* tensors are gathered each to its place */
+  gboolean       synchronises; /* the host does with the device at each fetch */
+  guint          m, copies;    /* ranks that share the parameters, the copy */
   BufferRef      shards, persistent, gradients; /* of all units */
   BufferRef      cache, kept; /* second copies at their home, and those that stay on the GPU */
   GradientBucket bucket;

@@ -94,8 +94,8 @@ deepspeed_init (StrategyRun *run)
   DeepspeedState *s = run->state;
   gboolean        overlap = options_of (run)->overlap_comm;
 
-  s->waits_for_each = workload_training (run->in->workload)->traits.first_coordinator;
-  s->in_place |= s->waits_for_each;
+  s->synchronises = workload_training (run->in->workload)->traits.first_coordinator;
+  s->in_place |= s->synchronises;
   s->m = deepspeed_unit_policy (run)->states[STATE_PARAMETERS].group.size;
   s->copies = MAX (deepspeed_unit_policy (run)->copy.group.size, 1);
   s->gather = overlap ? schedule_stream (run->b, "all_gather", 0) : SCHEDULE_COMPUTE;
@@ -108,7 +108,7 @@ deepspeed_init (StrategyRun *run)
                   : schedule_stream (run->b, "host_copy", 0);
   gradient_bucket_init (&s->bucket, s->reduce, (guint64) options_of (run)->reduce_bucket_size);
   s->bucket.reduce = deepspeed_reduce_bucket;
-  if (s->waits_for_each)
+  if (s->synchronises)
     s->bucket.most = 1;
   s->units = g_new0 (DeepspeedUnit, run->n_units);
   for (guint i = 0; i < run->n_units; i++)

@@ -286,6 +286,42 @@ START_TEST (test_waits_for_its_own)
 }
 END_TEST
 
+/*
+ * DeepSpeed before v0.6 synchronises with the device at each of 46 fetches: the host waits for what
+ * is being reduced, too, as well as for kernels. Later releases do not.
+ */
+START_TEST (test_synchronises)
+{
+  const FrameworkTraits traits = { .first_coordinator = _i == 1 };
+  g_autoptr (Workload)  workload = llama_of_framework (3, &traits);
+  g_autoptr (Schedule)  schedule =
+      schedule_on ("zero3", SMALL ",prefetch_bucket_size=0,max_reuse_distance=0", workload);
+  ScheduleItems          items = schedule_items (schedule, 0, SECTION_STEADY);
+  g_autoptr (GHashTable) of = g_hash_table_new (NULL, NULL); /* event: name of its stream */
+  guint                  reductions = 0, kernels = 0, host = 0;
+
+  for (guint i = 0; i < items.n; i++)
+    {
+      const ScheduleItem *item = &items.items[i];
+      const char         *waits_for = g_hash_table_lookup (of, GUINT_TO_POINTER (item->ref));
+
+      if (item->kind == ITEM_RECORD)
+        g_hash_table_insert (of, GUINT_TO_POINTER (item->ref),
+                             (gpointer) schedule_stream_info (schedule, item->stream)->name);
+      if (item->kind == ITEM_HOST_WAIT)
+        host += g_strcmp0 (waits_for, "joined") == 0;
+      if (item->kind != ITEM_WAIT
+          || !g_str_equal (schedule_stream_info (schedule, item->stream)->name, "joined"))
+        continue;
+      reductions += g_strcmp0 (waits_for, "reduce") == 0;
+      kernels += g_strcmp0 (waits_for, "compute") == 0;
+    }
+  ck_assert_uint_eq (host, _i == 1 ? 46 : 0);
+  ck_assert_uint_eq (reductions, host);
+  ck_assert_uint_eq (kernels, host);
+}
+END_TEST
+
 /* ---- time ------------------------------------------------------------------------------------ */
 
 static double
@@ -361,6 +397,7 @@ main (void)
   tcase_add_loop_test (tcase, test_flat_buffers, 0, G_N_ELEMENTS (flats));
   tcase_add_loop_test (tcase, test_host_waits, 0, 2);
   tcase_add_test (tcase, test_waits_for_its_own);
+  tcase_add_loop_test (tcase, test_synchronises, 0, 2);
   tcase_add_test (tcase, test_two_communicators);
   suite_add_tcase (suite, tcase);
   srunner_run_all (runner, CK_ENV);
