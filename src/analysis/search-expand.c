@@ -134,12 +134,16 @@ static void
 expand_resolved (const Search *self, const Node *node, guint group,
                  const ResolvedScenario *resolved, Expansion *out)
 {
-  const ScreenedCompute compute = search_screen_compute (self->screen, resolved);
-  const double          weight = search_weight (self, cluster_n_gpus (resolved->cluster));
+  const double    weight = search_weight (self, cluster_n_gpus (resolved->cluster));
+  ScreenedCompute compute;
 
   if (search_screen_activations (resolved) > search_memory (self))
-    out->n_too_large += n_of_group (self, group);
-  else if (weight * compute.compute / search_sequences (resolved) >= search_limit (self))
+    {
+      out->n_too_large += n_of_group (self, group);
+      return;
+    }
+  compute = search_screen_compute (self->screen, resolved);
+  if (weight * compute.compute / search_sequences (resolved) >= search_limit (self))
     out->n_cut += n_of_group (self, group);
   else
     expand_variants (self, node, group, resolved, &compute, out);

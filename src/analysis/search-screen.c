@@ -147,6 +147,7 @@ typedef struct
   const ResolvedScenario *resolved;
   GPtrArray              *models; /* KernelModel, one a kind of GPU */
   GPtrArray              *gpus;   /* GpuProfile of each */
+  GHashTable *passes; /* kernels of a layer's forward pass -> Passes: stages share them */
 } Look;
 
 static void
@@ -156,6 +157,7 @@ add_models (Look *self)
 
   self->models = g_ptr_array_new_with_free_func ((GDestroyNotify) kernel_model_free);
   self->gpus = g_ptr_array_new ();
+  self->passes = g_hash_table_new_full (NULL, NULL, NULL, g_free);
   for (guint gpu = 0; gpu < cluster_n_gpus (cluster); gpu++)
     {
       const GpuProfile *profile = cluster_gpu_profile (cluster, gpu);
@@ -172,6 +174,7 @@ look_clear (Look *self)
 {
   g_ptr_array_unref (self->models);
   g_ptr_array_unref (self->gpus);
+  g_hash_table_unref (self->passes);
 }
 
 static KernelKey
@@ -315,34 +318,38 @@ typedef struct
   Work forward, backward;
 } Passes;
 
-static Passes
+static const Passes *
 layer_passes (const Look *self, const LayerDesc *layer)
 {
-  Passes passes = { 0 };
+  Passes *passes = g_hash_table_lookup (self->passes, layer->forward);
 
-  add_kernels (self, layer->forward, layer->n_forward, &passes.forward);
-  add_kernels (self, layer->recompute, layer->n_recompute, &passes.backward);
-  add_kernels (self, layer->backward, layer->n_backward, &passes.backward);
+  g_assert (layer->n_forward > 0); /* what it is known by */
+  if (passes == NULL)
+    {
+      passes = g_new0 (Passes, 1);
+      add_kernels (self, layer->forward, layer->n_forward, &passes->forward);
+      add_kernels (self, layer->recompute, layer->n_recompute, &passes->backward);
+      add_kernels (self, layer->backward, layer->n_backward, &passes->backward);
+      g_hash_table_insert (self->passes, (gpointer) layer->forward, passes);
+    }
   return passes;
 }
 
-/* Of CHUNK of a stage, or of all its chunks (G_MAXUINT); equal layers are neighbours. */
+/* Of CHUNK of a stage, or of all its chunks (G_MAXUINT). */
 static Passes
 stage_passes (const Look *self, const Workload *stage, guint chunk)
 {
-  Passes           sum = { 0 }, last = { 0 };
-  const LayerDesc *known = NULL;
-  guint            first = 0, end = workload_n_layers (stage);
+  Passes sum = { 0 };
+  guint  first = 0, end = workload_n_layers (stage);
 
   if (chunk != G_MAXUINT)
     workload_chunk (stage, chunk, &first, &end);
   for (guint l = first; l < end; l++)
     {
-      if (workload_layer (stage, l) != known)
-        last = layer_passes (self, workload_layer (stage, l));
-      known = workload_layer (stage, l);
-      work_add (&sum.forward, last.forward, 1);
-      work_add (&sum.backward, last.backward, 1);
+      const Passes *passes = layer_passes (self, workload_layer (stage, l));
+
+      work_add (&sum.forward, passes->forward, 1);
+      work_add (&sum.backward, passes->backward, 1);
     }
   return sum;
 }

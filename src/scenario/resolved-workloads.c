@@ -151,7 +151,8 @@ build_stages (const Resolution *self, const ModelShape *shape, guint batch)
   Workload      **stages = g_new0 (Workload *, n_stages (self));
 
   for (guint s = 0; s < n_stages (self); s++)
-    stages[s] = workload_new_stage (shape, &options, &self->scenario->mesh, s);
+    stages[s] = s == 0 ? workload_new_stage (shape, &options, &self->scenario->mesh, 0)
+                       : workload_new_next_stage (stages[s - 1]);
   return stages;
 }
 

@@ -134,6 +134,8 @@ check_adapters (const Workload *workload, const OptionMarks *marks, DiagList *di
   const TrainingOptions *training = workload_training (workload);
   guint64                most = 0, in = 0;
 
+  if (training->peft == PEFT_NONE)
+    return TRUE;
   for (guint l = 0; l < workload_n_layers (workload); l++)
     for (guint t = 0; t < workload_layer (workload, l)->n_tensors; t++)
       {
@@ -144,7 +146,7 @@ check_adapters (const Workload *workload, const OptionMarks *marks, DiagList *di
         else if (fnmatch ("*.lora_B*", tensor->name, 0) == 0)
           most = MAX (most, MIN (in, tensor->shape[tensor->n_dims - 2]));
       }
-  if (training->peft == PEFT_NONE || (guint64) training->lora_r <= most)
+  if ((guint64) training->lora_r <= most)
     return TRUE;
   diag_error (diags, option_mark (marks, "lora_r", NULL), "ranks of 4 to 256 are usual",
               "'lora_r' of %" G_GINT64_FORMAT " is above the rank of every matrix that it adapts, "

@@ -227,15 +227,45 @@ add_class (Workload *self, LayerClass key)
   return self->n_classes++;
 }
 
+/* What SOURCE has built, as one of SELF's classes. */
 static guint
-find_class (Workload *self, LayerClass key)
+share_class (Workload *self, const ClassRecord *source)
 {
-  for (guint i = 0; i < self->n_classes; i++)
-    if (self->classes[i].key.kind == key.kind && self->classes[i].key.moe == key.moe
-        && self->classes[i].key.windowed == key.windowed
-        && self->classes[i].key.checkpoint == key.checkpoint)
-      return i;
-  return add_class (self, key);
+  ClassRecord *record = &self->classes[self->n_classes];
+
+  g_assert (self->n_classes < MAX_CLASSES);
+  *record = *source;
+  record->desc.class_ = self->n_classes;
+  for (guint i = 0; i < G_N_ELEMENTS (record->arrays); i++)
+    g_array_ref (record->arrays[i]);
+  return self->n_classes++;
+}
+
+/* The index of KEY's class; self->n_classes: there is none yet. */
+static guint
+find_class (const Workload *self, LayerClass key)
+{
+  guint i = 0;
+
+  while (i < self->n_classes
+         && (self->classes[i].key.kind != key.kind || self->classes[i].key.moe != key.moe
+             || self->classes[i].key.windowed != key.windowed
+             || self->classes[i].key.checkpoint != key.checkpoint))
+    i++;
+  return i;
+}
+
+/* A class depends on no stage: what the stage BEFORE (NULL: none) has of it is shared. */
+static guint
+class_index (Workload *self, const Workload *before, LayerClass key)
+{
+  guint own = find_class (self, key), known;
+
+  if (own < self->n_classes)
+    return own;
+  known = before != NULL ? find_class (before, key) : 0;
+  return before != NULL && known < before->n_classes ? share_class (self, &before->classes[known])
+                                                     : add_class (self, key);
 }
 
 static void
@@ -306,7 +336,7 @@ class_of_layer (const Workload *self, guint model_layer, guint nth)
 }
 
 static void
-add_layers (Workload *self)
+add_layers (Workload *self, const Workload *before)
 {
   g_autofree guint *begins = stage_cut (&self->shape, &self->mesh);
   guint             filled = 0;
@@ -337,7 +367,7 @@ add_layers (Workload *self)
         nth = 0;
       class_ = class_of_layer (self, self->model_layer[i], nth);
       nth += class_.kind == LAYER_BLOCK;
-      self->class_of[i] = (guint8) find_class (self, class_);
+      self->class_of[i] = (guint8) class_index (self, before, class_);
     }
 }
 
@@ -349,9 +379,9 @@ workload_new (const ModelShape *shape, const TrainingOptions *training)
   return workload_new_stage (shape, training, &mesh, 0);
 }
 
-Workload *
-workload_new_stage (const ModelShape *shape, const TrainingOptions *training,
-                    const MeshOptions *mesh, guint stage)
+static Workload *
+new_stage (const ModelShape *shape, const TrainingOptions *training, const MeshOptions *mesh,
+           guint stage, const Workload *before)
 {
   Workload *self = g_new0 (Workload, 1);
 
@@ -364,9 +394,22 @@ workload_new_stage (const ModelShape *shape, const TrainingOptions *training,
   mesh_normalise (&self->mesh);
   self->stage = stage;
   g_assert (stage < (guint) self->mesh.pp);
-  add_layers (self);
+  add_layers (self, before);
   sum_layers (self);
   return self;
+}
+
+Workload *
+workload_new_stage (const ModelShape *shape, const TrainingOptions *training,
+                    const MeshOptions *mesh, guint stage)
+{
+  return new_stage (shape, training, mesh, stage, NULL);
+}
+
+Workload *
+workload_new_next_stage (const Workload *self)
+{
+  return new_stage (&self->shape, &self->training, &self->mesh, self->stage + 1, self);
 }
 
 void

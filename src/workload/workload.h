@@ -180,6 +180,9 @@ gboolean mesh_check_batch (const TrainingOptions *training, const MeshOptions *m
  */
 Workload *workload_new_stage (const ModelShape *shape, const TrainingOptions *training,
                               const MeshOptions *mesh, guint stage);
+
+/* The stage behind SELF's, which shares what is built of layers that both have; SELF may go. */
+Workload *workload_new_next_stage (const Workload *self);
 void      workload_free (Workload *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Workload, workload_free)
 
