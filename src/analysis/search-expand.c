@@ -20,9 +20,10 @@ typedef struct
 
 typedef struct
 {
-  Search    *search;
-  guint     *nodes;
-  Expansion *expansions;
+  Search      *search;
+  const guint *nodes;
+  const guint *begins;     /* of runs of nodes that differ in their stages alone, and the end */
+  Expansion   *expansions; /* [nodes][groups] */
 } ExpandJobs;
 
 static gboolean
@@ -149,10 +150,10 @@ expand_resolved (const Search *self, const Node *node, guint group,
     expand_variants (self, node, group, resolved, &compute, out);
 }
 
-/* The variants of GROUP, which compute the same. */
+/* The variants of GROUP, which compute the same. *BASE: what else there is to resolve of the run. */
 static void
 expand_group (const Search *self, const Node *node, guint group, ProfileSet *profiles,
-              Expansion *out)
+              const ResolvedScenario **base, Expansion *out)
 {
   g_autoptr (DiagList)         diags = diag_list_new ();
   g_autoptr (ResolvedScenario) resolved = NULL;
@@ -160,26 +161,37 @@ expand_group (const Search *self, const Node *node, guint group, ProfileSet *pro
               self->space, node->index, search_space_group (self->space, group), diags);
 
   if (scenario != NULL)
-    resolved = resolved_new (scenario, profiles, diags);
+    resolved = *base != NULL ? resolved_on_stages (*base, scenario, diags)
+                             : resolved_new (scenario, profiles, diags);
+  if (*base == NULL && resolved != NULL)
+    *base = resolved_ref (resolved);
   if (resolved != NULL)
     expand_resolved (self, node, group, resolved, out);
   for (guint i = 0; resolved == NULL && i < n_of_group (self, group); i++)
     g_ptr_array_add (out->reasons, g_strdup (diag_list_first_message (diags)));
 }
 
+/* One of the runs under one of the groups. */
 static void
-expand_node (guint i, gpointer user)
+expand_run (guint job, gpointer user)
 {
-  ExpandJobs   *jobs = user;
-  const Search *self = jobs->search;
-  Expansion    *out = &jobs->expansions[i];
-  ProfileSet   *profiles = search_borrow_profiles (self);
+  ExpandJobs             *jobs = user;
+  const Search           *self = jobs->search;
+  const guint             n_groups = self->space->n_groups, group = job % n_groups;
+  const guint            *begin = &jobs->begins[job / n_groups];
+  const ResolvedScenario *base = NULL;
+  ProfileSet             *profiles = search_borrow_profiles (self);
 
-  out->candidates = g_array_new (FALSE, FALSE, sizeof (Candidate));
-  out->alike = g_array_new (FALSE, FALSE, sizeof (double));
-  out->reasons = g_ptr_array_new_with_free_func (g_free);
-  for (guint group = 0; group < self->space->n_groups; group++)
-    expand_group (self, node_at (self, jobs->nodes[i]), group, profiles, out);
+  for (guint i = begin[0]; i < begin[1]; i++)
+    {
+      Expansion *out = &jobs->expansions[i * n_groups + group];
+
+      out->candidates = g_array_new (FALSE, FALSE, sizeof (Candidate));
+      out->alike = g_array_new (FALSE, FALSE, sizeof (double));
+      out->reasons = g_ptr_array_new_with_free_func (g_free);
+      expand_group (self, node_at (self, jobs->nodes[i]), group, profiles, &base, out);
+    }
+  g_clear_pointer (&base, resolved_unref);
   search_return_profiles (self, profiles);
 }
 
@@ -204,18 +216,40 @@ take_expansion (Search *self, Expansion *expansion)
   g_ptr_array_unref (expansion->reasons);
 }
 
-static void
-expand_nodes (Search *self, guint *nodes, guint n)
+/* Where neighbours among N NODES begin to differ in more than their stages; returns their number. */
+static guint
+find_runs (const Search *self, const guint *nodes, guint n, guint *begins)
 {
-  Expansion  expansions[BLOCK] = { 0 };
-  ExpandJobs jobs = { self, nodes, expansions };
+  guint64 last = 0;
+  guint   n_runs = 0;
 
-  parallel_run (n, self->options->n_threads, expand_node, &jobs, NULL);
   for (guint i = 0; i < n; i++)
     {
-      take_expansion (self, &expansions[i]);
-      node_at (self, nodes[i])->expanded = TRUE;
+      const guint64 key =
+          search_space_without_pipeline (self->space, node_at (self, nodes[i])->index);
+
+      if (i == 0 || key != last)
+        begins[n_runs++] = i;
+      last = key;
     }
+  begins[n_runs] = n;
+  return n_runs;
+}
+
+static void
+expand_nodes (Search *self, const guint *nodes, guint n)
+{
+  guint                 begins[BLOCK + 1];
+  const guint           n_groups = self->space->n_groups;
+  const guint           n_runs = find_runs (self, nodes, n, begins);
+  g_autofree Expansion *expansions = g_new0 (Expansion, (gsize) n * n_groups + 1);
+  ExpandJobs            jobs = { self, nodes, begins, expansions };
+
+  parallel_run (n_runs * n_groups, self->options->n_threads, expand_run, &jobs, NULL);
+  for (guint i = 0; i < n * n_groups; i++)
+    take_expansion (self, &expansions[i]);
+  for (guint i = 0; i < n; i++)
+    node_at (self, nodes[i])->expanded = TRUE;
 }
 
 /* Expands the next structures from *NEXT on that may beat the best; FALSE: there are none. */

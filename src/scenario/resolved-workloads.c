@@ -18,8 +18,9 @@ static gboolean
 check_options (const Resolution *self, const ModelShape *shape, DiagList *diags)
 {
   const Scenario *scenario = self->scenario;
-  gboolean        ok =
-      workload_check (shape, &self->training, scenario_marks (scenario, training_options), diags);
+  gboolean        ok = self->base != NULL /* whose training it is, checked with it */
+                || workload_check (shape, &self->training,
+                                   scenario_marks (scenario, training_options), diags);
 
   return self->view.cluster != NULL
          && mesh_check (shape, &self->training, &scenario->mesh,

@@ -17,7 +17,7 @@ find_software (Resolution *self, DiagList *diags)
 {
   Software       software;
   const gboolean ok = software_apply (self->scenario, self->view.profiles,
-                                      software_architecture (self->cluster), &software, diags);
+                                      software_architecture (self->view.cluster), &software, diags);
 
   self->view.framework = software.framework;
   self->view.framework_by_default = software.by_default;
@@ -42,9 +42,9 @@ resolved_settle_batch (Resolution *self, DiagList *diags)
   const gint64       replica = MAX (mesh->tp, 1) * MAX (mesh->cp, 1) * MAX (mesh->pp, 1);
   gint64             ranks, once;
 
-  if (all == 0 || self->cluster == NULL)
+  if (all == 0 || self->view.cluster == NULL)
     return TRUE;
-  ranks = (gint64) cluster_n_gpus (self->cluster) / replica;
+  ranks = (gint64) cluster_n_gpus (self->view.cluster) / replica;
   once = MAX (ranks, 1) * self->training.micro_batch;
   if (self->training.lengths != NULL)
     diag_error (diags, place, "set 'grad_accum': the file says the sequences",
@@ -167,6 +167,14 @@ check_forced (Resolution *self, DiagList *diags)
   return refusal == NULL;
 }
 
+static gboolean
+check_dispatch (const Resolution *self, DiagList *diags)
+{
+  const Mesh mesh = make_input (self).mesh;
+
+  return resolved_check_dispatch (self, &mesh, diags);
+}
+
 /* All errors that can be told in one pass. */
 static gboolean
 resolve (Resolution *self, DiagList *diags)
@@ -188,12 +196,7 @@ resolve (Resolution *self, DiagList *diags)
   ok = resolved_settle_batch (self, diags) && ok;
   ok = find_model (self, &shape, diags) && resolved_make_workloads (self, &shape, diags) && ok
        && resolved_check_precision (self, diags);
-  if (ok)
-    {
-      const Mesh mesh = make_input (self).mesh;
-
-      ok = resolved_check_dispatch (self, &mesh, diags);
-    }
+  ok = ok && check_dispatch (self, diags);
   if (ok)
     resolved_warn_idle (&self->view, diags);
   model_shape_clear (&shape);
@@ -245,6 +248,21 @@ resolved_with_micro_steps (const ResolvedScenario *base, guint n, DiagList *diag
   self->training = *workload_training (base->workload);
   self->training.grad_accum = n;
   return finish (self, resolved_make_workloads (self, workload_shape (base->workload), diags));
+}
+
+ResolvedScenario *
+resolved_on_stages (const ResolvedScenario *base, const Scenario *scenario, DiagList *diags)
+{
+  Resolution *self = resolution_new (scenario, base->profiles);
+  gboolean    ok;
+
+  self->base = resolved_ref (base);
+  self->view.cluster = base->cluster;
+  ok = find_software (self, diags);
+  ok = resolved_settle_batch (self, diags) && ok;
+  ok = resolved_make_workloads (self, workload_shape (base->workload), diags) && ok
+       && resolved_check_precision (self, diags) && check_dispatch (self, diags);
+  return finish (self, ok);
 }
 
 static void

@@ -44,6 +44,14 @@ ResolvedScenario *resolved_new (const Scenario *scenario, ProfileSet *profiles, 
 ResolvedScenario *resolved_with_micro_steps (const ResolvedScenario *self, guint n,
                                              DiagList *diags);
 
+/*
+ * SCENARIO, which differs from SELF's in nothing but how layers lie on stages (mesh.pp, mesh.vp and
+ * mesh.pipeline): on SELF's cluster and under its profiles, and what was checked of SELF is not
+ * checked again. NULL after diagnostics.
+ */
+ResolvedScenario *resolved_on_stages (const ResolvedScenario *self, const Scenario *scenario,
+                                      DiagList *diags);
+
 /* Nobody changes what others refer to: the same object, freed with the last reference. */
 const ResolvedScenario *resolved_ref (const ResolvedScenario *self);
 void                    resolved_unref (const ResolvedScenario *self);

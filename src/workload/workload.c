@@ -13,6 +13,7 @@ typedef struct
   LayerClass key;
   LayerDesc  desc;
   GArray    *arrays[9]; /* what desc points into */
+  double     executed_flops, matrix_flops;
 } ClassRecord;
 
 struct _Workload
@@ -209,6 +210,25 @@ fill_kernels (Workload *self, const LayerBuild *build, const TapeResult *result,
   record->arrays[8] = result->inference_memory;
 }
 
+static void
+sum_flops (const KernelDesc *kernels, guint n, ClassRecord *record)
+{
+  for (guint i = 0; i < n; i++)
+    {
+      record->executed_flops += kernels[i].flops;
+      if (kernel_desc_is_product (&kernels[i]))
+        record->matrix_flops += kernels[i].flops;
+    }
+}
+
+static void
+fill_flops (ClassRecord *record)
+{
+  sum_flops (record->desc.forward, record->desc.n_forward, record);
+  sum_flops (record->desc.recompute, record->desc.n_recompute, record);
+  sum_flops (record->desc.backward, record->desc.n_backward, record);
+}
+
 static guint
 add_class (Workload *self, LayerClass key)
 {
@@ -223,6 +243,7 @@ add_class (Workload *self, LayerClass key)
   record->desc.checkpoint = key.checkpoint;
   fill_kernels (self, &build, &result, record);
   fill_memory (self, &build, &result, &record->desc);
+  fill_flops (record);
   tape_free (build.tape);
   return self->n_classes++;
 }
@@ -269,29 +290,17 @@ class_index (Workload *self, const Workload *before, LayerClass key)
 }
 
 static void
-sum_flops (const KernelDesc *kernels, guint n, double *all, double *matrix)
-{
-  for (guint i = 0; i < n; i++)
-    {
-      *all += kernels[i].flops;
-      if (kernel_desc_is_product (&kernels[i]))
-        *matrix += kernels[i].flops;
-    }
-}
-
-static void
 sum_layers (Workload *self)
 {
   for (guint i = 0; i < self->n_layers; i++)
     {
-      const LayerDesc *layer = workload_layer (self, i);
+      const ClassRecord *record = &self->classes[self->class_of[i]];
 
-      self->parameters += layer->elements;
-      self->trainable += layer->trainable_elements;
-      self->active_parameters += layer->active_elements;
-      sum_flops (layer->forward, layer->n_forward, &self->executed_flops, &self->matrix_flops);
-      sum_flops (layer->recompute, layer->n_recompute, &self->executed_flops, &self->matrix_flops);
-      sum_flops (layer->backward, layer->n_backward, &self->executed_flops, &self->matrix_flops);
+      self->parameters += record->desc.elements;
+      self->trainable += record->desc.trainable_elements;
+      self->active_parameters += record->desc.active_elements;
+      self->executed_flops += record->executed_flops;
+      self->matrix_flops += record->matrix_flops;
     }
   if (mesh_pipeline (&self->mesh) == PIPELINE_DUALPIPE)
     {

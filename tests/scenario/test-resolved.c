@@ -193,6 +193,69 @@ START_TEST (test_too_few_micro_steps)
 }
 END_TEST
 
+/*
+ * What is laid out on another's stages is what it is by itself: its layers are shared between
+ * stages, each of which alone builds the same; and what does not divide is refused.
+ */
+START_TEST (test_stages)
+{
+  static const char *const layouts[][2] = { { "mesh.pp", "1" },
+                                            { "mesh.pp", "4" },
+                                            { "mesh.vp", "2" },
+                                            { "mesh.pipeline", "zbv" },
+                                            { "mesh.pipeline", "dualpipe" } };
+  g_autoptr (ProfileSet)   profiles = profile_set_new (NULL);
+  g_autoptr (Scenario)     source = fixture_scenario (
+          "cluster.name", "2 x dgx-a100", "model.config", "llama-3-8b", "training.seq_len", "2048",
+          "training.global_batch", "32", "training.activation_checkpointing", "layers:2", "mesh.tp",
+          "2", "mesh.pp", "2", "strategy.name", "zero1", NULL);
+  g_autoptr (ResolvedScenario) base = resolve (source, profiles);
+
+  for (guint i = 0; i < G_N_ELEMENTS (layouts); i++)
+    {
+      const ScenarioOverride       layout = { layouts[i][0], layouts[i][1], "test" };
+      g_autoptr (DiagList)         diags = diag_list_new ();
+      g_autoptr (Scenario)         scenario = scenario_with (source, NULL, &layout, 1, diags);
+      g_autoptr (ResolvedScenario) alone = resolve (scenario, profiles);
+      g_autoptr (ResolvedScenario) on = resolved_on_stages (base, scenario, diags);
+
+      ck_assert_ptr_nonnull (on);
+      ck_assert_uint_eq (on->n_data_ranks, alone->n_data_ranks);
+      ck_assert_uint_eq (on->input.mesh.stages, alone->input.mesh.stages);
+      for (guint s = 0; s < alone->input.mesh.stages; s++)
+        {
+          const Workload      *shared = on->input.stages[s];
+          g_autoptr (Workload) own = workload_new_stage (
+              workload_shape (shared), workload_training (shared), workload_mesh (shared), s);
+
+          ck_assert_int_eq (workload_training (shared)->grad_accum,
+                            workload_training (alone->input.stages[s])->grad_accum);
+          ck_assert_uint_eq (workload_n_layers (shared), workload_n_layers (own));
+          ck_assert_double_eq (workload_executed_flops (shared), workload_executed_flops (own));
+          for (guint l = 0; l < workload_n_layers (own); l++)
+            {
+              const LayerDesc *a = workload_layer (shared, l), *b = workload_layer (own, l);
+
+              ck_assert_int_eq (a->kind, b->kind);
+              ck_assert_uint_eq (a->class_, b->class_);
+              ck_assert_int_eq (a->checkpoint, b->checkpoint);
+              ck_assert_uint_eq (a->elements, b->elements);
+              ck_assert_uint_eq (a->saved_bytes, b->saved_bytes);
+              ck_assert_uint_eq (a->n_backward, b->n_backward);
+            }
+        }
+    }
+  {
+    const ScenarioOverride layout = { "mesh.pp", "3", "test" };
+    g_autoptr (DiagList)   diags = diag_list_new ();
+    g_autoptr (Scenario)   scenario = scenario_with (source, NULL, &layout, 1, diags);
+
+    ck_assert_ptr_null (resolved_on_stages (base, scenario, diags));
+    ck_assert_uint_gt (diag_list_n_errors (diags), 0);
+  }
+}
+END_TEST
+
 int
 main (void)
 {
@@ -207,6 +270,7 @@ main (void)
   tcase_add_test (tcase, test_errors);
   tcase_add_test (tcase, test_micro_steps);
   tcase_add_test (tcase, test_too_few_micro_steps);
+  tcase_add_test (tcase, test_stages);
   suite_add_tcase (suite, tcase);
   return fixture_main (suite);
 }
