@@ -150,7 +150,7 @@ expand_resolved (const Search *self, const Node *node, guint group,
     expand_variants (self, node, group, resolved, &compute, out);
 }
 
-/* The variants of GROUP, which compute the same. *BASE: what else there is to resolve of the run. */
+/* The variants of GROUP, which compute the same. *BASE: one of the run; NULL: none yet. */
 static void
 expand_group (const Search *self, const Node *node, guint group, ProfileSet *profiles,
               const ResolvedScenario **base, Expansion *out)
@@ -216,7 +216,7 @@ take_expansion (Search *self, Expansion *expansion)
   g_ptr_array_unref (expansion->reasons);
 }
 
-/* Where neighbours among N NODES begin to differ in more than their stages; returns their number. */
+/* Where neighbours among N NODES begin to differ in more than their stages. Returns how many. */
 static guint
 find_runs (const Search *self, const guint *nodes, guint n, guint *begins)
 {
