@@ -526,6 +526,7 @@ START_TEST (test_search)
   proved = page_of (&search_page, &answer);
   ck_assert_ptr_nonnull (strstr (proved, "Proved: "));
   result.found = none;
+  result.headline = NULL;
   answer = (SearchAnswer){ .result = &result };
   empty = page_of (&search_page, &answer);
   ck_assert_ptr_nonnull (strstr (empty, "Nothing meets the constraints"));
