@@ -27,6 +27,15 @@ updates_elsewhere (gconstpointer about)
 }
 
 static gboolean
+lives_elsewhere (gconstpointer about)
+{
+  for (guint state = 0; state < STATE_N; state++)
+    if (units_of (about)->states[state].home != PLACE_HBM)
+      return TRUE;
+  return FALSE;
+}
+
+static gboolean
 spans_nodes (gconstpointer about)
 {
   const guint node = mesh_node_ranks (&((const About *) about)->in->mesh);
@@ -63,6 +72,8 @@ static const OptionFact facts[] = {
   { "gradients that are reduced in buckets", has_buckets, NULL },
   { "parameters that are frozen", has_frozen, "set 'training.peft'" },
   { "optimizer states in host memory or on drives", updates_elsewhere, NULL },
+  { "states in host memory or on drives", lives_elsewhere,
+    "set 'offload_optimizer' or 'offload_param'" },
   { "a shard group over several nodes", spans_nodes, "take a larger 'shard'" },
   { "replicas of the shard group", has_replicas, "take a smaller 'shard'" },
   { "parameters that no ranks share", has_whole, NULL },

@@ -11,9 +11,9 @@
 /* The row of FIELD (a gboolean) of OPTIONS, for Policy.host_copies. */
 #define HOST_COPIES(options, field)                                                              \
   {                                                                                              \
-    .key = "host_copies", .type = OPTION_BOOL, .offset = G_STRUCT_OFFSET (options, field),       \
-    .fallback = "true",                                                                          \
-    .help = "host memory beyond the states, as DeepSpeed has it since v0.6: "       \
+    .key = "host_copies", .needs = "states in host memory or on drives", .type = OPTION_BOOL,    \
+    .offset = G_STRUCT_OFFSET (options, field), .fallback = "true",                              \
+    .help = "host memory beyond the states, as DeepSpeed has it since v0.6: "                    \
             "gradients as they were reduced and shards as they were made (stage 3), blocks "     \
             "that are powers of two; false: states and buffers alone",                           \
     .source = "deepspeed/runtime/zero/stage3.py, stage_1_and_2.py; pytorch, aten/src/ATen/core/" \
