@@ -483,20 +483,29 @@ complexity_by_hand (const Scenario *scenario)
 }
 
 /*
- * Over every point of a space: of what is at most a quarter slower than the fastest, and is run,
- * none is simpler than the answer, and of equals none is faster.
+ * How much slower than the fastest is as good. Two nodes on a slow network: a pipeline stage on each
+ * sends activations there, not parameters and gradients, and is more than a tenth faster than the
+ * simplest, which is less than twice as slow.
+ */
+static const double withins[] = { 0.1, 1 };
+
+/*
+ * Over every point of a space: of what is as good as the fastest, and is run, none is simpler than
+ * the answer, and of equals none is faster.
  */
 START_TEST (test_answer)
 {
+  const double             within = withins[_i];
   static const char *const names[] = { "fsdp1", "fsdp2", "zero3", NULL };
   static const char *const ranks[] = { "1", "2", "4", NULL }, *const two[] = { "1", "2", NULL };
-  static const char *const keys[] = { LLAMA, "cluster.name", "1 x dgx-h100", NULL };
+  static const char *const keys[] = { LLAMA,          "training.seq_len",       "4096",
+                                      "cluster.name", "2 x a40x8-nvlink-pairs", NULL };
   const SearchVary         vary[] = { { "strategy.name", names, { .file = "test" } },
                                       { "mesh.tp", ranks, { .file = "test" } },
                                       { "mesh.cp", two, { .file = "test" } },
                                       { "mesh.pp", two, { .file = "test" } } };
   const SearchOptions      wanted = {
-         .n_threads = 2, .max_simulated = 10000, .effort = 1e6, .within = 0.25, .runners = run_by
+         .n_threads = 2, .max_simulated = 10000, .effort = 1e6, .within = within, .runners = run_by
   };
   g_autoptr (Scenario)     scenario = load (keys);
   PredictOptions           options = shared_options ();
@@ -524,15 +533,16 @@ START_TEST (test_answer)
       g_autofree char       *who = one != NULL ? run_by (one, NULL) : NULL;
 
       if (at == NULL || !at->fits || who == NULL
-          || at->step_time_s > 1.25 * fastest->prediction->step_time_s)
+          || at->step_time_s > (1 + within) * fastest->prediction->step_time_s)
         continue;
       n_as_good++;
       ck_assert_uint_le (complexity_by_hand (answer->scenario), complexity_by_hand (one));
       if (complexity_by_hand (answer->scenario) == complexity_by_hand (one))
         ck_assert_double_le (answer->prediction->step_time_s, at->step_time_s);
     }
-  ck_assert_uint_gt (n_as_good, 1);
-  ck_assert (answer != fastest);
+  ck_assert_uint_gt (n_as_good, _i);
+  ck_assert_int_eq (answer->scenario->mesh.pp, _i == 0 ? 2 : 1);
+  ck_assert_int_eq (fastest->scenario->mesh.pp, 2);
   input_files_free (options.files);
 }
 END_TEST
@@ -600,7 +610,7 @@ main (void)
   tcase_add_test (tcase, test_bad_spaces);
   tcase_add_test (tcase, test_kernels_are_settled);
   tcase_add_test (tcase, test_free_moves);
-  tcase_add_test (tcase, test_answer);
+  tcase_add_loop_test (tcase, test_answer, 0, G_N_ELEMENTS (withins));
   tcase_add_test (tcase, test_answer_is_the_fastest);
   tcase_add_test (tcase, test_margin);
   tcase_add_test (tcase, test_tight);
