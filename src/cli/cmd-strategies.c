@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/listing.h"
-#include "scenario/software.h"
+#include "scenario/strategy-hint.h"
 
 static const ListingColumn list_columns[] = {
   { "name", LISTING_TEXT },
@@ -229,7 +229,7 @@ append_all (const Strategy *strategy, const Listing *listing, GString *text)
 static ExitStatus
 unknown_strategy (const Common *common, const char *name)
 {
-  g_autofree char *hint = software_strategy_hint (common->strategies, name);
+  g_autofree char *hint = strategy_hint (common->strategies, name);
 
   stream_say ("shardsim: unknown strategy '%s'\n  hint: %s\n", name, hint);
   return EXIT_USAGE;

@@ -1,7 +1,7 @@
 /* The sections of one scenario in a file, laid over what a draft holds. */
 #include "base/suggest.h"
 #include "scenario/scenario-private.h"
-#include "scenario/software.h"
+#include "scenario/strategy-hint.h"
 
 const char *const scenario_axis_names[AXIS_N + 1] = { "scenarios", "models", "strategies", NULL };
 
@@ -55,7 +55,7 @@ static void
 diagnose_strategy (const StrategySet *strategies, const char *name, const SourceMark *mark,
                    DiagList *diags)
 {
-  g_autofree char *hint = software_strategy_hint (strategies, name);
+  g_autofree char *hint = strategy_hint (strategies, name);
 
   diag_error (diags, mark, hint, "unknown strategy '%s'", name);
 }

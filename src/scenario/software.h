@@ -29,9 +29,3 @@ const char *software_architecture (const Cluster *cluster);
  * after diagnostics.
  */
 Scenario *scenario_in_force (const Scenario *source, ProfileSet *profiles, DiagList *diags);
-
-/*
- * What to say of NAME, which no strategy of SET (NULL: the built-in ones) bears: a framework leads
- * to the strategies that it is today's software of; else strategy_set_hint. Newly allocated.
- */
-char *software_strategy_hint (const StrategySet *set, const char *name);

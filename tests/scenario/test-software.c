@@ -7,6 +7,7 @@
 #include "../replay/fixture.h"
 #include "scenario/resolved.h"
 #include "scenario/software.h"
+#include "scenario/strategy-hint.h"
 #include <glib/gstdio.h>
 
 static ProfileSet *
@@ -264,7 +265,7 @@ START_TEST (test_framework_for_a_strategy)
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
     {
-      g_autofree char *hint = software_strategy_hint (NULL, cases[i][0]);
+      g_autofree char *hint = strategy_hint (NULL, cases[i][0]);
 
       ck_assert_msg (strstr (hint, cases[i][1]) != NULL, "%s: %s", cases[i][0], hint);
     }
