@@ -483,9 +483,9 @@ complexity_by_hand (const Scenario *scenario)
 }
 
 /*
- * How much slower than the fastest is as good. Two nodes on a slow network: a pipeline stage on each
- * sends activations there, not parameters and gradients, and is more than a tenth faster than the
- * simplest, which is less than twice as slow.
+ * How much slower than the fastest is as good. Two nodes on a slow network: a pipeline stage on
+ * each sends activations there, not parameters and gradients, and is more than a tenth faster than
+ * the simplest, which is less than twice as slow.
  */
 static const double withins[] = { 0.1, 1 };
 
