@@ -57,6 +57,19 @@ cp "$source/tests/data/nccl-tests/mpirun-tags.log" two-nodes.log
 unset NO_COLOR SHARDSIM_DATADIR COLUMNS GITHUB_ACTIONS
 SHARDSIM_DATADIR=$source
 export SHARDSIM_DATADIR
+
+# The hand-made hardware is all there is; its profiles of frameworks are laid over the shipped ones.
+hand_made_alone() {
+  SHARDSIM_DATADIR=$folder/work
+  mv hwprofiles/framework "$folder/framework"
+  find . | sort >../list-before
+}
+with_shipped() {
+  SHARDSIM_DATADIR=$source
+  mv "$folder/framework" hwprofiles/framework
+  find . | sort >../list-before
+}
+
 number=0
 failed=0
 "$program" collective --node dgx-h100 --nodes 2 --collective all_reduce -b 1M -e 16M >predicted.log
@@ -299,7 +312,7 @@ hand ppu 0 simulate good.yaml --strategy ppu --set strategy.inner.name=ddp --nod
 hand outer-host 2 simulate good.yaml --strategy diloco --set strategy.inner.name=fsdp2 \
   --set strategy.outer_optimizer=host
 hand outer-led 2 simulate good.yaml --strategy opendiloco --set strategy.inner.name=fsdp2
-hand outer-roles 2 simulate good.yaml --strategy co2 --set strategy.inner.name=slowmo \
+hand outer-roles 2 simulate good.yaml --strategy slowmo --set strategy.inner.name=opendiloco \
   --set strategy.inner.inner.name=ddp
 check fp8-units 2 simulate fp8-units.yaml
 check fp8-blocks 2 simulate fp8-units.yaml --node dgx-h100 --set training.fp8_recipe=mxfp8
@@ -402,7 +415,7 @@ hand strategies-closed-forms 0 strategies local-sgd --set strategy.inner.name=fs
   --node hand-pair --nodes 2 --arch llama --n-layers 2 --d-model 200 --n-heads 2 --d-ff 400 \
   --vocab 500 --seq-len 100
 check strategies-csv 0 strategies zero1 --format csv
-SHARDSIM_DATADIR=$folder/work # where the hand-made hardware is all there is
+hand_made_alone
 check hardware 0 hardware
 check figures 0 figures
 check figures-list-json 0 figures --format json
@@ -451,7 +464,7 @@ if command -v gnuplot >/dev/null; then # of each kind
     [ -s ../pictures/lines-bus-bandwidth.png ] && [ -s ../pictures/lines-throughput.png ]
   verdict $? 'every kind of figures draws'
 fi
-SHARDSIM_DATADIR=$source
+with_shipped
 hand hardware-node 0 hardware node/hand-pair
 hand hardware-json 0 hardware hand --format json
 check models 0 models
@@ -810,9 +823,9 @@ example calibrate-over-base 2 results-few.csv -o hwprofiles/gpu/hand.yaml
 example calibrate-kind 2 results-few.csv -o ../fitted/link/none.yaml
 example calibrate-over-input 2 results-few.yaml -o ./results-few.yaml
 example calibrate-stale 1 results-few.csv -o ../fitted/gpu/example.yaml
-SHARDSIM_DATADIR=$folder/work # where the hand-made hardware is all there is
+hand_made_alone
 check calibrate-no-base 2 calibrate results-few.csv -o ../fitted/gpu/none.yaml
-SHARDSIM_DATADIR=$source
+with_shipped
 check calibrate-bad-base 2 calibrate results-few.csv -o ../fitted/gpu/none.yaml \
   --hwprofiles hwprofiles --extends hnd
 check calibrate-unwritable-folder 1 calibrate two-nodes.log --node dgx-h100 -o good.yaml/fitted
