@@ -168,9 +168,9 @@ compute_work (guint i, gpointer user)
   WorkJobs            *jobs = user;
   Search              *self = jobs->search;
   g_autoptr (DiagList) diags = diag_list_new ();
-  g_autoptr (Scenario) structure =
-      search_space_scenario (self->space, g_array_index (jobs->keys, guint64, i * jobs->stride),
-                             search_space_group (self->space, jobs->group), diags);
+  g_autoptr (Scenario) structure = search_space_scenario (
+      self->space, g_array_index (jobs->keys, guint64, (gsize) i * jobs->stride),
+      search_space_group (self->space, jobs->group), diags);
   ProfileSet *profiles = search_borrow_profiles (self);
 
   if (structure != NULL)
@@ -214,9 +214,12 @@ least_share (Search *self, const GArray *keys, const ScreenedCompute *first)
       g_autofree ScreenedCompute *work = work_of (self, keys, group, stride);
 
       for (guint i = 0; i * stride < keys->len; i++)
-        if (work[i].work > 0 && first[i * stride].work > 0)
-          share = MIN (share, MIN (work[i].work / first[i * stride].work,
-                                   work[i].both / first[i * stride].both));
+        {
+          const ScreenedCompute *other = &first[(gsize) i * stride];
+
+          if (work[i].work > 0 && other->work > 0)
+            share = MIN (share, MIN (work[i].work / other->work, work[i].both / other->both));
+        }
     }
   return share;
 }

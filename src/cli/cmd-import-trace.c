@@ -190,7 +190,8 @@ make_plan (Common *common, ProfileSet *profiles)
 static ExitStatus
 import (Common *common, const char *file, Arguments *arguments)
 {
-  g_autoptr (ProfileSet) profiles = profile_set_new (common->hwprofiles);
+  const PredictOptions   predicted = common_predict_options (common);
+  g_autoptr (ProfileSet) profiles = predict_profiles (&predicted);
   g_autoptr (DiagList)   diags = diag_list_new ();
   g_autoptr (ReplayPlan) plan = NULL;
   g_autoptr (StepTrace)  trace = NULL;

@@ -170,7 +170,8 @@ static ExitStatus
 add_scenario (Common *common, const char *name, Listing *listing)
 {
   g_autoptr (DiagList)   diags = diag_list_new ();
-  g_autoptr (ProfileSet) profiles = profile_set_new (common->hwprofiles);
+  const PredictOptions   predicted = common_predict_options (common);
+  g_autoptr (ProfileSet) profiles = predict_profiles (&predicted);
   g_autoptr (GPtrArray)  scenarios = NULL;
   g_autoptr (ReplayPlan) plan = NULL;
   ScenarioOverride       own = { .key = "strategy.name", .value = name, .origin = "strategies" };

@@ -77,7 +77,7 @@ parse_ranks (const SourceMark *mark, const char *text, guint n_gpus, DiagList *d
     g_array_append_val (ranks, gpu);
   for (guint i = 0; parts != NULL && parts[i] != NULL; i++)
     add_ranks (g_strstrip (parts[i]), n_gpus, taken, ranks, mark, diags);
-  if (text != NULL && parts[0] == NULL)
+  if (parts != NULL && parts[0] == NULL)
     add_ranks (text, n_gpus, taken, ranks, mark, diags); /* says what is expected */
   return ranks;
 }
