@@ -100,7 +100,8 @@ make_text (Target *target, const Common *common, const Scenario *scenario,
     emit_settings (target->framework, resolved, target->text, diags);
   else
     {
-      g_autofree char *dir = g_path_get_dirname (target->file);
+      /* Without a file it goes to stdout, and from there into a file here. */
+      g_autofree char *dir = g_path_get_dirname (target->file != NULL ? target->file : ".");
       g_autofree char *own = common_print_scenario (common, scenario, dir);
 
       g_string_append (target->text, own);

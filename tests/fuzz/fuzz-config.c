@@ -72,7 +72,8 @@ check_options (const ConfigNode *root, DiagList *diags)
       g_autofree char *text = option_format (spec, &options);
       g_autofree char *second = NULL;
 
-      if (*text == '\0') /* not set: an empty value would be a mistake */
+      /* Not set: an empty value would be a mistake, and so would the zero of a number. */
+      if (*text == '\0' || (spec->optional && option_is_default (spec, &options)))
         continue;
       g_assert (option_set (spec, &again, text, NULL, diags));
       second = option_format (spec, &again);
