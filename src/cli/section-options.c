@@ -32,9 +32,12 @@ whole_key (const char *key)
   return full != NULL ? full : g_strdup (key);
 }
 
-/* FALSE: KEY has another value from before, and nobody says which of them is meant. */
-static gboolean
-add_override (Common *self, const char *key, const char *value, const char *origin, GError **error)
+/*
+ * The later of two values counts, so that a command line may be gone on with: remedies are added to
+ * it. Another value from before is named, as it may have been forgotten.
+ */
+static void
+add_override (Common *self, const char *key, const char *value, const char *origin)
 {
   g_autofree char *whole = whole_key (key);
 
@@ -45,10 +48,10 @@ add_override (Common *self, const char *key, const char *value, const char *orig
 
       if (!g_str_equal (whole, other) || g_str_equal (value, before->value))
         continue;
-      g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-                   "'%s' is set twice, to '%s' by %s and to '%s' by %s: leave one of them out",
-                   whole, before->value, before->origin, value, origin);
-      return FALSE;
+      stream_say ("shardsim %s: '%s' is set twice: '%s' by %s counts, '%s' by %s does not\n",
+                  self->command, whole, value, origin, before->value, before->origin);
+      g_array_remove_index (self->overrides, i);
+      break;
     }
   ScenarioOverride override = {
     .key = g_string_chunk_insert (self->strings, key),
@@ -57,7 +60,6 @@ add_override (Common *self, const char *key, const char *value, const char *orig
   };
 
   g_array_append_val (self->overrides, override);
-  return TRUE;
 }
 
 static gboolean
@@ -72,7 +74,8 @@ on_set (const char *option, const char *value, gpointer data, GError **error)
                    "%s wants section.key=value, got '%s'", option, value);
       return FALSE;
     }
-  return add_override (data, key, equals + 1, "--set", error);
+  add_override (data, key, equals + 1, "--set");
+  return TRUE;
 }
 
 /* "micro-batch" to "micro_batch". Newly allocated. */
@@ -101,7 +104,9 @@ on_table_option (const char *option, const char *value, gpointer data, GError **
   g_autofree char *key = scenario_full_key (word);
 
   g_return_val_if_fail (key != NULL, FALSE);
-  return add_override (data, key, value != NULL ? value : "true", option, error);
+  (void) error;
+  add_override (data, key, value != NULL ? value : "true", option);
+  return TRUE;
 }
 
 char *

@@ -172,7 +172,7 @@ small_space="search good.yaml --global-batch 24 --only --vary mesh.tp=1,2
 }
 hand batch-follows 0 simulate good.yaml --global-batch 24 --micro-batch 3 --format csv
 hand batch-divides 2 simulate good.yaml --global-batch 7
-hand option-twice 2 simulate good.yaml --micro-batch 2 --set training.micro_batch=4
+hand option-twice 0 simulate good.yaml --micro-batch 2 --set training.micro_batch=4
 hand batch-twice 2 simulate good.yaml --global-batch 24 --grad-accum 2
 hand batch-maximum 2 simulate good.yaml --global-batch 24 --max micro_batch
 hand search-untried 0 search good.yaml --global-batch 24 --vary mesh.tp=1,2 --vary mesh.pp=1 \
