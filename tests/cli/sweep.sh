@@ -193,7 +193,7 @@ refused 'a grid without end' 'more than' good.yaml --store x.db \
 refused 'no store' '--store' good.yaml --vary training.micro_batch=1
 refused 'no number of a shard' '--shard wants K/N' good.yaml --store x.db --shard 3/3
 refused 'half a number of a shard' '--shard wants K/N' good.yaml --store x.db --shard '0/ 3'
-refused 'a store without a name' 'give --store FILE' good.yaml --store ''
+refused 'a store without a name' 'expected FILE, got nothing' good.yaml --store ''
 refused 'no scenario' 'give a scenario or a table' --store whole.db
 "$program" sweep good.yaml --hwprofiles hwprofiles --store :memory: >out && [ -e :memory: ] &&
   sweep :memory: good.yaml >out && has '1 of them from before' out
