@@ -4,8 +4,8 @@
  *
  * The walk visits the modules forward and then backward. The first use of a module's parameters
  * reads them where they are (one rank's shard is all of them), and after it they go to the host on
- * the copy stream (stash). Its second use waits for them to come back on the same stream (fetch). At
- * most three fetches are outstanding on the host. Behind each fetch the prefetcher walks on and
+ * the copy stream (stash). Its second use waits for them to come back on the same stream (fetch).
+ * At most three fetches are outstanding on the host. Behind each fetch the prefetcher walks on and
  * fetches, in the order of visits, until a bucket of elements is on its way or `live` ones are
  * there. A module's gradient is copied into a bucket on the reduce stream; a full bucket is
  * interleaved (a copy) and added to the shard. Norms are smaller than the persistence threshold and
@@ -23,7 +23,7 @@
 #define SLOTS \
   3 /* layers whose fetched parameters may be there: the window is two layers and a module */
 #define FETCHES     3 /* outstanding at most: DeepSpeed's max_ongoing_fetch_events and one more */
-#define REDUCES     2
+#define REDUCES     3
 #define ENDS_BEFORE 1 /* the embedding */
 #define ENDS_BEHIND 2 /* final norm, head */
 #define MAX_UNITS   (STEP_MAX_LAYERS * LAYER_N_MODULES + ENDS_BEFORE + ENDS_BEHIND)
@@ -56,7 +56,7 @@ typedef struct
   void       *bucket, *interleaved;
   cudaEvent_t used[SLOTS][LAYER_N_MODULES]; /* the backward pass has used the slot's parameters */
   cudaEvent_t reduced[2][LAYER_N_MODULES];  /* the gradient is in the bucket */
-  cudaEvent_t fetches[FETCHES + 1], reduces[REDUCES + 1], order;
+  cudaEvent_t fetches[FETCHES + 1], reduces[REDUCES], order;
 } Cache;
 
 static Window
@@ -120,7 +120,7 @@ open_events (const Bench *bench, Step *step, Cache *self)
 {
   cudaEvent_t *all[] = { self->used[0], self->reduced[0], self->fetches, self->reduces,
                          &self->order };
-  unsigned     n[] = { SLOTS * LAYER_N_MODULES, 2 * LAYER_N_MODULES, FETCHES + 1, REDUCES + 1, 1 };
+  unsigned     n[] = { SLOTS * LAYER_N_MODULES, 2 * LAYER_N_MODULES, FETCHES + 1, REDUCES, 1 };
 
   for (unsigned a = 0; a < sizeof n / sizeof n[0]; a++)
     for (unsigned i = 0; i < n[a]; i++)
@@ -220,17 +220,14 @@ prefetch (const Bench *bench, Step *step, Cache *self)
   return ahead == 0 || step_order (bench, step->gather, step->copies, self->order);
 }
 
-/*
- * At most MOST are outstanding: EVENTS[*N % (MOST + 1)] has just been recorded, the host waits for
- * the one that was recorded MOST before it.
- */
+/* The fetch before the last FETCHES is over: the last one has just been recorded. */
 static bool
-throttle (const Bench *bench, const cudaEvent_t *events, unsigned most, unsigned *n)
+throttle (const Bench *bench, Cache *self)
 {
-  unsigned now = (*n)++;
+  unsigned now = self->n_fetches++;
 
-  if (now >= most)
-    CUDA_TRY (cudaEventSynchronize (events[(now - most) % (most + 1)]));
+  if (now >= FETCHES)
+    CUDA_TRY (cudaEventSynchronize (self->fetches[(now - FETCHES) % (FETCHES + 1)]));
   return true;
 }
 
@@ -247,7 +244,7 @@ fetch (const Bench *bench, Step *step, Cache *self, unsigned unit)
     {
       if (!step_order (bench, step->compute, step->gather,
                        self->fetches[self->n_fetches % (FETCHES + 1)])
-          || !throttle (bench, self->fetches, FETCHES, &self->n_fetches))
+          || !throttle (bench, self))
         return false;
     }
   return prefetch (bench, step, self);
@@ -296,20 +293,21 @@ release (const Bench *bench, Step *step, Cache *self, unsigned unit)
  * those that it belongs to.
  */
 static bool
-flush (const Bench *bench, Step *step, Cache *self, bool last)
+flush (const Bench *bench, Step *step, Cache *self)
 {
   uint64_t n = self->filled;
 
   if (n == 0)
     return true;
+  if (self->n_reduces >= REDUCES)
+    CUDA_TRY (cudaEventSynchronize (self->reduces[(self->n_reduces - REDUCES) % REDUCES]));
   CUDA_TRY (cudaMemcpyAsync (self->interleaved, self->bucket, 2 * n, cudaMemcpyDeviceToDevice,
                              step->reduce));
   if (!step_add (bench, step, self->shards, self->interleaved, n, step->reduce))
     return false;
   self->filled = 0;
-  CUDA_TRY (cudaEventRecord (self->reduces[self->n_reduces % (REDUCES + 1)], step->reduce));
-  /* behind the last one the host waits for all */
-  return last || throttle (bench, self->reduces, REDUCES, &self->n_reduces);
+  CUDA_TRY (cudaEventRecord (self->reduces[self->n_reduces++ % REDUCES], step->reduce));
+  return true;
 }
 
 static bool
@@ -321,7 +319,7 @@ add_to_bucket (const Bench *bench, Step *step, Cache *self, unsigned unit)
 
   if (!step_order (bench, step->reduce, step->compute, self->order))
     return false;
-  if (self->filled + n > self->window.reduce_bucket && !flush (bench, step, self, false))
+  if (self->filled + n > self->window.reduce_bucket && !flush (bench, step, self))
     return false;
   CUDA_TRY (cudaMemcpyAsync ((char *) self->bucket + 2 * self->filled,
                              part (step, self->gradients[set], unit), 2 * n,
@@ -389,8 +387,7 @@ cache_run (const Bench *bench, Step *step, void *state)
           || !release (bench, step, self, unit))
         return false;
     }
-  if (!flush (bench, step, self, true)
-      || !step_order (bench, step->compute, step->reduce, self->order))
+  if (!flush (bench, step, self) || !step_order (bench, step->compute, step->reduce, self->order))
     return false;
   CUDA_TRY (cudaEventSynchronize (self->order)); /* the micro-step ends when all is reduced */
   return step_order (bench, step->compute, step->copies, self->order) && step_finish (bench, step);

@@ -50,8 +50,8 @@ fill() {
   cp "$source"/tests/cli/input/{good,compare}.yaml "$source"/tests/cli/input/net-{links,flows}.csv \
     "$source"/tests/cli/input/{moe.json,nccl.xml,results-few.csv,runs.csv,training.csv} .
   sed -n '1p;/mi355/p' "$source"/tests/data/validation/collectives.csv >collectives.csv
-  sed "s/\"world_size\": 8/\"world_size\": 4/" "$source"/tests/data/traces/handwritten-two-blocks.json \
-    >trace.json
+  sed "s/\"world_size\": 8/\"world_size\": 4/" \
+    "$source/tests/data/traces/handwritten-two-blocks.json" >trace.json
   cp -r "$source/docs/worked/hwprofiles" hwprofiles
   cp good.yaml in.json
   ln -s "$source/hwprofiles" shipped
