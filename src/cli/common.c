@@ -302,7 +302,7 @@ refuse_empty (const Common *self, const GOptionEntry *entries)
                                   : many ? *(const char *const *const *) entries->arg_data
                                          : NULL;
 
-      for (guint i = 0; values != NULL && values[i] != NULL && (many || i == 0); i++)
+      for (guint i = 0; values != NULL && (many || i == 0) && values[i] != NULL; i++)
         if (*values[i] == '\0')
           {
             stream_say ("shardsim %s: --%s: expected %s, got nothing\n  see 'shardsim %s --help'\n",
