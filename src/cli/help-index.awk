@@ -16,7 +16,8 @@ function bare(text) {
 }
 
 function entry(kind, name, also, help, page) {
-  printf "  { %s, %s, %s, %s, %s },\n", quoted(kind), quoted(name), quoted(also), quoted(help), quoted(page)
+  printf "  { %s, %s, %s,\n", quoted(kind), quoted(name), quoted(also)
+  printf "    %s, %s },\n", quoted(help), quoted(page)
 }
 
 BEGIN {
