@@ -39,21 +39,12 @@ axis_clear (gpointer data)
   g_clear_pointer (&self->segments, g_array_unref);
 }
 
-/* WORD is a key, or short for one: "compile" is training.compile. Takes WORD. */
-static char *
-spelt_out (char *word)
-{
-  g_autofree char *key = word;
-  char            *full = strchr (word, '.') == NULL ? scenario_full_key (word) : NULL;
-
-  return full != NULL ? full : g_steal_pointer (&key);
-}
-
 static Axis
 axis_new (const char *key, gsize length)
 {
-  Axis self = { .key = spelt_out (g_strndup (key, length)),
-                .segments = g_array_new (FALSE, FALSE, sizeof (Segment)) };
+  g_autofree char *word = g_strndup (key, length);
+  Axis             self = { .key = scenario_whole_key (word),
+                            .segments = g_array_new (FALSE, FALSE, sizeof (Segment)) };
 
   g_array_set_clear_func (self.segments, segment_clear);
   return self;

@@ -81,12 +81,12 @@ read_overrides (Call *self, const ConfigNode *set)
     {
       const ConfigNode *value = config_node_item (set, i);
       const char       *key = config_node_key (set, i);
-      g_autofree char  *full = scenario_full_key (key);
+      g_autofree char  *full = scenario_whole_key (key);
       ScenarioOverride  override = { .origin = key };
 
       if (!config_node_expect (value, CONFIG_SCALAR, self->all))
         continue;
-      override.key = g_string_chunk_insert (self->keys, full != NULL ? full : key);
+      override.key = g_string_chunk_insert (self->keys, full);
       override.value = config_node_text (value);
       g_array_append_val (self->overrides, override);
     }

@@ -4,15 +4,6 @@
 
 #include "analysis/vary.h"
 
-/* The whole key of OVERRIDE, which may be short. Newly allocated. */
-static char *
-whole_key (const ScenarioOverride *override)
-{
-  char *full = strchr (override->key, '.') == NULL ? scenario_full_key (override->key) : NULL;
-
-  return full != NULL ? full : g_strdup (override->key);
-}
-
 /* What the name of a strategy, a model or a cluster is set by: its values label scenarios alone. */
 static gboolean
 is_name (const char *key)
@@ -36,7 +27,7 @@ find_option (const char *key)
 static gboolean
 has_list (const ScenarioOverride *override)
 {
-  g_autofree char  *key = whole_key (override);
+  g_autofree char  *key = scenario_whole_key (override->key);
   const OptionSpec *spec = find_option (key);
 
   return (strchr (override->value, ',') != NULL || strstr (override->value, "..") != NULL)
@@ -97,7 +88,7 @@ overrides_at (const Common *self, const Vary *lists, guint64 point, GStringChunk
   for (guint i = 0; i < self->overrides->len; i++)
     {
       ScenarioOverride override = g_array_index (self->overrides, ScenarioOverride, i);
-      g_autofree char *key = whole_key (&override);
+      g_autofree char *key = scenario_whole_key (override.key);
 
       for (guint axis = 0; axis < vary_n_axes (lists) && has_list (&override); axis++)
         if (g_str_equal (vary_key (lists, axis), key))

@@ -23,15 +23,6 @@ static const struct
   { "strategy", "strategy" },
 };
 
-/* "mesh.tp" of "tp", as of "mesh.tp". Newly allocated. */
-static char *
-whole_key (const char *key)
-{
-  char *full = strchr (key, '.') == NULL ? scenario_full_key (key) : NULL;
-
-  return full != NULL ? full : g_strdup (key);
-}
-
 /*
  * The later of two values counts, so that a command line may be gone on with: remedies are added to
  * it. Another value from before is named, as it may have been forgotten.
@@ -39,12 +30,12 @@ whole_key (const char *key)
 static void
 add_override (Common *self, const char *key, const char *value, const char *origin)
 {
-  g_autofree char *whole = whole_key (key);
+  g_autofree char *whole = scenario_whole_key (key);
 
   for (guint i = 0; i < self->overrides->len; i++)
     {
       const ScenarioOverride *before = &g_array_index (self->overrides, ScenarioOverride, i);
-      g_autofree char        *other = whole_key (before->key);
+      g_autofree char        *other = scenario_whole_key (before->key);
 
       if (!g_str_equal (whole, other) || g_str_equal (value, before->value))
         continue;

@@ -119,19 +119,16 @@ void
 draft_override (ScenarioDraft *draft, const ScenarioOverride *override, DiagList *diags)
 {
   SourceMark             mark = override_mark (override);
-  g_autofree char       *full = strchr (override->key, '.') == NULL
-                                    ? scenario_full_key (override->key)
-                                    : NULL; /* "compile" is short for training.compile */
-  const ScenarioOverride spelt_out = { full != NULL ? full : override->key, override->value,
-                                       override->origin };
+  g_autofree char       *key = scenario_whole_key (override->key);
+  const ScenarioOverride spelt_out = { key, override->value, override->origin };
 
   if (g_str_equal (override->key, "name"))
     {
       g_free (draft->scenario->name);
       draft->scenario->name = g_strdup (override->value);
     }
-  else if (g_str_has_prefix (spelt_out.key, "strategy."))
-    override_strategy (draft, spelt_out.key + strlen ("strategy."), override->value, &mark, diags);
+  else if (g_str_has_prefix (key, "strategy."))
+    override_strategy (draft, key + strlen ("strategy."), override->value, &mark, diags);
   else
     override_section (draft, &spelt_out, &mark, diags);
 }

@@ -1,6 +1,8 @@
 /* What a scenario is: its sections, their options, and its life. */
 #include "scenario/scenario-private.h"
 
+#include <string.h>
+
 #define MEMBER(name) G_STRUCT_OFFSET (Scenario, name), sizeof (((Scenario *) NULL)->name)
 
 const ScenarioSection scenario_sections[SCENARIO_N_SECTIONS] = {
@@ -38,6 +40,14 @@ scenario_full_key (const char *word)
     if (option_table_find (scenario_sections[i].table, word) != NULL)
       return g_strdup_printf ("%s.%s", scenario_sections[i].name, word);
   return NULL;
+}
+
+char *
+scenario_whole_key (const char *key)
+{
+  char *full = strchr (key, '.') == NULL ? scenario_full_key (key) : NULL;
+
+  return full != NULL ? full : g_strdup (key);
 }
 
 const OptionSpec *
