@@ -181,7 +181,7 @@ char *scenario_print_settings (const char *name, const GArray *settings);
  */
 char *scenario_full_key (const char *word);
 
-/* KEY where it has a section or is short for nothing, else what it is short for. Newly allocated. */
+/* KEY where it has a section or is short for nothing, else what it is short for; newly allocated */
 char *scenario_whole_key (const char *key);
 
 /* Stable hash of everything in scenario_print, hexadecimal. Newly allocated. */
