@@ -213,8 +213,7 @@ worked_fcdp (void)
   d.zero3_allocated = d.fcdp_allocated = zero3_allocated ();
   d.zero3_waiting = zero3_waiting ();
   d.fcdp_waiting = fcdp_waiting ();
-  d.zero3_device =
-      zero3_states () + kept_for_backward () + 2 * wide + 2 + d.zero3_waiting + 2 * H;
+  d.zero3_device = zero3_states () + kept_for_backward () + 2 * wide + 2 + d.zero3_waiting + 2 * H;
   d.fcdp_device = zero3_states () + d.fcdp_waiting + w;
   d.fcdp_host = w;
   return d;
