@@ -549,12 +549,14 @@ csv_append_row (GString *out, const char *const *fields, guint n)
     {
       const char *field = fields[i] ? fields[i] : "";
       /* A row of one empty field would be a blank line, which readers skip. */
-      gboolean quote = needs_quotes (field) || (n == 1 && !*field) || is_formula (field);
+      gboolean quote = needs_quotes (field) || (n == 1 && !*field);
 
       if (i > 0)
         g_string_append_c (out, ',');
       if (quote)
-        g_string_append (out, is_formula (field) ? "\"'" : "\"");
+        g_string_append_c (out, '"');
+      if (is_formula (field))
+        g_string_append_c (out, '\'');
       for (const char *p = field; *p; p++)
         {
           if (*p == '"')

@@ -320,7 +320,7 @@ START_TEST (test_append_row)
   g_string_truncate (out, 0);
   csv_append_row (out, formulas, G_N_ELEMENTS (formulas)); /* text that a spreadsheet would run */
   ck_assert_str_eq (out->str,
-                    "\"'=cmd|' /C calc'!A0\",\"'@SUM(A1)\",\"'+1+1\",\"'-1-1\",\"'--x|y!A0\","
+                    "'=cmd|' /C calc'!A0,'@SUM(A1),'+1+1,'-1-1,'--x|y!A0,"
                     "--tp 2,-1.5e-3,+2,-\n");
 }
 END_TEST
