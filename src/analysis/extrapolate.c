@@ -287,7 +287,7 @@ predict_rest (Few *few, const Prediction *const *p, guint n, guint period)
     return NULL;
   self = prediction_copy (steady);
   self->n_replayed = n;
-  prediction_set_scenario (self, scenario);
+  prediction_set_scenario (self, few->resolved);
   growth_follow (self, p[1], p[2], (double) (scenario->training.grad_accum - m) / period);
   return self;
 }

@@ -221,12 +221,14 @@ strategy_label (const StrategyConfig *config)
 }
 
 void
-prediction_set_scenario (Prediction *self, const Scenario *scenario)
+prediction_set_scenario (Prediction *self, const ResolvedScenario *resolved)
 {
+  const char *name = resolved->scenario->name;
+
   g_free (self->scenario);
-  self->scenario = g_strdup (scenario->name != NULL ? scenario->name : self->strategy);
+  self->scenario = g_strdup (name != NULL ? name : self->strategy);
   g_clear_pointer (&self->settings, g_array_unref);
-  self->settings = scenario_settings (scenario);
+  self->settings = resolved_settings (resolved);
 }
 
 const ScenarioSetting *
@@ -259,7 +261,7 @@ fill_names (Prediction *self, const Replay *replay)
   if (self->network != NULL)
     self->network_scale = cluster_network_scale (replay_cluster (replay));
   self->measured = cluster_copy_measured (replay_cluster (replay));
-  prediction_set_scenario (self, scenario);
+  prediction_set_scenario (self, replay_resolved (replay));
 }
 
 /* ---- throughput ------------------------------------------------------------------------------ */

@@ -188,8 +188,8 @@ Prediction *prediction_from_replay (const Replay *replay);
 /* Without remedies and advice. */
 Prediction *prediction_copy (const Prediction *self);
 
-/* What SELF is of: SCENARIO's name and settings in the place of those that it has. */
-void prediction_set_scenario (Prediction *self, const Scenario *scenario);
+/* What SELF is of: RESOLVED's name and settings in the place of those that it has. */
+void prediction_set_scenario (Prediction *self, const ResolvedScenario *resolved);
 
 /* The value of the setting KEY of SECTION, or NULL where it is unset. */
 const ScenarioSetting *prediction_setting (const Prediction *self, const char *section,

@@ -163,6 +163,15 @@ candidate_free (gpointer data)
   g_free (self);
 }
 
+/* What has no effect is as by default: frameworks imply settings that a model has no use for. */
+static const char *
+value_of (const ScenarioSetting *setting)
+{
+  if (!setting->idle)
+    return setting->value;
+  return setting->spec->fallback != NULL ? setting->spec->fallback : "";
+}
+
 /* Every option of every prediction, in order of appearance. */
 static GPtrArray *
 find_candidates (const GPtrArray *predictions)
@@ -193,7 +202,7 @@ find_candidates (const GPtrArray *predictions)
             }
           else
             g_free (key);
-          candidate->column->cells[i] = setting->value;
+          candidate->column->cells[i] = value_of (setting);
         }
     }
   return all;
@@ -290,7 +299,7 @@ is_worth_saying (const ScenarioSetting *setting)
   if (title_of_section (setting->section) != nothing_of
       && !g_str_has_prefix (setting->section, "strategy"))
     return FALSE;
-  if (setting->spec == &scenario_strategy_name)
+  if (setting->spec == &scenario_strategy_name || setting->idle)
     return FALSE;
   return (g_str_equal (setting->section, "training")
           && g_strv_contains (always, setting->spec->key))

@@ -133,12 +133,13 @@ static const OptionFact facts[] = {
   { 0 },
 };
 
+/* Whose needs the facts above tell; the cluster and the strategies have their own. */
+static const OptionSpec *const tables[] = { model_options,  training_options,   mesh_options,
+                                            memory_options, collective_options, replay_options };
+
 void
 resolved_warn_idle (const ResolvedScenario *self, DiagList *diags)
 {
-  static const OptionSpec *const tables[] = { model_options,  training_options,   mesh_options,
-                                              memory_options, collective_options, replay_options };
-
   for (guint i = 0; i < G_N_ELEMENTS (tables); i++)
     {
       gconstpointer     options = scenario_options (self->scenario, tables[i]);
@@ -155,4 +156,21 @@ resolved_is_idle (const ResolvedScenario *self, const OptionSpec *table, const O
   const OptionScope scope = { table, options, options, facts, self };
 
   return option_is_idle (&scope, spec);
+}
+
+GArray *
+resolved_settings (const ResolvedScenario *self)
+{
+  GArray *all = scenario_settings (self->scenario);
+
+  for (guint i = 0; i < all->len; i++)
+    {
+      ScenarioSetting  *setting = &g_array_index (all, ScenarioSetting, i);
+      const OptionSpec *table = scenario_section_table (setting->section);
+
+      for (guint t = 0; t < G_N_ELEMENTS (tables); t++)
+        if (tables[t] == table)
+          setting->idle = resolved_is_idle (self, table, setting->spec);
+    }
+  return all;
 }

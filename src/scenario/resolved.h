@@ -31,6 +31,9 @@ typedef struct
 gboolean resolved_is_idle (const ResolvedScenario *self, const OptionSpec *table,
                            const OptionSpec *spec);
 
+/* The scenario_settings of its scenario, each of which knows whether it has an effect. */
+GArray *resolved_settings (const ResolvedScenario *self);
+
 /*
  * Resolves SCENARIO, of which it keeps a copy. PROFILES, whose files the model and the lengths come
  * from as well, must outlive it. NULL after diagnostics.

@@ -243,7 +243,7 @@ add_settings (GArray *all, const char *section, const OptionSpec *table, gconstp
     if (!scenario_option_is_unset (spec, structure))
       {
         ScenarioSetting setting = { g_intern_string (section), spec,
-                                    option_format (spec, structure) };
+                                    option_format (spec, structure), FALSE };
 
         g_array_append_val (all, setting);
       }
@@ -262,7 +262,7 @@ scenario_settings (const Scenario *self)
   for (const StrategyConfig *c = self->strategy; c != NULL; c = c->inner)
     {
       ScenarioSetting name = { g_intern_string (section->str), &scenario_strategy_name,
-                               g_strdup (c->strategy->name) };
+                               g_strdup (c->strategy->name), FALSE };
 
       g_array_append_val (all, name);
       add_settings (all, section->str, scenario_strategy_table (c->strategy), c->options);

@@ -154,6 +154,7 @@ typedef struct
   const char       *section; /* "training", "strategy", "strategy.inner", ...; interned */
   const OptionSpec *spec;
   char             *value; /* as text */
+  gboolean          idle;  /* known to have no effect; only resolved_settings can tell */
 } ScenarioSetting;
 
 /* What the name of a strategy stands under: it comes before the strategy's options. */

@@ -393,31 +393,38 @@ END_TEST
 
 /* ---- comparison ------------------------------------------------------------------------------ */
 
-/* 40 scenarios, of which some do not fit: two clusters, two strategies, ten micro-batches. */
+/* The predictions of the N scenarios of TEXT. */
 static GPtrArray *
-predict_grid (void)
+predict_text (const char *yaml, guint n)
 {
-  static const char text[] =
-      "cluster: [a40x8-nvlink-pairs, 2 x a40x8-nvlink-pairs]\n"
-      "model: { arch: llama, n_layers: 1, d_model: 256, n_heads: 4, d_ff: 512, vocab: 512 }\n"
-      "training: { seq_len: 128, micro_batch: [1, 2, 4, 8, 16, 32, 64, 128, 65536, 131072] }\n"
-      "strategy: [zero1, fsdp2]\n";
   g_autofree char      *file = g_build_filename (scratch, "grid.yaml", NULL);
   g_autoptr (DiagList)  diags = diag_list_new ();
   GPtrArray            *all = g_ptr_array_new_with_free_func ((GDestroyNotify) prediction_free);
   g_autoptr (GPtrArray) scenarios = NULL;
   PredictOptions        options = { 0 };
 
-  ck_assert (g_file_set_contents (file, text, -1, NULL));
+  ck_assert (g_file_set_contents (file, yaml, -1, NULL));
   scenarios = scenario_load (NULL, file, NULL, 0, diags);
-  ck_assert_ptr_nonnull (scenarios);
-  ck_assert_uint_eq (scenarios->len, 40);
+  ck_assert_msg (scenarios != NULL, "%s", diag_list_first_message (diags));
+  ck_assert_uint_eq (scenarios->len, n);
   for (guint i = 0; i < scenarios->len; i++)
     {
       g_ptr_array_add (all, predict (g_ptr_array_index (scenarios, i), &options, diags, NULL));
       ck_assert_msg (g_ptr_array_index (all, i) != NULL, "%s", diag_list_first_message (diags));
     }
   return all;
+}
+
+/* 40 scenarios, of which some do not fit: two clusters, two strategies, ten micro-batches. */
+static GPtrArray *
+predict_grid (void)
+{
+  return predict_text (
+      "cluster: [a40x8-nvlink-pairs, 2 x a40x8-nvlink-pairs]\n"
+      "model: { arch: llama, n_layers: 1, d_model: 256, n_heads: 4, d_ff: 512, vocab: 512 }\n"
+      "training: { seq_len: 128, micro_batch: [1, 2, 4, 8, 16, 32, 64, 128, 65536, 131072] }\n"
+      "strategy: [zero1, fsdp2]\n",
+      40);
 }
 
 /*
@@ -469,6 +476,28 @@ START_TEST (test_comparison)
 
     ck_assert_uint_eq (g_strv_length (pieces), 40);
   }
+}
+END_TEST
+
+/* How experts are computed tells rows of a model with experts apart, and none of another. */
+START_TEST (test_comparison_idle)
+{
+  static const char *const experts[] = { "", ", n_experts: 8, n_experts_per_token: 2" };
+
+  for (guint i = 0; i < G_N_ELEMENTS (experts); i++)
+    {
+      g_autofree char *yaml = g_strdup_printf (
+          "cluster: a40x8-nvlink-pairs\n"
+          "model: { arch: llama, n_layers: 1, d_model: 256, n_heads: 4, d_ff: 512, vocab: 512%s }\n"
+          "training: { seq_len: 128, expert_products: [sequential, grouped] }\n"
+          "strategy: fsdp2\n",
+          experts[i]);
+      g_autoptr (GPtrArray) all = predict_text (yaml, 2);
+      g_autoptr (GString)   text = g_string_new (NULL);
+
+      report_comparison_text (all, text);
+      ck_assert_int_eq (strstr (text->str, " EXPERT-PRODUCTS ") != NULL, i);
+    }
 }
 END_TEST
 
@@ -1352,6 +1381,7 @@ main (void)
   tcase_add_test (tests, test_documented);
   tcase_add_test (tests, test_provenance);
   tcase_add_test (tests, test_comparison);
+  tcase_add_test (tests, test_comparison_idle);
   tcase_add_test (tests, test_comparison_layout);
   tcase_add_test (tests, test_sort);
   tcase_add_test (tests, test_rare_calls);
