@@ -4,6 +4,13 @@
 
 /* ---- the interval ---------------------------------------------------------------------------- */
 
+/* Whether nothing more may be simulated. */
+static gboolean
+is_over (const PredictOptions *options)
+{
+  return engine_work_is_over (options->replay.work) || stop_cuts (options->replay.stop);
+}
+
 static Prediction *
 predict_with (const ResolvedScenario *resolved, const PredictOptions *options, Replay **replay,
               DiagList *diags, GError **error)
@@ -19,11 +26,11 @@ predict_with (const ResolvedScenario *resolved, const PredictOptions *options, R
   Prediction *self = NULL;
 
   for (guint i = 0; may_be_few && self == NULL && i < G_N_ELEMENTS (few); i++)
-    if (!engine_work_is_over (options->replay.work))
+    if (!is_over (options))
       self = few[i](resolved, options);
-  if (self == NULL && engine_work_is_over (options->replay.work))
+  if (self == NULL && is_over (options))
     {
-      engine_set_over (error);
+      engine_set_over (options->replay.stop, error);
       return NULL;
     }
   if (self == NULL)

@@ -141,11 +141,11 @@ refine (Search *self, const SearchFound *around)
   jobs.scenarios = scenarios = g_new0 (Scenario *, changes->len + 1);
   jobs.predictions = predictions = g_new0 (Prediction *, changes->len + 1);
   parallel_run (changes->len, self->options->n_threads, refine_one, &jobs, self->predict->count);
-  self->result->n_simulated += changes->len;
   for (guint i = 0; i < changes->len; i++)
     {
       Prediction *p = predictions[i];
 
+      self->result->n_simulated += p != NULL || !stop_is_due (self->predict->replay.stop);
       if (p != NULL && search_excess (self, p) <= 0
           && search_weight (self, p->n_gpus) / p->samples_per_s < before * (1 - 1e-9))
         take_change (self, around, change_at (changes, i), scenarios[i], p);
@@ -164,13 +164,14 @@ search_refine (Search *self)
   GPtrArray *found = self->result->found;
 
   g_ptr_array_sort (found, compare_found);
+  work_count_step (self->predict->count, "refining the best", TRUE, 0);
   for (guint pass = 0; pass < REFINE_PASSES && self->options->refine && found->len > 0; pass++)
     {
       const guint                    n = MIN (found->len, pass == 0 ? REFINED : 1);
       const double                   before = self->best;
       g_autofree const SearchFound **around = g_memdup2 (found->pdata, n * sizeof *found->pdata);
 
-      for (guint i = 0; i < n; i++)
+      for (guint i = 0; i < n && !search_is_over (self); i++)
         refine (self, around[i]);
       g_ptr_array_sort (found, compare_found);
       if (self->best >= before)

@@ -195,6 +195,15 @@ expand_run (guint job, gpointer user)
   search_return_profiles (self, profiles);
 }
 
+/* Nothing, where no thread came to it. */
+static void
+drop_expansion (Expansion *expansion)
+{
+  g_clear_pointer (&expansion->alike, g_array_unref);
+  g_clear_pointer (&expansion->candidates, g_array_unref);
+  g_clear_pointer (&expansion->reasons, g_ptr_array_unref);
+}
+
 /* Takes what a thread found out about one structure. */
 static void
 take_expansion (Search *self, Expansion *expansion)
@@ -211,9 +220,7 @@ take_expansion (Search *self, Expansion *expansion)
     g_array_append_vals (self->candidates, expansion->candidates->data, expansion->candidates->len);
   if (expansion->alike->len > 0)
     g_array_append_vals (self->alike, expansion->alike->data, expansion->alike->len);
-  g_array_unref (expansion->alike);
-  g_array_unref (expansion->candidates);
-  g_ptr_array_unref (expansion->reasons);
+  drop_expansion (expansion);
 }
 
 /* Where neighbours among N NODES begin to differ in more than their stages. Returns how many. */
@@ -244,12 +251,24 @@ expand_nodes (Search *self, const guint *nodes, guint n)
   const guint           n_runs = find_runs (self, nodes, n, begins);
   g_autofree Expansion *expansions = g_new0 (Expansion, (gsize) n * n_groups + 1);
   ExpandJobs            jobs = { self, nodes, begins, expansions };
+  WorkCount             count = search_jobs (self);
 
-  parallel_run (n_runs * n_groups, self->options->n_threads, expand_run, &jobs, NULL);
-  for (guint i = 0; i < n * n_groups; i++)
-    take_expansion (self, &expansions[i]);
+  work_count_step (self->predict->count, "bounding configurations", TRUE,
+                   (guint) self->result->n_bounded);
+  parallel_run (n_runs * n_groups, self->options->n_threads, expand_run, &jobs, &count);
   for (guint i = 0; i < n; i++)
-    node_at (self, nodes[i])->expanded = TRUE;
+    {
+      gboolean whole = TRUE; /* else it stays open */
+
+      for (guint g = 0; g < n_groups; g++)
+        whole = whole && expansions[i * n_groups + g].candidates != NULL;
+      for (guint g = 0; g < n_groups; g++)
+        if (whole)
+          take_expansion (self, &expansions[i * n_groups + g]);
+        else
+          drop_expansion (&expansions[i * n_groups + g]);
+      node_at (self, nodes[i])->expanded = whole;
+    }
 }
 
 /* Expands the next structures from *NEXT on that may beat the best; FALSE: there are none. */

@@ -63,6 +63,20 @@ node_at (const Search *self, guint i)
   return &g_array_index (self->nodes, Node, i);
 }
 
+/* Whether the search ends here, asked by who leaves something out when it does. */
+static inline gboolean
+search_is_over (const Search *self)
+{
+  return stop_cuts (self->predict->replay.stop);
+}
+
+/* Of jobs that nobody counts, which end when the search does. */
+static inline WorkCount
+search_jobs (const Search *self)
+{
+  return (WorkCount){ .stop = self->predict->replay.stop };
+}
+
 /* ---- search-structures.c --------------------------------------------------------------------- */
 
 /* A set of profiles for one thread at a time. */

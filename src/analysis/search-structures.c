@@ -294,8 +294,10 @@ search_bound_nodes (Search *self)
       if (g_hash_table_add (known, g_memdup2 (&key, sizeof key)))
         g_array_append_val (keys, key);
     }
+  work_count_step (self->predict->count, "screening structures", FALSE, 0);
   compute_all_work (self, keys);
-  set_bounds (self);
+  if (!search_is_over (self))
+    set_bounds (self);
 }
 
 gboolean

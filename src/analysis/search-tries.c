@@ -387,6 +387,31 @@ drop_try (Search *self, Try *try)
     }
 }
 
+static void
+try_clear (Try *try)
+{
+  g_clear_pointer (&try->scenario, scenario_free);
+  g_clear_pointer (&try->reason, g_free);
+}
+
+/* The search ended before the N TRIES were looked at: they are candidates as before. */
+static void
+take_back (Search *self, Try *tries, guint n)
+{
+  for (guint i = 0; i < n; i++)
+    {
+      g_array_append_val (self->candidates, tries[i].candidate);
+      try_clear (&tries[i]);
+    }
+}
+
+/* Whether the search ended before TRY was simulated to its end. */
+static gboolean
+is_unfinished (const Search *self, const Try *try)
+{
+  return try->prediction == NULL && stop_is_due (self->predict->replay.stop);
+}
+
 /* FALSE: there is nothing left to try, or the budget is spent. */
 gboolean
 search_try_some (Search *self, guint max_planned, guint max_simulated)
@@ -395,6 +420,7 @@ search_try_some (Search *self, guint max_planned, guint max_simulated)
   guint         which[TRIES], n, n_simulated = 0;
   TryJobs       jobs = { self, tries, which };
   SearchResult *result = self->result;
+  WorkCount     count = search_jobs (self);
 
   if (result->n_planned >= max_planned || result->n_simulated >= max_simulated
       || self->effort >= effort_allowed (self))
@@ -402,7 +428,13 @@ search_try_some (Search *self, guint max_planned, guint max_simulated)
   n = put_back (self, tries, pick_tries (self, tries));
   if (n == 0)
     return FALSE;
-  parallel_run (n, self->options->n_threads, plan_try, &jobs, NULL);
+  work_count_step (self->predict->count, "planning candidates", TRUE, result->n_planned);
+  parallel_run (n, self->options->n_threads, plan_try, &jobs, &count);
+  if (search_is_over (self))
+    {
+      take_back (self, tries, n);
+      return FALSE;
+    }
   for (guint i = 0; i < n; i++)
     if (!tries[i].sure)
       {
@@ -417,14 +449,17 @@ search_try_some (Search *self, guint max_planned, guint max_simulated)
       }
     else
       drop_try (self, &tries[i]);
+  work_count_step (self->predict->count, "simulating candidates", TRUE, result->n_simulated);
   parallel_run (n_simulated, self->options->n_threads, simulate_try, &jobs, self->predict->count);
-  result->n_simulated += n_simulated;
+  for (guint i = 0; i < n_simulated; i++)
+    if (is_unfinished (self, &tries[which[i]]))
+      g_array_append_val (self->candidates, tries[which[i]].candidate);
+    else
+      result->n_simulated++;
   for (guint i = 0; i < n; i++)
     {
       take_try (self, &tries[i]);
-      if (tries[i].scenario != NULL)
-        scenario_free (tries[i].scenario);
-      g_free (tries[i].reason);
+      try_clear (&tries[i]);
     }
   return TRUE;
 }

@@ -167,20 +167,21 @@ branch_and_bound (Search *self)
 
   self->ratios = g_new0 (Ratio, (gsize) SEARCH_PIPELINES * (self->space->variants->len + 1));
   search_expand_sample (self, FALSE);
-  for (guint i = 0; i < FIRST_TRIES; i++)
+  for (guint i = 0; i < FIRST_TRIES && !search_is_over (self); i++)
     search_try_some (self, max_planned, max_simulated);
   search_expand_sample (self, TRUE);
-  while (!isfinite (self->best) && search_try_some (self, max_planned, max_simulated))
+  while (!isfinite (self->best) && !search_is_over (self)
+         && search_try_some (self, max_planned, max_simulated))
     continue;
   do
     {
       expanded = FALSE;
-      for (guint i = 0; i < BLOCKS_A_TRY; i++)
+      for (guint i = 0; i < BLOCKS_A_TRY && !search_is_over (self); i++)
         expanded |= search_expand_next (self, &next);
       tried = search_try_some (self, max_planned, max_simulated);
     }
-  while (expanded || tried);
-  search_count_open (self, next);
+  while ((expanded || tried) && !search_is_over (self));
+  search_count_open (self, stop_is_due (self->predict->replay.stop) ? 0 : next);
   search_refine (self);
   search_keep_misses (self);
   search_keep_best (self);
@@ -221,9 +222,14 @@ search_run (const Scenario *scenario, const StrategySet *strategies, const Searc
   if (self.space != NULL && check_size (&self, search_space_n_structures (self.space), diags)
       && search_list_nodes (&self, search_space_n_structures (self.space), diags))
     {
+      work_count_step (predict->count, "choosing software", FALSE, 0);
       search_settle_software (&self);
       search_bound_nodes (&self);
-      branch_and_bound (&self);
+      if (search_is_over (&self))
+        result->n_open = result->n_configurations;
+      else
+        branch_and_bound (&self);
+      result->is_cut = stop_reason (predict->replay.stop) != NULL;
       ok = TRUE;
     }
   search_clear (&self);

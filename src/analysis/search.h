@@ -103,22 +103,24 @@ typedef struct
   guint64  n_as_good;  /* found, and no slower than SearchOptions.within allows */
   GPtrArray *missed;   /* SearchMiss, the least excess first; at most five */
   GArray    *drops;    /* SearchDrop */
-  guint64 n_structures, n_configurations; /* of the space; those that divide, with all variants */
-  guint64 n_bounded;                      /* configurations whose own bound was computed */
-  guint64 n_cut;       /* dropped by a bound of time, alone or with their structure */
-  guint64 n_too_large; /* by a bound of memory, or their plan */
-  guint64 n_alike;   /* of n_open: with the bounds of their strategy's defaults, which are tried */
-  guint64 n_refused; /* no model, mesh or strategy that goes together */
-  guint   n_planned, n_simulated;
-  guint64 n_hopeless; /* of n_open: need 5 % more memory than there is by what their like took */
-  guint64 n_open;     /* left untried with a better bound than the best: 0: the best is proved */
-  double  open_gain;  /* of them: the best bound's throughput over that of the best, at most */
-  guint64 n_unfit;    /* of n_too_large: by simulation */
+  guint64  n_structures, n_configurations; /* of the space; those that divide, with all variants */
+  guint64  n_bounded;                      /* configurations whose own bound was computed */
+  guint64  n_cut;       /* dropped by a bound of time, alone or with their structure */
+  guint64  n_too_large; /* by a bound of memory, or their plan */
+  guint64  n_alike;   /* of n_open: with the bounds of their strategy's defaults, which are tried */
+  guint64  n_refused; /* no model, mesh or strategy that goes together */
+  guint    n_planned, n_simulated;
+  guint64  n_hopeless; /* of n_open: need 5 % more memory than there is by what their like took */
+  guint64  n_open;     /* left untried with a better bound than the best: 0: the best is proved */
+  double   open_gain;  /* of them: the best bound's throughput over that of the best, at most */
+  guint64  n_unfit;    /* of n_too_large: by simulation */
+  gboolean is_cut;     /* PREDICT->replay.stop ended it: more would have been tried */
 } SearchResult;
 
 /*
  * SCENARIO may name no strategy. VARY as in search_space_new. NULL after diagnostics, or with ERROR
- * set. OPTIONS->count of PREDICT is told of structures, plans and simulations.
+ * set. The count of PREDICT is told of structures, plans and simulations; when its stop is due, the
+ * result is the best so far.
  */
 SearchResult *search_run (const Scenario *scenario, const StrategySet *strategies,
                           const SearchVary *vary, guint n_vary, gboolean only,

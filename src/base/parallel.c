@@ -22,12 +22,13 @@ work (void *data)
       guint i;
 
       pthread_mutex_lock (&self->lock);
-      i = self->next < self->n ? self->next++ : self->n;
+      i = self->next < self->n && !work_count_is_cut (self->count) ? self->next++ : self->n;
       pthread_mutex_unlock (&self->lock);
       if (i == self->n)
         return NULL;
       self->job (i, self->user);
-      work_count_done (self->count);
+      if (self->count == NULL || !stop_is_due (self->count->stop)) /* else it may be cut, too */
+        work_count_done (self->count);
     }
 }
 

@@ -29,6 +29,7 @@ static struct
   pthread_mutex_t lock;
   GArray         *list; /* Temporary, in order of their making; NULL when there are none */
   char           *last_words;
+  Stop           *stop; /* NULL: a signal ends the process */
   pid_t           child;
   sigset_t        watched;
 } process = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -258,6 +259,19 @@ temporary_clean_up (void)
   pthread_mutex_unlock (&process.lock);
 }
 
+/* Whether the work ends by itself for the signal NUMBER. */
+static gboolean
+is_taken (int number)
+{
+  gboolean taken;
+
+  pthread_mutex_lock (&process.lock);
+  taken = (number == SIGINT || number == SIGTERM) && process.stop != NULL
+          && stop_by_signal (process.stop, number);
+  pthread_mutex_unlock (&process.lock);
+  return taken;
+}
+
 static void *
 watch (void *unused)
 {
@@ -265,8 +279,10 @@ watch (void *unused)
   sigset_t set;
 
   (void) unused;
-  if (sigwait (&process.watched, &number) != 0)
-    return NULL;
+  do
+    if (sigwait (&process.watched, &number) != 0)
+      return NULL;
+  while (is_taken (number));
   pthread_mutex_lock (&process.lock); /* for good: nothing is made from now on */
   end_child ();
   while (process.list != NULL)
@@ -279,6 +295,14 @@ watch (void *unused)
   pthread_sigmask (SIG_UNBLOCK, &set, NULL);
   raise (number);
   return NULL;
+}
+
+void
+temporary_set_stop (Stop *stop)
+{
+  pthread_mutex_lock (&process.lock);
+  process.stop = stop;
+  pthread_mutex_unlock (&process.lock);
 }
 
 void

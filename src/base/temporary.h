@@ -5,16 +5,24 @@
  * A signal comes to a process, not to a simulation, so the list of them is the process's, behind a
  * lock. Where `temporary_watch_signals` was called, SIGINT, SIGTERM and
  * SIGHUP are taken by a thread of their own, in which nothing has to be async-signal-safe: it ends
- * the child process, removes what is listed, and lets the process die by the signal. Without that
+ * the child process, removes what is listed, and lets the process die by the signal; work that can
+ * end by itself is asked to first (temporary_set_stop). Without that
  * call, as in other programs that use the library, nothing is changed about signals.
  */
 #pragma once
 
-#include <glib.h>
 #include <sys/types.h>
+
+#include "base/stop.h"
 
 /* To be called once, before there are threads. What was ignored (nohup) stays so. */
 void temporary_watch_signals (void);
+
+/*
+ * From now on the first SIGINT or SIGTERM is told to STOP, which outlives the call with NULL, and
+ * ends nothing by itself; a second one ends the process as ever.
+ */
+void temporary_set_stop (Stop *stop);
 
 /* As an interrupt does, of a process that is about to end; nothing where another thread does so. */
 void temporary_clean_up (void);

@@ -123,7 +123,7 @@ calibrate (const Common *common, const char *dir, const char *collective)
   stream_report_diags (diags);
   if (rows == NULL)
     return EXIT_USAGE;
-  progress = progress_start ("fitting", "rows");
+  progress = progress_start ("fitting", "rows", NULL);
   result = calibrate_collectives (rows, profiles, NULL, NULL);
   progress_end (progress);
   for (guint i = 0; i < result->families->len; i++)

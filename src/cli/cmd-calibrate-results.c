@@ -220,7 +220,7 @@ calibrate (Arguments *arguments)
       kind = kind_of (arguments, results, profiles);
       base = find_base (arguments, kind, results, profiles, diags);
     }
-  progress = progress_start ("fitting", "rows");
+  progress = progress_start ("fitting", "rows", NULL);
   if (base != NULL)
     result = calibrate_profile (results, profiles, kind, base, diags);
   progress_end (progress);

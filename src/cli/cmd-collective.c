@@ -262,7 +262,7 @@ run_on (const Common *common, const Arguments *arguments, ProfileSet *profiles,
                diags);
   if (stream_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
-  progress = progress_start ("simulating", "sizes");
+  progress = progress_start ("simulating", "sizes", NULL);
   options->count = progress_count (progress);
   sweep = collective_sweep (cluster, first.ranks, first.n_ranks, library, options, &error);
   progress_end (progress);

@@ -156,7 +156,7 @@ compare_all (Common *common, const GPtrArray *scenarios, const char *sort, gbool
   options.replay.keep_pools = keeps;
   for (guint i = 0; i < scenarios->len; i++)
     diags[i] = diag_list_new ();
-  progress = progress_start ("predicting", "scenarios");
+  progress = progress_start ("predicting", "scenarios", NULL);
   options.count = progress_count (progress);
   parallel_run (scenarios->len, common_n_jobs (common), predict_one, &jobs, options.count);
   progress_end (progress);

@@ -192,7 +192,7 @@ print_figures (const Common *common, const char *folder, const char *plot)
     return status;
   if (kind == NULL)
     return stream_report_diags (diags);
-  progress = progress_start ("predicting", "scenarios");
+  progress = progress_start ("predicting", "scenarios", NULL);
   options.count = progress_count (progress);
   figures = kind->predict (folder, common->files[0], &options, common_n_jobs (common), diags);
   progress_end (progress);

@@ -60,7 +60,7 @@ run (const Common *common, const char *links, const char *flows)
 
   if (stream_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
-  progress = progress_start ("simulating", "flows");
+  progress = progress_start ("simulating", "flows", NULL);
   flow_net_set_count (flow_table_net (table), progress_count (progress));
   good = flow_net_run (flow_table_net (table), &error);
   progress_end (progress);

@@ -232,7 +232,7 @@ make_plans (PlanChooser *chooser, const PlanWords *words, const GPtrArray *scena
             const RunGoal *goals, guint n, GPtrArray *plans)
 {
   /* a search shows its own */
-  Progress *progress = chooser->searches ? NULL : progress_start ("planning", "predictions");
+  Progress *progress = chooser->searches ? NULL : progress_start ("planning", "predictions", NULL);
 
   chooser->predict.count = progress != NULL ? progress_count (progress) : NULL;
   for (guint i = 0; i < n; i++)

@@ -162,7 +162,7 @@ predict_all (const Common *common, const GPtrArray *scenarios, GPtrArray *rows)
   g_autofree DiagList   **diags = g_new0 (DiagList *, scenarios->len);
   g_autofree GError     **errors = g_new0 (GError *, scenarios->len);
   g_autoptr (GHashTable)  said = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-  Progress               *progress = progress_start ("predicting", "scenarios");
+  Progress               *progress = progress_start ("predicting", "scenarios", NULL);
   ExitStatus              status = EXIT_DONE, one;
   Jobs                    jobs = { .common = common,
                                    .options = common_predict_options (common),
@@ -235,7 +235,7 @@ write_page (const Common *common, const Arguments *arguments, const GPtrArray *c
   if (arguments->html == NULL)
     return status;
   return stream_note_output (
-      status, report_page_of (&regress_page, &answer, NULL, arguments->html, &error), error);
+      status, report_page_of (&regress_page, &answer, NULL, NULL, arguments->html, &error), error);
 }
 
 static ExitStatus
@@ -324,7 +324,7 @@ regress (const Common *common, const Arguments *arguments, const GPtrArray *scen
   if (comparisons == NULL)
     return EXIT_USAGE;
   jobs.comparisons = comparisons;
-  progress = progress_start ("explaining", "scenarios");
+  progress = progress_start ("explaining", "scenarios", NULL);
   parallel_run (scenarios->len, common_n_jobs (common), explain_one, &jobs,
                 progress_count (progress));
   progress_end (progress);

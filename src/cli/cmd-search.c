@@ -97,7 +97,7 @@ print_result (const Common *common, const SearchResult *result, const SearchOpti
     report_search_json (result, out);
   else
     report_search_text (result, options, out);
-  return stream_print (out);
+  return common_print_result (common, out);
 }
 
 /* With the steps of the best, which are simulated again for that. */
@@ -115,6 +115,7 @@ write_pages (const Common *common, const SearchResult *result, PredictOptions pr
     return status;
   predict.replay.keep_pools = TRUE;
   predict.count = NULL;
+  predict.replay.stop = NULL; /* its work is over */
   if (result->found->len > 0)
     {
       const SearchFound *best = result->headline;
@@ -165,11 +166,11 @@ search (Common *common, const SearchWords *words, const SearchOptions *options, 
     status = emit_arguments_check (emit);
   if (status != EXIT_DONE)
     return status;
-  progress = progress_start ("searching", "steps");
+  progress = patience_begin (common->patience, "searching", "steps");
   predict.count = progress_count (progress);
   result = search_run (g_ptr_array_index (scenarios, 0), common->strategies, words->varied,
                        words->n_varied, words->only, options, &predict, diags, &error);
-  progress_end (progress);
+  patience_end (common->patience, progress);
   if (stream_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
   if (result == NULL)
@@ -199,7 +200,8 @@ cmd_search (int argc, char **argv)
   search_words_add_options (&words, entries);
   g_array_append_vals (entries, own, G_N_ELEMENTS (own));
   if (!common_parse (
-          &common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_JOBS | COMMON_PAGES, "[SCENARIO.yaml]",
+          &common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_JOBS | COMMON_PAGES | COMMON_TIME,
+          "[SCENARIO.yaml]",
           "Finds the fastest configuration that fits. What the scenario sets stays; what it leaves "
           "open of strategy, mesh, micro-batch and checkpointing is searched.",
           "Examples:\n"
@@ -217,5 +219,5 @@ cmd_search (int argc, char **argv)
   emit = emit_arguments_new (wishes.emitted, diags);
   if (stream_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
-  return search (&common, &words, &options, emit);
+  return (int) patience_status (common.patience, search (&common, &words, &options, emit));
 }

@@ -32,7 +32,7 @@ find (Common *common, const Scenario *scenario, SensitivityOptions *wanted)
   ExitStatus              status;
   gboolean                drawn;
   PredictOptions          options = common_predict_options (common);
-  Progress               *progress = progress_start ("changing figures", "changes");
+  Progress               *progress = progress_start ("changing figures", "changes", NULL);
 
   wanted->n_threads = common_n_jobs (common);
   options.count = progress_count (progress);
@@ -72,7 +72,7 @@ find_map (Common *common, const Scenario *scenario, char *const *axes)
   g_autoptr (GError)   error = NULL;
   g_autoptr (HeatMap)  map = NULL;
   PredictOptions       options = common_predict_options (common);
-  Progress            *progress = progress_start ("mapping", "cells");
+  Progress            *progress = progress_start ("mapping", "cells", NULL);
   ExitStatus           status;
   gboolean             drawn;
 

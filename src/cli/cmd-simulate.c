@@ -17,7 +17,7 @@ find_remedies (const Common *common, const Scenario *scenario, Prediction *predi
 {
   RemedyBudget   budget = remedy_budget_after (n_events);
   PredictOptions counted = *options;
-  Progress      *progress = progress_start ("looking for what fits", "changes");
+  Progress      *progress = progress_start ("looking for what fits", "changes", NULL);
 
   budget.n_threads = common_n_jobs (common);
   counted.count = progress_count (progress);
@@ -32,7 +32,7 @@ find_advice (const Common *common, const Scenario *scenario, Prediction *predict
 {
   AdviceBudget   budget = advice_default_budget;
   PredictOptions counted = *options;
-  Progress      *progress = progress_start ("looking for what is faster", "changes");
+  Progress      *progress = progress_start ("looking for what is faster", "changes", NULL);
 
   budget.n_threads = common_n_jobs (common);
   counted.count = progress_count (progress);
@@ -117,7 +117,7 @@ simulate (Common *common, const GPtrArray *scenarios, const Wanted *wanted, Emit
   options.of_rank = wanted->rank != NULL;
   options.rank = (guint) wanted->rank_number;
   options.replay.work = &work;
-  progress = progress_start ("simulating", "scenarios");
+  progress = progress_start ("simulating", "scenarios", NULL);
   prediction = common_keeps_replays (common, 1)
                    ? predict_with_replay (g_ptr_array_index (scenarios, 0), &options, &replay,
                                           &profiles, diags, &error)
@@ -190,7 +190,7 @@ find_maximum (Common *common, const Scenario *scenario, const Lever *key)
   g_autoptr (GError)   error = NULL;
   g_autoptr (Maximum)  maximum = NULL;
   PredictOptions       options = common_predict_options (common);
-  Progress            *progress = progress_start ("looking for the largest", "values");
+  Progress            *progress = progress_start ("looking for the largest", "values", NULL);
   ExitStatus           status;
 
   options.count = progress_count (progress);

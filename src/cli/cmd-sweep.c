@@ -263,7 +263,7 @@ run (const SweepArguments *arguments, const Common *common, PlannedSweep *planne
 
   if (ids == NULL)
     return store_report_error (error);
-  progress = progress_start ("sweeping", "runs");
+  progress = progress_start ("sweeping", "runs", NULL);
   keeper = sweep_keeper_new (store, planned->columns, arguments->shard_at, arguments->n_shards,
                              sweep_length (&planned->plan), progress_count (progress));
   set_last_words (arguments->store);

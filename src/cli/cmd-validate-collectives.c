@@ -71,7 +71,7 @@ validate (const Common *common, Arguments *arguments)
   words = stream_report_diags (diags);
   if (measurements == NULL)
     return EXIT_USAGE;
-  progress = progress_start ("predicting", "sources");
+  progress = progress_start ("predicting", "sources", NULL);
   result = arguments->leave_one_out != NULL
                ? validate_collectives_left_out (measurements, common->hwprofiles,
                                                 common_n_jobs (common), progress_count (progress))
@@ -79,7 +79,7 @@ validate (const Common *common, Arguments *arguments)
   progress_end (progress);
   status = validation_check_any (common, result->rows->len, result->n_failed,
                                  print_result (common, &arguments->shared, result));
-  progress = progress_start ("drawing", "pictures");
+  progress = progress_start ("drawing", "pictures", NULL);
   drawn = arguments->shared.plot == NULL
           || report_validation_plot (result, arguments->shared.plot, style, &error);
   progress_end (progress);

@@ -54,13 +54,13 @@ validate (const Common *common, const ValidationArguments *arguments)
     return EXIT_USAGE;
   if (!arguments->own_network)
     training_table_use_networks (table);
-  progress = progress_start ("predicting", "runs");
+  progress = progress_start ("predicting", "runs", NULL);
   options.count = progress_count (progress);
   result = validate_training (table, &options, common_n_jobs (common));
   progress_end (progress);
   status = validation_check_any (common, result->rows->len, result->n_failed,
                                  print_result (common, arguments, result));
-  progress = progress_start ("drawing", "pictures");
+  progress = progress_start ("drawing", "pictures", NULL);
   drawn = arguments->plot == NULL || report_training_plot (result, arguments->plot, style, &error);
   progress_end (progress);
   status = stream_note_output (status, drawn, error);

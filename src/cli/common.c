@@ -10,6 +10,7 @@
 #include "cli/progress.h"
 #include "cli/section-options.h"
 #include "report/page.h"
+#include "report/partial.h"
 #include "report/plot.h"
 #include "report/report.h"
 #include "report/trace.h"
@@ -55,6 +56,25 @@ parse_format (Common *self, CommonFlags flags, const char *format)
     stream_say ("shardsim %s: unknown format '%s': %s\n", self->command, format, hint);
   }
   return FALSE;
+}
+
+/* The clock runs from here on: what is loaded is part of the time. FALSE after a message. */
+static gboolean
+begin_time (Common *self, CommonFlags flags, const char *limit)
+{
+  const QuantityKind kind = QUANTITY_TIME;
+  double             seconds = 0;
+  g_autofree char   *why = NULL;
+
+  if (limit != NULL && (!quantity_parse (kind, limit, &seconds, &why) || !(seconds > 0)))
+    {
+      stream_say ("shardsim %s: --time-limit: %s\n", self->command,
+                  why != NULL ? why : "no time at all leaves nothing: '2 min'");
+      return FALSE;
+    }
+  if (flags & COMMON_TIME)
+    self->patience = patience_new (seconds);
+  return TRUE;
 }
 
 /* GOption takes "-j 4" only: makes "-j4" "--jobs=4". */
@@ -134,7 +154,7 @@ typedef struct
 {
   gboolean help, help_all;
   gboolean help_group[N_OPTION_SECTIONS];
-  char    *format;
+  char    *format, *time_limit;
   gint     steps, jobs;
 } SharedWords;
 
@@ -245,6 +265,12 @@ add_shared_entries (Common *self, CommonFlags flags, SharedWords *words, GOption
     G_OPTION_ENTRY_NULL,
   };
 
+  const GOptionEntry times[] = {
+    { "time-limit", 0, 0, G_OPTION_ARG_STRING, &words->time_limit,
+      "end after so long with what there is by then, such as '2 min'", "TIME" },
+    G_OPTION_ENTRY_NULL,
+  };
+
   add_entries (context, always, group, names);
   if (flags & COMMON_FORMAT)
     add_entries (context, formats, group, names);
@@ -256,6 +282,8 @@ add_shared_entries (Common *self, CommonFlags flags, SharedWords *words, GOption
     add_run_entries (self, words, context, group, names);
   if (flags & (COMMON_RUN | COMMON_JOBS))
     add_entries (context, jobs, group, names);
+  if (flags & COMMON_TIME)
+    add_entries (context, times, group, names);
   add_help_entries (self, flags, words, context, names);
 }
 
@@ -373,7 +401,7 @@ common_parse (Common *self, CommonFlags flags, const char *arguments, const char
   g_autoptr (GError)         error = NULL;
   g_auto (GStrv)             words = g_strdupv (argv);
   SharedWords                shared = { .steps = NOT_GIVEN, .jobs = NOT_GIVEN };
-  g_autofree char           *format = NULL;
+  g_autofree char           *format = NULL, *limit = NULL;
   Help                       help = { .command = argv[0],
                                       .arguments = arguments,
                                       .summary = summary,
@@ -400,10 +428,12 @@ common_parse (Common *self, CommonFlags flags, const char *arguments, const char
   if (!g_option_context_parse_strv (context, &words, &error))
     {
       g_free (shared.format);
+      g_free (shared.time_limit);
       print_usage_error (self, names, error);
       return FALSE;
     }
   format = shared.format;
+  limit = shared.time_limit;
   wanted = wanted_help (&shared, done);
   if (*done)
     return print_help (self, &help, groups, wanted);
@@ -412,8 +442,8 @@ common_parse (Common *self, CommonFlags flags, const char *arguments, const char
          && refuse_empty (self, (const GOptionEntry *) (void *) general->entries->data)
          && common_take_count (self, "--steps", shared.steps, &self->steps)
          && common_take_count (self, "--jobs", shared.jobs, &self->jobs)
-         && parse_format (self, flags, format) && complete_profile_path (self)
-         && load_plugins (self);
+         && parse_format (self, flags, format) && begin_time (self, flags, limit)
+         && complete_profile_path (self) && load_plugins (self);
 }
 
 void
@@ -431,6 +461,7 @@ common_clear (Common *self)
   if (self->strings != NULL)
     g_string_chunk_free (self->strings);
   strategy_set_free (self->strategies);
+  patience_free (self->patience);
 }
 
 static GPtrArray *
@@ -474,7 +505,8 @@ common_predict_options (const Common *self)
 {
   return (PredictOptions){
     .unfolded = self->unfolded,
-    .replay = { .min_periods = (guint) MAX (self->steps, 0) },
+    .replay = { .min_periods = (guint) MAX (self->steps, 0),
+                .stop = patience_stop (self->patience) },
     .interval = self->interval,
     .profile_dir = self->hwprofiles,
     .files = self->read,
@@ -514,6 +546,31 @@ common_print_scenarios (const Common *self, const GPtrArray *scenarios)
 }
 
 ExitStatus
+common_print_result (const Common *self, GString *out)
+{
+  static void (*const mark[]) (const Partial *, GString *) = {
+    [FORMAT_TEXT] = partial_mark_text,
+    [FORMAT_CSV] = partial_mark_csv,
+    [FORMAT_JSON] = partial_mark_json,
+  };
+
+  patience_close (self->patience);
+  mark[self->format](patience_partial (self->patience), out);
+  common_say_partial (self);
+  return stream_print (out);
+}
+
+void
+common_say_partial (const Common *self)
+{
+  const Partial   *partial = patience_partial (self->patience);
+  g_autofree char *text = partial->reason != NULL ? partial_text (partial) : NULL;
+
+  if (text != NULL && self->format != FORMAT_TEXT)
+    stream_say ("shardsim %s: partial: %s\n", self->command, text);
+}
+
+ExitStatus
 common_print_report (const Common *self, const GPtrArray *predictions,
                      void (*text) (const GPtrArray *predictions, GString *out))
 {
@@ -550,7 +607,7 @@ common_write_files (const Common *self, const GPtrArray *predictions, const Repl
 {
   g_autofree char   *style = layout_data_file ("plots/style.gp");
   g_autoptr (GError) no_trace = NULL, no_plot = NULL, no_page = NULL;
-  Progress          *progress = progress_start ("writing", "files");
+  Progress          *progress = progress_start ("writing", "files", NULL);
   gboolean           traced =
       self->trace == NULL || report_trace_write (replays, predictions->len, self->trace, &no_trace);
   gboolean drawn =
@@ -568,11 +625,14 @@ ExitStatus
 common_write_pages (const Common *self, const PageKind *kind, gconstpointer answer,
                     ExitStatus status)
 {
+  const Partial     *partial = patience_partial (self->patience);
   g_autofree char   *style = layout_data_file ("plots/style.gp");
+  g_autofree char   *note = partial->reason != NULL ? partial_text (partial) : NULL;
   g_autoptr (GError) no_plot = NULL, no_page = NULL;
   gboolean           drawn =
       self->plot == NULL || report_pictures_of (kind, answer, style, self->plot, &no_plot);
-  gboolean paged = self->html == NULL || report_page_of (kind, answer, style, self->html, &no_page);
+  gboolean paged =
+      self->html == NULL || report_page_of (kind, answer, note, style, self->html, &no_page);
 
   status = stream_note_output (status, drawn, no_plot);
   return stream_note_output (status, paged, no_page);

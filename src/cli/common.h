@@ -4,7 +4,7 @@
 #pragma once
 
 #include "analysis/prediction.h"
-#include "cli/stream.h"
+#include "cli/patience.h"
 #include "report/page.h"
 
 typedef enum
@@ -30,6 +30,7 @@ typedef struct
   gint steps; /* steady periods to simulate at least; 0 = as many as the steady state needs */
   gint jobs;  /* 0 = one a core */
   StrategySet *strategies;
+  Patience    *patience; /* of commands with COMMON_TIME; else NULL */
 } Common;
 
 /* Which groups of options a command takes. */
@@ -44,6 +45,7 @@ typedef enum
   COMMON_TRACE = 1 << 6,   /* --trace */
   COMMON_CHAKRA = 1 << 7,  /* one more FORMAT */
   COMMON_PAGES = 1 << 8,   /* --plot --html */
+  COMMON_TIME = 1 << 9,    /* --time-limit, and interrupts that leave a result (patience.h) */
 } CommonFlags;
 
 /*
@@ -81,6 +83,15 @@ char *common_print_scenario (const Common *self, const Scenario *scenario, const
 /* Prints PREDICTIONS to stdout in the format asked for; TEXT writes the text form. */
 ExitStatus common_print_report (const Common *self, const GPtrArray *predictions,
                                 void (*text) (const GPtrArray *predictions, GString *out));
+
+/*
+ * Prints the result OUT, in the format asked for, which says where it is partial; signals end the
+ * program from now on.
+ */
+ExitStatus common_print_result (const Common *self, GString *out);
+
+/* Says it on stderr, where the result is no text. */
+void common_say_partial (const Common *self);
 
 /* An option of whole numbers before the command line is read. */
 #define NOT_GIVEN G_MININT

@@ -286,7 +286,7 @@ find_winner (const PlanChooser *self, guint n_nodes, RunChoice *choice, Predicti
 
   if (scenario == NULL)
     return NULL;
-  progress = progress_start (work, "steps");
+  progress = progress_start (work, "steps", NULL);
   predict.count = progress_count (progress);
   result =
       search_run (scenario, self->common->strategies, self->words->varied, self->words->n_varied,

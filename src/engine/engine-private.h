@@ -285,7 +285,9 @@ struct _Engine
   Vector       *use_calls;   /* UseCall, beside them */
   gboolean      pools_plain; /* no host waited, no allocator trimmed since they are */
   guint64       events;
-  EngineWork   *work; /* or NULL */
+  EngineWork   *work;  /* or NULL */
+  Stop         *stop;  /* or NULL */
+  guint64       asked; /* events when STOP was asked last */
 };
 
 static inline LiveOp *

@@ -1,6 +1,8 @@
 /* The engine object, its resources and records, and the run loop. */
 #include "engine/engine-private.h"
 
+#define ASKED_EVERY 1024 /* events: less than a millisecond */
+
 /* G_DEFINE_QUARK would have threads that fail at once write a static variable without a lock. */
 GQuark
 engine_error_quark (void)
@@ -256,10 +258,12 @@ engine_work_is_over (const EngineWork *work)
 }
 
 void
-engine_set_over (GError **error)
+engine_set_over (Stop *stop, GError **error)
 {
   g_set_error_literal (error, ENGINE_ERROR, ENGINE_ERROR_OVER,
-                       "it was stopped before its end, as it takes more than it may");
+                       stop_is_due (stop)
+                           ? "it was stopped before its end: the time limit, or an interrupt"
+                           : "it was stopped before its end, as it takes more than it may");
 }
 
 void
@@ -268,20 +272,31 @@ engine_set_work (Engine *self, EngineWork *work)
   self->work = work;
 }
 
+void
+engine_set_stop (Engine *self, Stop *stop)
+{
+  self->stop = stop;
+}
+
 /* The events since BEFORE, of the engine, are done. FALSE: no more may be. */
 static gboolean
-count_work (const Engine *self, guint64 before)
+count_work (Engine *self, guint64 before)
 {
-  if (self->work == NULL)
-    return TRUE;
-  self->work->done += self->events - before;
+  if (self->work != NULL)
+    self->work->done += self->events - before;
+  if (self->stop != NULL && self->events - self->asked >= ASKED_EVERY)
+    {
+      self->asked = self->events;
+      if (stop_cuts (self->stop))
+        return FALSE;
+    }
   return !engine_work_is_over (self->work);
 }
 
 gboolean
 engine_run (Engine *self, GError **error)
 {
-  gboolean may = !engine_work_is_over (self->work);
+  gboolean may = !engine_work_is_over (self->work) && !stop_cuts (self->stop);
 
   do
     {
@@ -299,7 +314,7 @@ engine_run (Engine *self, GError **error)
   while (may && engine_pools_overflow (self));
   if (!may)
     {
-      engine_set_over (error);
+      engine_set_over (self->stop, error);
       return FALSE;
     }
   if (self->n_live == 0 && self->n_hosts_left == 0)

@@ -19,6 +19,7 @@
  */
 #pragma once
 
+#include "base/stop.h"
 #include "base/units.h"
 #include "base/vector.h"
 #include "engine/pool.h"
@@ -286,16 +287,20 @@ typedef struct
 /* Whether nothing more may be done; not of NULL. */
 gboolean engine_work_is_over (const EngineWork *work);
 
-/* Says that in ERROR. */
-void engine_set_over (GError **error);
+/* Says that in ERROR, or that STOP, which may be NULL, is due. */
+void engine_set_over (Stop *stop, GError **error);
 
 /* Before it runs: what SELF does is part of WORK, which outlives it; NULL: nobody counts. */
 void engine_set_work (Engine *self, EngineWork *work);
 
+/* The same of STOP, which ends it, too; NULL: nothing does. */
+void engine_set_stop (Engine *self, Stop *stop);
+
 /*
  * Runs until every host program is over and every op has ended. FALSE with ERROR set when nothing
  * can happen any more although ops or hosts are left: a deadlock (the message names the first stuck
- * ones), or what is left takes too long for the clock; or when its work is over. Latencies and work
+ * ones), or what is left takes too long for the clock; or when its work is over, or its
+ * stop due. Latencies and work
  * saturate: what would end at SIM_TIME_MAX or later never ends.
  */
 gboolean engine_run (Engine *self, GError **error);
@@ -306,7 +311,7 @@ typedef enum
 {
   ENGINE_ERROR_DEADLOCK,
   ENGINE_ERROR_TOO_LONG, /* an op or host's work would end after SIM_TIME_MAX; names the first */
-  ENGINE_ERROR_OVER,     /* EngineWork allows for no more */
+  ENGINE_ERROR_OVER,     /* EngineWork or Stop allow for no more */
 } EngineError;
 
 /* Sets ENGINE_ERROR_TOO_LONG: the one message of everything whose time passes SIM_TIME_MAX. */

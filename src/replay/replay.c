@@ -59,6 +59,7 @@ run_until_steady (Replay *self, const ReplayOptions *options, GError **error)
       self->run = run_new (self->bound, n, most, options->keep_pools, whole);
       engine_set_apart (self->run->engine, options->apart);
       engine_set_work (self->run->engine, options->work);
+      engine_set_stop (self->run->engine, options->stop);
       if (!engine_run (self->run->engine, error))
         {
           g_prefix_error (error,

@@ -14,6 +14,7 @@ typedef struct
                            else the one after it */
   gboolean    apart; /* each op takes its own time, whatever runs beside it: engine_set_apart */
   EngineWork *work;  /* that the runs are part of, or NULL: one thread's at a time */
+  Stop       *stop;  /* that ends them, or NULL */
 } ReplayOptions;
 
 typedef struct _Replay Replay;

@@ -322,10 +322,11 @@ report_pictures_of (const PageKind *kind, gconstpointer answer, const char *styl
 }
 
 gboolean
-report_page_of (const PageKind *kind, gconstpointer answer, const char *style_file,
-                const char *file, GError **error)
+report_page_of (const PageKind *kind, gconstpointer answer, const char *partial,
+                const char *style_file, const char *file, GError **error)
 {
   g_autofree char     *title = kind->title (answer);
+  g_autofree char     *says = partial != NULL ? g_strdup_printf ("Partial: %s.", partial) : NULL;
   g_autoptr (HtmlPage) page = html_page_new (title);
   g_autoptr (GArray)   drawn = pictures_of (kind, answer, style_file, error);
   g_auto (GStrv)       svgs = NULL;
@@ -340,6 +341,8 @@ report_page_of (const PageKind *kind, gconstpointer answer, const char *style_fi
         return FALSE;
     }
   pictures.svgs = svgs;
+  if (says != NULL)
+    html_page_add_verdict (page, HTML_BAD, says);
   kind->fill (page, &pictures, answer);
   return html_page_write (page, file, error);
 }
@@ -350,7 +353,7 @@ report_page_write (const GPtrArray *predictions, const Replay *const *replays,
 {
   const Predictions answer = { predictions, replays };
 
-  return report_page_of (&predictions_page, &answer, style_file, file, error);
+  return report_page_of (&predictions_page, &answer, NULL, style_file, file, error);
 }
 
 gboolean

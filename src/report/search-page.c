@@ -269,7 +269,9 @@ fill (HtmlPage *page, const PagePictures *pictures, gconstpointer answer)
   if (predictions->len > 0)
     add_best (page, pictures, self);
   else
-    html_page_add_verdict (page, HTML_BAD, "No configuration fits and meets the constraints.");
+    html_page_add_verdict (page, HTML_BAD,
+                           result->is_cut ? "Nothing was found yet."
+                                          : "No configuration fits and meets the constraints.");
   add_misses (page, result);
   add_counts (page, result);
   add_drops (page, result);

@@ -225,6 +225,15 @@ append_nothing (const SearchResult *self, const SearchOptions *options, GString 
 {
   const guint64 too_large = self->n_too_large + self->n_hopeless;
 
+  if (self->is_cut)
+    {
+      g_string_append_printf (out,
+                              "Nothing was found yet: of " COUNT " configurations " COUNT
+                              " were planned and " COUNT " simulated.\n",
+                              self->n_configurations, (guint64) self->n_planned,
+                              (guint64) self->n_simulated);
+      return;
+    }
   g_string_append_printf (out, "Nothing meets the constraints: of " COUNT " configurations ",
                           self->n_configurations);
   if (too_large >= self->n_refused)

@@ -429,7 +429,7 @@ static const struct
   guint       n; /* times */
 } writers[] = {
   { "stream.c", 2 },        /* stream_say and stream_report_diags */
-  { "progress.c", 3 },      /* draw, its flush, and the line's end */
+  { "progress.c", 4 },      /* draw, its flush, the line's end, and the note of long work */
   { "out-of-memory.c", 1 }, /* there is no memory for stream_say */
 };
 

@@ -481,7 +481,7 @@ page_of (const PageKind *kind, gconstpointer answer)
 
   if (gnuplot == NULL)
     return NULL;
-  ck_assert_msg (report_page_of (kind, answer, style, file, &error), "%s",
+  ck_assert_msg (report_page_of (kind, answer, NULL, style, file, &error), "%s",
                  error != NULL ? error->message : "");
   ck_assert (g_file_get_contents (file, &text, NULL, NULL));
   check_links (text);

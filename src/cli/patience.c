@@ -1,0 +1,72 @@
+#include "cli/patience.h"
+
+#include "base/temporary.h"
+
+#define AFTER_SIGNAL 128 /* as shells say it */
+
+struct _Patience
+{
+  Stop    stop;
+  Partial partial;
+};
+
+Patience *
+patience_new (double seconds)
+{
+  Patience *self = g_new0 (Patience, 1);
+
+  stop_after (&self->stop, seconds);
+  return self;
+}
+
+void
+patience_free (Patience *self)
+{
+  patience_close (self);
+  g_free (self);
+}
+
+Stop *
+patience_stop (const Patience *self)
+{
+  return self != NULL ? (Stop *) &self->stop : NULL;
+}
+
+Progress *
+patience_begin (Patience *self, const char *work, const char *unit)
+{
+  if (self != NULL)
+    temporary_set_stop (&self->stop);
+  return progress_start (work, unit, patience_stop (self));
+}
+
+void
+patience_end (Patience *self, Progress *progress)
+{
+  if (self != NULL && self->partial.reason == NULL)
+    self->partial = work_count_partial (progress_count (progress));
+  progress_end (progress);
+}
+
+void
+patience_close (Patience *self)
+{
+  if (self != NULL)
+    temporary_set_stop (NULL);
+}
+
+const Partial *
+patience_partial (const Patience *self)
+{
+  static const Partial whole = { 0 };
+
+  return self != NULL ? &self->partial : &whole;
+}
+
+ExitStatus
+patience_status (const Patience *self, ExitStatus status)
+{
+  const int number = self != NULL ? g_atomic_int_get (&self->stop.signal) : 0;
+
+  return number > 0 ? (ExitStatus) (AFTER_SIGNAL + number) : status;
+}

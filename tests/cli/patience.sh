@@ -1,0 +1,87 @@
+#!/bin/bash
+# Long commands end early with what they have: at --time-limit with the exit status of their result,
+# at SIGINT and SIGTERM with 130 and 143; what they print is whole, and says that it is partial.
+# Usage: patience.sh PROGRAM SOURCE-ROOT. How much was done by then depends on the machine, and is
+# not asserted, apart from some and not all.
+set -u
+program=$(realpath "$1")
+source=$2
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+# shellcheck source=tests/cli/listed.sh
+. "$source/tests/cli/listed.sh"
+SHARDSIM_DATADIR=$source
+export SHARDSIM_DATADIR
+cd "$folder" || exit 1
+
+has() { # TEXT FILE...
+  grep -qe "$@" && return
+  echo "# '$1' is not in $2:" >&2
+  head -c 600 "$2" >&2
+  return 1
+}
+# python, where there is one, reads JSON; else it only has to begin and end as such
+json() { # EXPRESSION: of the document d, in the file out
+  python3 -c "import json; d = json.load(open('out')); assert $1, d.get('partial')" 2>json.err && return
+  tail -n 2 json.err >&2
+  return 1
+}
+# A shell starts what is in the background with interrupts ignored; timeout's own are not.
+after() { # SIGNAL SECONDS COMMAND...
+  signal=$1
+  seconds=$2
+  shift 2
+  timeout --preserve-status -s "$signal" "$seconds" "$program" "$@" >out 2>err
+}
+# Ever later, until something was there by then.
+until_some() { # STATUS TEST SIGNAL COMMAND...
+  wanted=$1
+  some=$2
+  signal=$3
+  shift 3
+  for seconds in 0.5 1 2 4 8 16 32; do
+    after "$signal" "$seconds" "$@"
+    status=$?
+    [ $status -eq "$wanted" ] || break
+    $some && return
+  done
+  echo "# status $status after $seconds s:" >&2
+  cat err >&2
+  return 1
+}
+
+# ---- search
+long=(search --cluster '2 x dgx-h100' --model gpt2-xl --seq-len 1024 --global-batch 64
+  --effort 1000 --simulate 100000)
+found_some() { json 'len (d["results"]) > 0' 2>/dev/null; }
+until_some 130 found_some INT "${long[@]}" --format json &&
+  json 'd["partial"]["reason"] == "SIGINT" and d["partial"]["step"]' &&
+  json 'd["search"]["open"] > 0 and d["search"]["answer"] < len (d["results"])' &&
+  has 'shardsim search: partial: ended by SIGINT while' err
+verdict $? 'search: an interrupt leaves the best so far'
+
+after TERM 0.3 "${long[@]}"
+[ $? -eq 143 ] && has '^Partial: ended by SIGTERM while ' out && has 'Nothing was found yet' out
+verdict $? 'search: nothing is found yet, and what was under way'
+
+"$program" "${long[@]}" --time-limit '300 ms' --format csv >out 2>err
+[ $? -eq 3 ] && [ "$(head -n 1 out | grep -c ',partial$')" -eq 1 ] && has 'by the time limit' err
+verdict $? 'search: a limit with nothing by then is status 3'
+
+"$program" "${long[@]}" --time-limit '1 h' --only --vary mesh.tp=1 --strategy ddp >out 2>err
+[ $? -eq 0 ] && ! grep -qi partial out err
+verdict $? 'search: what is done in time is whole'
+
+for limit in 0 '0 s' -1s 5 'a while'; do
+  "$program" "${long[@]}" --time-limit "$limit" >out 2>err
+  [ $? -eq 2 ] && has '--time-limit' err
+  verdict $? "a time limit of '$limit' is refused"
+done
+
+SHARDSIM_PROGRESS_NOTE=0.2 "$program" "${long[@]}" --time-limit '1 s' >out 2>err
+[ "$(grep -c '^shardsim: searching: ' err)" -eq 1 ] && has ' ends it with what it has' err
+verdict $? 'long work says once what it is at where there is no terminal'
+
+# ---- the end
+echo "1..$number"
+exit $failed
