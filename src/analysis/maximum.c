@@ -3,11 +3,13 @@
 #include <string.h>
 
 #include "analysis/planned.h"
+#include "base/suggest.h"
 
 const Lever *
-maximum_find_key (const char *word)
+maximum_find_key (const char *word, DiagList *diags)
 {
-  g_autofree char *wanted = g_strdelimit (g_ascii_strdown (word, -1), "-", '_');
+  g_autofree char      *wanted = g_strdelimit (g_ascii_strdown (word, -1), "-", '_'), *hint = NULL;
+  g_autoptr (GPtrArray) names = g_ptr_array_new ();
 
   for (const Lever *key = levers; key->section != NULL; key++)
     {
@@ -15,8 +17,22 @@ maximum_find_key (const char *word)
 
       if (key->most > 0 && (g_str_equal (wanted, key->key) || g_str_equal (wanted, full)))
         return key;
+      if (key->most > 0)
+        g_ptr_array_add (names, (gpointer) key->key);
     }
+  g_ptr_array_add (names, NULL);
+  hint = suggest_hint (word, (const char *const *) names->pdata);
+  diag_error (diags, NULL, hint, "--max: '%s' is no number that memory grows with", word);
   return NULL;
+}
+
+void
+maximum_add_override (const Lever *key, GArray *overrides)
+{
+  const ScenarioOverride least = { .key = "training.seq_len", .value = "1", .origin = "--max" };
+
+  if (g_str_equal (key->key, "seq_len"))
+    g_array_append_val (overrides, least);
 }
 
 typedef struct

@@ -13,10 +13,13 @@
 #include "analysis/prediction.h"
 
 /*
- * The lever of KEY or SECTION.KEY, in either case, with '-' for '_' too; NULL when it is none that
- * has a maximum.
+ * The lever of KEY or SECTION.KEY, in either case, with '-' for '_' too. NULL after a diagnostic:
+ * it is none that has a maximum.
  */
-const Lever *maximum_find_key (const char *word);
+const Lever *maximum_find_key (const char *word, DiagList *diags);
+
+/* Appends what a scenario may be loaded with so that KEY's own option need not be set. */
+void maximum_add_override (const Lever *key, GArray *overrides);
 
 typedef struct
 {

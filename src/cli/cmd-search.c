@@ -1,67 +1,10 @@
 /* shardsim search: the best configuration of what a scenario leaves open. */
-#include "base/suggest.h"
+#include "analysis/search-options.h"
 #include "cli/emit-arguments.h"
 #include "cli/progress.h"
-#include "cli/search-arguments.h"
+#include "cli/table-words.h"
+#include "report/runners.h"
 #include "report/search.h"
-
-typedef struct
-{
-  char  *objective, **emitted;
-  double price;
-  gint   best;
-} Wishes;
-
-static void
-wishes_clear (Wishes *self)
-{
-  g_free (self->objective);
-  g_strfreev (self->emitted);
-}
-
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Wishes, wishes_clear)
-
-/* ---- what is asked for ----------------------------------------------------------------------- */
-
-static gboolean
-take_objective (const Wishes *wishes, SearchOptions *options)
-{
-  g_autofree char *hint = NULL;
-  gint             found;
-
-  if (wishes->objective == NULL)
-    return TRUE;
-  found = name_index (wishes->objective, search_objective_names);
-  if (found < 0)
-    {
-      hint = suggest_hint (wishes->objective, search_objective_names);
-      stream_say ("shardsim search: --objective: unknown '%s': %s\n", wishes->objective, hint);
-      return FALSE;
-    }
-  options->objective = (SearchObjective) found;
-  if (options->objective != SEARCH_COST || options->price_per_gpu_hour > 0)
-    return TRUE;
-  stream_say ("shardsim search: --objective cost needs a price: add --price 2.50 (a GPU-hour)\n");
-  return FALSE;
-}
-
-/* FALSE after a message. */
-static gboolean
-take_wishes (const Common *common, const Wishes *wishes, SearchOptions *options)
-{
-  gint best = 0; /* the usual */
-
-  if (wishes->price != NOT_GIVEN && !(wishes->price > 0 && wishes->price <= 1e12))
-    {
-      stream_say ("shardsim search: --price takes what a GPU-hour costs: a number above 0\n");
-      return FALSE;
-    }
-  if (!common_take_count (common, "--best", wishes->best, &best))
-    return FALSE;
-  options->price_per_gpu_hour = wishes->price != NOT_GIVEN ? wishes->price : 0;
-  options->n_best = (guint) best;
-  return take_objective (wishes, options);
-}
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
@@ -149,16 +92,21 @@ tell (const Common *common, const SearchResult *result, const SearchOptions *opt
 }
 
 static ExitStatus
-search (Common *common, const SearchWords *words, const SearchOptions *options, EmitArguments *emit)
+search (Common *common, const SearchWords *words, SearchOptions *options, EmitArguments *emit)
 {
   g_autoptr (GPtrArray)    scenarios = common_load_open_scenarios (common);
   g_autoptr (DiagList)     diags = diag_list_new ();
   g_autoptr (GError)       error = NULL;
   g_autoptr (SearchResult) result = NULL;
   PredictOptions           predict = common_predict_options (common);
+  g_autoptr (Runners)      runners = runners_new (&predict);
   Progress                *progress;
   ExitStatus               status;
 
+  search_words_take (words, options);
+  options->n_threads = common_n_jobs (common);
+  options->runners = runners_find;
+  options->runners_user = runners;
   if (scenarios == NULL || !common_want_one (common, scenarios))
     return EXIT_USAGE;
   status = common_check_files (common);
@@ -178,27 +126,39 @@ search (Common *common, const SearchWords *words, const SearchOptions *options, 
   return tell (common, result, options, &predict, emit);
 }
 
+/* FALSE after diagnostics. */
+static gboolean
+take_words (const TableWords *table, const TableWords *goals, char *const *varied,
+            SearchWords *words, SearchOptions *options, DiagList *diags)
+{
+  SearchGoal goal = { 0 };
+
+  table_words_take (table, words, diags);
+  for (guint i = 0; varied != NULL && varied[i] != NULL; i++)
+    search_words_vary (words, varied[i], "--vary", diags);
+  if (table_words_take (goals, &goal, diags))
+    search_goal_take (&goal, options, diags);
+  return !diag_list_has_errors (diags);
+}
+
 int
 cmd_search (int argc, char **argv)
 {
   g_auto (Common)           common = { 0 };
-  g_auto (Wishes)           wishes = { .price = NOT_GIVEN, .best = NOT_GIVEN };
   g_auto (SearchWords)      words = { 0 };
+  g_auto (GStrv)            varied = NULL, emitted = NULL;
   g_autoptr (EmitArguments) emit = NULL;
   gboolean                  done = FALSE;
   SearchOptions             options = { 0 };
   g_autoptr (DiagList)      diags = diag_list_new ();
   g_autoptr (GArray)        entries = g_array_new (TRUE, TRUE, sizeof (GOptionEntry));
-  const GOptionEntry        own[] = {
-           { "objective", 0, 0, G_OPTION_ARG_STRING, &wishes.objective,
-             "what is wanted most: throughput, efficiency (a GPU) or cost", "WORD" },
-           { "price", 0, 0, G_OPTION_ARG_DOUBLE, &wishes.price, "price of a GPU-hour", "MONEY" },
-           { "best", 0, 0, G_OPTION_ARG_INT, &wishes.best, "how many are listed (10)", "N" },
-           EMIT_OPTION (&wishes.emitted),
-  };
+  const GOptionEntry        own[] = { VARY_OPTION (&varied), EMIT_OPTION (&emitted) };
+  g_autoptr (TableWords)    table = NULL, goals = NULL;
 
-  search_words_add_options (&words, entries);
-  g_array_append_vals (entries, own, G_N_ELEMENTS (own));
+  g_array_append_vals (entries, own, 1);
+  table = table_words_new (search_options, entries);
+  goals = table_words_new (search_goal_options, entries);
+  g_array_append_vals (entries, own + 1, 1);
   if (!common_parse (
           &common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_JOBS | COMMON_PAGES | COMMON_TIME,
           "[SCENARIO.yaml]",
@@ -214,9 +174,8 @@ cmd_search (int argc, char **argv)
     return EXIT_USAGE;
   if (done)
     return EXIT_DONE;
-  if (!search_words_take (&words, &common, &options) || !take_wishes (&common, &wishes, &options))
-    return EXIT_USAGE;
-  emit = emit_arguments_new (wishes.emitted, diags);
+  if (take_words (table, goals, varied, &words, &options, diags))
+    emit = emit_arguments_new (emitted, diags);
   if (stream_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
   return (int) patience_status (common.patience, search (&common, &words, &options, emit));

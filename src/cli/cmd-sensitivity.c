@@ -1,12 +1,11 @@
 /* shardsim sensitivity: what a change of the hardware or of an option does to one scenario. */
+#include "analysis/sensitivity-options.h"
 #include "base/layout.h"
-#include "base/suggest.h"
 #include "cli/common.h"
 #include "cli/progress.h"
+#include "cli/table-words.h"
 #include "report/heat-map.h"
 #include "report/sensitivity.h"
-
-#define DEFAULT_FACTOR 1.25
 
 static ExitStatus
 print_sensitivity (const Common *common, const Sensitivity *sensitivity)
@@ -87,96 +86,45 @@ find_map (Common *common, const Scenario *scenario, char *const *axes)
   return stream_note_output (status, drawn, error);
 }
 
-/* FALSE after a message. */
-static gboolean
-check_map (char *const *axes, const SensitivityOptions *wanted, const char *only)
-{
-  if (axes == NULL)
-    return TRUE;
-  if (g_strv_length ((char **) axes) != 2)
-    stream_say ("shardsim sensitivity: --map is wanted twice: to the right, and down\n");
-  else if (wanted->figures != NULL || only != NULL || wanted->factor != DEFAULT_FACTOR
-           || !wanted->break_even)
-    stream_say ("shardsim sensitivity: --map takes neither --figure, --only, --factor nor "
-                "--no-break-even\n");
-  else
-    return TRUE;
-  return FALSE;
-}
-
 /* ---- the command ----------------------------------------------------------------------------- */
 
-/* FALSE after a message. */
+/* WORDS as OPTIONS; FALSE after a message. */
 static gboolean
-check_factor (double factor)
+take (const Common *common, const TableWords *table, SensitivityWords *words,
+      SensitivityOptions *options)
 {
-  if (factor > 1 && factor <= 100)
-    return TRUE;
-  stream_say ("shardsim sensitivity: --factor: expected a number above 1 and up to 100, got %g\n",
-              factor);
-  return FALSE;
-}
+  g_autoptr (DiagList) diags = diag_list_new ();
 
-/*
- * --only into WANTED; FALSE after a message. Asking about some figures is asking about figures. CSV
- * has a table of one form, that of figures unless options are asked for.
- */
-static gboolean
-take_only (const Common *common, const char *only, SensitivityOptions *wanted)
-{
-  static const char *const names[] = { "figures", "options", NULL };
-  const gint               index = only != NULL ? name_index (only, names) : -1;
-  g_autofree char         *hint = NULL;
-
-  wanted->no_figures = index == 1;
-  wanted->options =
-      index == 1 || (only == NULL && wanted->figures == NULL && common->format != FORMAT_CSV);
-  if (wanted->no_figures && wanted->figures != NULL)
-    {
-      stream_say ("shardsim sensitivity: --figure asks about figures, --only options about none\n");
-      return FALSE;
-    }
-  if (wanted->no_figures && common->plot != NULL)
-    {
-      stream_say ("shardsim sensitivity: --plot draws figures or a map, --only options has none\n");
-      return FALSE;
-    }
-  if (only == NULL || index >= 0)
-    return TRUE;
-  hint = suggest_hint (only, names);
-  stream_say ("shardsim sensitivity: --only: there is no '%s': %s\n", only, hint);
-  return FALSE;
+  if (table_words_take (table, words, diags)
+      && sensitivity_words_take (words, common->format == FORMAT_CSV, options, diags)
+      && options->no_figures && common->plot != NULL)
+    diag_error (diags, NULL, NULL, "--plot draws figures or a map, --only options has none");
+  return stream_report_diags (diags) == EXIT_DONE;
 }
 
 int
 cmd_sensitivity (int argc, char **argv)
 {
-  g_auto (Common)       common = { 0 };
-  gboolean              done = FALSE, no_break_even = FALSE;
-  g_auto (GStrv)        figures = NULL, map = NULL;
-  g_autofree char      *only = NULL;
-  SensitivityOptions    wanted = { .factor = DEFAULT_FACTOR };
-  g_autoptr (GPtrArray) scenarios = NULL;
-  ExitStatus            status;
-  const GOptionEntry    extra[] = {
-       { "factor", 0, 0, G_OPTION_ARG_DOUBLE, &wanted.factor,
-         "what figures are multiplied and divided by (default 1.25)", "FACTOR" },
-       { "figure", 0, 0, G_OPTION_ARG_STRING_ARRAY, &figures,
-         "this figure of the hardware only, such as nic.bandwidth; may be repeated", "FIGURE" },
-       { "only", 0, 0, G_OPTION_ARG_STRING, &only,
-         "figures of the hardware, or options of the scenario; default both, in CSV figures",
-         "figures|options" },
-       { "map", 0, 0, G_OPTION_ARG_STRING_ARRAY, &map,
-         "vary two things together, one --map each: a figure or an option and its values, as in "
-            "nic.bandwidth='100 Gbit/s..800 Gbit/s:4' or training.micro_batch=1,2,4",
-         "NAME=VALUES" },
-       { "plot", 0, 0, G_OPTION_ARG_FILENAME, &common.plot,
-         "draw the figures' effects, or the map, into the folder DIR (gnuplot)", "DIR" },
-       { "no-break-even", 0, 0, G_OPTION_ARG_NONE, &no_break_even,
-         "do not look for the values above which rates no longer matter", NULL },
-       G_OPTION_ENTRY_NULL,
+  g_auto (Common)           common = { 0 };
+  gboolean                  done = FALSE;
+  g_auto (SensitivityWords) words = { 0 };
+  SensitivityOptions        wanted = { 0 };
+  g_autoptr (GPtrArray)     scenarios = NULL;
+  g_autoptr (GArray)        entries = g_array_new (TRUE, TRUE, sizeof (GOptionEntry));
+  g_autoptr (TableWords)    table = table_words_new (sensitivity_options, entries);
+  ExitStatus                status;
+  const GOptionEntry        own[] = {
+           { "figure", 0, 0, G_OPTION_ARG_STRING_ARRAY, &words.figures,
+             "this figure of the hardware only, such as nic.bandwidth; may be repeated", "FIGURE" },
+           { "map", 0, 0, G_OPTION_ARG_STRING_ARRAY, &words.map,
+             "vary two things together, one --map each: a figure or an option and its values, as "
+                    "in nic.bandwidth='100 Gbit/s..800 Gbit/s:4' or training.micro_batch=1,2,4",
+             "NAME=VALUES" },
+           { "plot", 0, 0, G_OPTION_ARG_FILENAME, &common.plot,
+             "draw the figures' effects, or the map, into the folder DIR (gnuplot)", "DIR" },
   };
 
+  g_array_append_vals (entries, own, G_N_ELEMENTS (own));
   if (!common_parse (
           &common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_JOBS, "[SCENARIO.yaml]",
           "Changes each figure of the hardware and each option, one at a time, and simulates "
@@ -187,14 +135,11 @@ cmd_sensitivity (int argc, char **argv)
           "  shardsim sensitivity workloads/llama-3.1-405b-h100.yaml --figure nic.bandwidth\n"
           "  shardsim sensitivity workloads/llama-3.1-405b-h100.yaml --plot out \\\n"
           "    --map 'nic.bandwidth=100 Gbit/s..800 Gbit/s:4' --map mesh.tp=4,8\n",
-          extra, argc, argv, &done))
+          (const GOptionEntry *) (void *) entries->data, argc, argv, &done))
     return EXIT_USAGE;
   if (done)
     return EXIT_DONE;
-  wanted.figures = (const char *const *) figures;
-  wanted.break_even = !no_break_even;
-  if (!check_factor (wanted.factor) || !take_only (&common, only, &wanted)
-      || !check_map (map, &wanted, only))
+  if (!take (&common, table, &words, &wanted))
     return EXIT_USAGE;
   scenarios = common_load_scenarios (&common);
   if (scenarios == NULL || !common_want_one (&common, scenarios))
@@ -202,7 +147,7 @@ cmd_sensitivity (int argc, char **argv)
   status = common_check_files (&common);
   if (status != EXIT_DONE)
     return status;
-  if (map != NULL)
-    return find_map (&common, g_ptr_array_index (scenarios, 0), map);
+  if (words.map != NULL)
+    return find_map (&common, g_ptr_array_index (scenarios, 0), words.map);
   return find (&common, g_ptr_array_index (scenarios, 0), &wanted);
 }

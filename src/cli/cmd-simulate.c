@@ -2,7 +2,6 @@
 #include "analysis/advice.h"
 #include "analysis/maximum.h"
 #include "analysis/remedies.h"
-#include "base/suggest.h"
 #include "cli/common.h"
 #include "cli/emit-arguments.h"
 #include "cli/progress.h"
@@ -150,25 +149,6 @@ simulate (Common *common, const GPtrArray *scenarios, const Wanted *wanted, Emit
 
 /* ---- the largest that fits ------------------------------------------------------------------- */
 
-/* NULL after a message. */
-static const Lever *
-find_key (const char *word)
-{
-  const Lever          *key = maximum_find_key (word);
-  g_autoptr (GPtrArray) names = g_ptr_array_new ();
-  g_autofree char      *hint = NULL;
-
-  for (const Lever *known = levers; known->section != NULL; known++)
-    if (known->most > 0)
-      g_ptr_array_add (names, (gpointer) known->key);
-  g_ptr_array_add (names, NULL);
-  hint = suggest_hint (word, (const char *const *) names->pdata);
-  if (key == NULL)
-    stream_say ("shardsim simulate: --max: '%s' is no number that memory grows with: %s\n", word,
-                hint);
-  return key;
-}
-
 static ExitStatus
 print_maximum (const Common *common, const Maximum *maximum)
 {
@@ -204,28 +184,23 @@ find_maximum (Common *common, const Scenario *scenario, const Lever *key)
   return status != EXIT_DONE ? status : maximum->value > 0 ? EXIT_DONE : EXIT_NO;
 }
 
-/*
- * The key of --max into KEY, where WORD is given; FALSE after a message. Its own option need not be
- * set.
- */
+/* The key of --max into KEY, where WORD is given; FALSE after a message. */
 static gboolean
 take_maximum (Common *common, const char *word, gboolean emits, const Lever **key)
 {
-  const ScenarioOverride least = { .key = "training.seq_len", .value = "1", .origin = "--max" };
+  g_autoptr (DiagList) diags = diag_list_new ();
 
   if (word == NULL)
     return TRUE;
-  *key = find_key (word);
-  if (*key != NULL
-      && (common->trace != NULL || common->plot != NULL || common->html != NULL || emits))
-    {
-      stream_say ("shardsim simulate: --max takes none of --trace, --plot, --html and --emit: run "
-                  "the scenario with the value that it finds\n");
-      return FALSE;
-    }
-  if (*key != NULL && g_str_equal ((*key)->key, "seq_len"))
-    g_array_append_val (common->overrides, least);
-  return *key != NULL;
+  *key = maximum_find_key (word, diags);
+  if (stream_report_diags (diags) != EXIT_DONE)
+    return FALSE;
+  maximum_add_override (*key, common->overrides);
+  if (common->trace == NULL && common->plot == NULL && common->html == NULL && !emits)
+    return TRUE;
+  stream_say ("shardsim simulate: --max takes none of --trace, --plot, --html and --emit: run the "
+              "scenario with the value that it finds\n");
+  return FALSE;
 }
 
 /* FALSE after a message. */

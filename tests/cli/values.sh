@@ -51,7 +51,7 @@ zero() { # OPTION=ZERO COMMAND WORD...
   local option=$1
   shift
   run "$@" "--$option"
-  [ $status -eq 2 ] && grep -Eq "above 0|at least 1|no memory|no nodes" err
+  [ $status -eq 2 ] && grep -Eq "above 0|at least 1|between 1 and|a finite number" err
   local good=$?
   [ $good -eq 0 ] || { echo "# status $status: $*"; cat err; } >&2
   verdict $good "$1 --$option"

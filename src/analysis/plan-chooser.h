@@ -2,11 +2,34 @@
 #pragma once
 
 #include "analysis/run-goal.h"
-#include "cli/search-arguments.h"
+#include "analysis/search-options.h"
+
+/* Who shows how far a piece of work is. */
+typedef struct
+{
+  /* WORK: "searching 4 x dgx-h100", UNIT: "steps"; *SHOWN is for `end` */
+  WorkCount *(*begin) (const char *work, const char *unit, gpointer *shown);
+  void (*end) (gpointer shown);
+} PlanProgress;
+
+/* SELF may be NULL. */
+WorkCount *plan_progress_begin (const PlanProgress *self, const char *work, const char *unit,
+                                gpointer *shown);
+void       plan_progress_end (const PlanProgress *self, gpointer shown);
+
+/* Whose plan it is. */
+typedef struct
+{
+  const StrategySet  *strategies;
+  const GArray       *overrides; /* ScenarioOverride, that the scenario was loaded with; their
+                                    origin is the option, "--set", or their key */
+  const char         *file;      /* of the scenario; NULL: none */
+  const PlanProgress *progress;
+} PlanContext;
 
 typedef struct
 {
-  const Common        *common;
+  const PlanContext   *context;
   const Scenario      *scenario; /* names no strategy: only with SEARCHES */
   const char          *type;     /* of node; NULL: the scenario's own cluster, by its parts */
   PredictOptions       predict;

@@ -1,9 +1,8 @@
-#include "cli/plan-chooser.h"
+#include "analysis/plan-chooser.h"
 
 #include <string.h>
 
 #include "analysis/site-loss.h"
-#include "cli/progress.h"
 
 struct _PlanWinner
 {
@@ -23,6 +22,20 @@ winner_free (gpointer data)
   g_free (self->label);
   g_free (self->options);
   g_free (self);
+}
+
+WorkCount *
+plan_progress_begin (const PlanProgress *self, const char *work, const char *unit, gpointer *shown)
+{
+  *shown = NULL;
+  return self != NULL ? self->begin (work, unit, shown) : NULL;
+}
+
+void
+plan_progress_end (const PlanProgress *self, gpointer shown)
+{
+  if (self != NULL)
+    self->end (shown);
 }
 
 GPtrArray *
@@ -55,7 +68,7 @@ nodes_value (const PlanChooser *self, guint n_nodes)
 static Scenario *
 scenario_on (const PlanChooser *self, const Scenario *scenario, guint n_nodes, DiagList *diags)
 {
-  return scenario_on_nodes (scenario, self->common->strategies, self->type, n_nodes, NULL,
+  return scenario_on_nodes (scenario, self->context->strategies, self->type, n_nodes, NULL,
                             self->type != NULL ? "--gpu-nodes" : "--node-counts", diags);
 }
 
@@ -207,12 +220,12 @@ static char *
 command_line (const PlanChooser *self, guint n_nodes, const char *options)
 {
   g_autofree char *value = nodes_value (self, n_nodes);
-  const GArray    *given = self->common->overrides;
+  const GArray    *given = self->context->overrides;
   GString         *out = g_string_new (NULL);
 
-  if (self->common->files[0] != NULL)
+  if (self->context->file != NULL)
     {
-      g_autofree char *file = shell_word (self->common->files[0]);
+      g_autofree char *file = shell_word (self->context->file);
 
       g_string_append (out, file);
     }
@@ -223,7 +236,7 @@ command_line (const PlanChooser *self, guint n_nodes, const char *options)
 
       if (g_str_equal (option->key, nodes_key (self)))
         continue;
-      if (g_str_equal (option->origin, "--set"))
+      if (!g_str_has_prefix (option->origin, "--") || g_str_equal (option->origin, "--set"))
         append_option (out, "--set", set);
       else
         append_option (out, option->origin, option->value);
@@ -279,19 +292,18 @@ find_winner (const PlanChooser *self, guint n_nodes, RunChoice *choice, Predicti
   g_autoptr (Scenario) scenario = scenario_on (self, self->scenario, n_nodes, diags);
   g_autofree char *work = g_strdup_printf ("searching %u x %s", n_nodes, plan_chooser_type (self));
   PredictOptions   predict = self->predict;
-  Progress        *progress;
+  gpointer         shown;
   PlanWinner      *winner;
   SearchFound     *best;
   g_autoptr (SearchResult) result = NULL;
 
   if (scenario == NULL)
     return NULL;
-  progress = progress_start (work, "steps", NULL);
-  predict.count = progress_count (progress);
+  predict.count = plan_progress_begin (self->context->progress, work, "steps", &shown);
   result =
-      search_run (scenario, self->common->strategies, self->words->varied, self->words->n_varied,
+      search_run (scenario, self->context->strategies, self->words->varied, self->words->n_varied,
                   self->words->only, self->search, &predict, diags, error);
-  progress_end (progress);
+  plan_progress_end (self->context->progress, shown);
   if (result == NULL || result->found->len == 0)
     {
       if (result != NULL)
@@ -427,7 +439,8 @@ predict_slow (const PlanChooser *self, const Scenario *scenario, guint n)
   g_autoptr (GError)     error = NULL;
   g_autofree char       *value = slow_gpus_of (scenario, n, self->slow_node_rate);
   const ScenarioOverride option = { "cluster.slow_gpus", value, "--slow-node-rate" };
-  g_autoptr (Scenario) slow = scenario_with (scenario, self->common->strategies, &option, 1, diags);
+  g_autoptr (Scenario)   slow =
+      scenario_with (scenario, self->context->strategies, &option, 1, diags);
   g_autoptr (Prediction) prediction =
       slow != NULL ? predict (slow, &self->predict, diags, &error) : NULL;
 
@@ -445,7 +458,7 @@ plan_choose (guint n_nodes, gpointer who, RunChoice *choice, DiagList *diags, GE
   if (prediction != NULL && prediction->fits && self->loses_sites)
     {
       const SiteLoss loss =
-          site_loss_find (choice->scenario, self->common->strategies, prediction, &self->predict);
+          site_loss_find (choice->scenario, self->context->strategies, prediction, &self->predict);
 
       choice->n_sites = loss.n_sites;
       choice->are_workers = loss.are_workers;
