@@ -9,41 +9,58 @@
 docs/python.md explains it. Calls may run in threads: they share nothing, and the interpreter's lock
 is released while the library works.
 """
+from shardsim._commands import (
+    HeatMap,
+    Maximum,
+    Plan,
+    Search,
+    Sensitivity,
+    heat_map,
+    maximum,
+    plan,
+    search,
+    sensitivity,
+)
 from shardsim._library import LibraryError, library_path, version
-from shardsim._predict import (
+from shardsim._predict import clusters, compare, gpus, links, models, nodes, simulate, strategies
+from shardsim._request import Scenario
+from shardsim._results import (
     Comparison,
     Diagnostic,
     InputError,
     Item,
     Prediction,
-    Scenario,
+    Record,
     ShardsimError,
-    clusters,
-    compare,
-    gpus,
-    links,
-    models,
-    nodes,
-    simulate,
-    strategies,
 )
 
 __all__ = [
     "Comparison",
     "Diagnostic",
+    "HeatMap",
     "InputError",
     "Item",
     "LibraryError",
+    "Maximum",
+    "Plan",
     "Prediction",
+    "Record",
     "Scenario",
+    "Search",
+    "Sensitivity",
     "ShardsimError",
     "clusters",
     "compare",
     "gpus",
+    "heat_map",
     "library_path",
     "links",
+    "maximum",
     "models",
     "nodes",
+    "plan",
+    "search",
+    "sensitivity",
     "simulate",
     "strategies",
     "version",

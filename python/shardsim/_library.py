@@ -6,6 +6,7 @@ import os
 from typing import Any, Dict, Optional
 
 SONAME = "libshardsim.so.0"  # of the C interface that this module was written for
+FUNCTIONS = "predict", "search", "plan", "sensitivity", "maximum", "list"  # text to text
 
 
 class LibraryError(OSError):
@@ -22,10 +23,10 @@ def _load() -> ctypes.CDLL:
     path = library_path()
     try:
         library = ctypes.CDLL(path)
-        library.shardsim_predict.argtypes = [ctypes.c_char_p]
-        library.shardsim_predict.restype = ctypes.c_void_p
-        library.shardsim_list.argtypes = [ctypes.c_char_p]
-        library.shardsim_list.restype = ctypes.c_void_p
+        for name in FUNCTIONS:
+            function = getattr(library, f"shardsim_{name}")
+            function.argtypes = [ctypes.c_char_p]
+            function.restype = ctypes.c_void_p
         library.shardsim_version.argtypes = []
         library.shardsim_version.restype = ctypes.c_char_p
         library.shardsim_free.argtypes = [ctypes.c_void_p]
@@ -47,16 +48,20 @@ def _text(answer: Optional[int]) -> str:
         _load().shardsim_free(answer)
 
 
-def predict(request: Dict[str, Any]) -> Dict[str, Any]:
-    """The library's answer to REQUEST, see api/shardsim.h."""
-    text = json.dumps(request, ensure_ascii=False)
-    answer: Dict[str, Any] = json.loads(_text(_load().shardsim_predict(text.encode("utf-8"))))
+def ask(function: str, text: str) -> str:
+    """What `shardsim_FUNCTION` answers to TEXT, see api/shardsim.h."""
+    return _text(getattr(_load(), f"shardsim_{function}")(text.encode("utf-8")))
+
+
+def call(function: str, request: Dict[str, Any]) -> Dict[str, Any]:
+    """The same of a request."""
+    answer: Dict[str, Any] = json.loads(ask(function, json.dumps(request, ensure_ascii=False)))
     return answer
 
 
 def list_of(kind: str) -> Dict[str, Any]:
-    """What there is of KIND, see api/shardsim.h."""
-    answer: Dict[str, Any] = json.loads(_text(_load().shardsim_list(kind.encode("utf-8"))))
+    """What there is of KIND."""
+    answer: Dict[str, Any] = json.loads(ask("list", kind))
     return answer
 
 

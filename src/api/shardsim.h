@@ -22,7 +22,8 @@ extern "C"
  *   text: "cluster: ..."      its text, which messages call `name`; relative paths begin in the
  *   name: mine.yaml           folder of that name
  *   set: {training.seq_len: 4096, tp: 2}    keys laid over each of them, or all there is; those of
-                             the command line's options may stand without their section
+                             the command line's options may stand without their section;
+                             null unsets one
  *   hwprofiles: DIR           folders laid over the shipped profiles, as in PATH
  *   plugins: [mine.so]        strategies: trusted code
  *   unfolded, interval: false as the options of `shardsim simulate`
@@ -36,6 +37,22 @@ extern "C"
  *   "error": null}            a text: what has failed beside the input
  */
   char *shardsim_predict (const char *request);
+
+  /*
+ * The commands of these names, of one scenario. REQUEST holds file, text, name, set, hwprofiles,
+ * plugins and jobs as above, and the command's own options under their names, with '_' for '-':
+ * {"model": ..} is the scenario's and stands in `set`, {"within": 2} is the search's. Options that
+ * may be repeated are lists: vary, gpu_nodes, figure, map.
+ *
+ * The answer is the document that the command prints with `--format json`, key by key, and after it
+ * "diagnostics" and "error" as above; with an error of either kind there is no more than these.
+ */
+  char *shardsim_search (const char *request);
+  char *shardsim_plan (const char *request);
+  char *shardsim_sensitivity (const char *request);
+
+  /* `shardsim simulate --max KEY`: {"max": "micro_batch"}, and unfolded, interval, steps. */
+  char *shardsim_maximum (const char *request);
 
   /*
  * What there is of KIND: "strategies", "models", or a kind of profile ("gpu", "link", "node",

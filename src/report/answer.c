@@ -47,6 +47,20 @@ report_answer_json (const GPtrArray *predictions, char *const *left_out, const D
 }
 
 void
+report_answer_around (const GString *document, const DiagList *diags, const char *failure,
+                      GString *out)
+{
+  /* numbers are kept as they are written */
+  struct json_object *root =
+      document != NULL ? json_tokener_parse (document->str) : json_document_new ();
+
+  g_assert (root != NULL);
+  add_diags (root, diags);
+  json_add_text (root, "error", failure);
+  json_finish (root, out);
+}
+
+void
 report_items_json (const GArray *items, const DiagList *diags, GString *out)
 {
   struct json_object *root = json_document_new (), *list = json_object_new_array ();

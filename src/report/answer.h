@@ -11,6 +11,13 @@
 void report_answer_json (const GPtrArray *predictions, char *const *left_out, const DiagList *diags,
                          const char *failure, GString *out);
 
+/*
+ * DOCUMENT, of any function that reports JSON, as it stands, with "diagnostics" and "error" as above
+ * at its end. NULL: there is no result.
+ */
+void report_answer_around (const GString *document, const DiagList *diags, const char *failure,
+                           GString *out);
+
 /* {"schema": 1, ..., "items": [{"name", "title"}], "diagnostics": []}; a title may be NULL. */
 typedef struct
 {

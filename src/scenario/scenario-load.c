@@ -359,15 +359,31 @@ scenario_load_open (const StrategySet *strategies, const char *file,
   return load_file (&self);
 }
 
+static GPtrArray *
+load_text (Loader *self, const char *text)
+{
+  guint                 n_errors = diag_list_n_errors (self->diags);
+  g_autoptr (ConfigDoc) doc = config_load_text (self->file, text, -1, self->diags);
+
+  return load_document (self, doc, n_errors);
+}
+
 GPtrArray *
 scenario_load_text (const StrategySet *strategies, const char *name, const char *text,
                     const ScenarioOverride *overrides, guint n_overrides, DiagList *diags)
 {
-  guint                 n_errors = diag_list_n_errors (diags);
-  Loader                self = { strategies, name, NULL, overrides, n_overrides, diags, FALSE };
-  g_autoptr (ConfigDoc) doc = config_load_text (name, text, -1, diags);
+  Loader self = { strategies, name, NULL, overrides, n_overrides, diags, FALSE };
 
-  return load_document (&self, doc, n_errors);
+  return load_text (&self, text);
+}
+
+GPtrArray *
+scenario_load_text_open (const StrategySet *strategies, const char *name, const char *text,
+                         const ScenarioOverride *overrides, guint n_overrides, DiagList *diags)
+{
+  Loader self = { strategies, name, NULL, overrides, n_overrides, diags, TRUE };
+
+  return load_text (&self, text);
 }
 
 Scenario *

@@ -118,6 +118,11 @@ GPtrArray *scenario_load_text (const StrategySet *strategies, const char *name, 
                                const ScenarioOverride *overrides, guint n_overrides,
                                DiagList *diags);
 
+/* The same of scenarios that need not name a strategy. */
+GPtrArray *scenario_load_text_open (const StrategySet *strategies, const char *name,
+                                    const char *text, const ScenarioOverride *overrides,
+                                    guint n_overrides, DiagList *diags);
+
 /*
  * A copy of SOURCE with OVERRIDES laid over it, as scenario_load lays them over a file. NULL after
  * diagnostics. STRATEGIES as there.

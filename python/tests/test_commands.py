@@ -1,0 +1,205 @@
+"""Tests of search, plan, sensitivity and maximum, on the hand-made hardware."""
+import inspect
+import json
+import os
+import pathlib
+import re
+import subprocess
+import threading
+import typing
+import unittest
+
+import shardsim
+from shardsim import _library
+
+ROOT = pathlib.Path(os.environ["SHARDSIM_SOURCE_ROOT"])
+PROGRAM = os.environ["SHARDSIM_PROGRAM"]
+HARDWARE = ROOT / "docs/worked/hwprofiles"
+FILE = str(ROOT / "docs/worked/1-ddp-two-gpus.yaml")
+OPEN = {
+    "cluster": {"node": "hand-pair", "nodes": 1},
+    "model": {"arch": "llama", "n_layers": 1, "d_model": 200, "n_heads": 2, "d_ff": 400,
+              "vocab": 500},
+    "training": {"seq_len": 100, "global_batch": 8},
+}
+VARY = {"strategy.name": ["ddp", "fsdp2"], "micro_batch": "1,2"}
+FULL = {**OPEN, "strategy": {"name": "ddp"}}
+
+
+def search(**more: typing.Any) -> shardsim.Search:
+    return shardsim.search(OPEN, hwprofiles=HARDWARE, vary=VARY, only=True, **more)
+
+
+class TestSameAsTheProgram(unittest.TestCase):
+    """What the library answers begins with what the program prints, byte for byte."""
+
+    def check(self, function: str, request: typing.Dict[str, typing.Any],
+              *words: str) -> None:
+        request = {"file": FILE, "hwprofiles": str(HARDWARE), "jobs": 1, **request}
+        answer = _library.ask(function, json.dumps(request))
+        printed = subprocess.run(
+            [PROGRAM, *words, FILE, "--hwprofiles", str(HARDWARE), "--jobs", "1", "--format",
+             "json"], stdout=subprocess.PIPE, check=False).stdout.decode()
+        self.assertTrue(printed.endswith("\n}\n"), printed)
+        self.assertEqual(answer[:len(printed) - 3], printed[:-3])
+        self.assertEqual(list(json.loads(answer))[len(json.loads(printed)):],
+                         ["diagnostics", "error"])
+
+    def test_search(self) -> None:
+        self.check("search", {"only": True, "vary": ["micro_batch=1,2", "mesh.tp=1,2"],
+                              "set": {"training.global_batch": 8}, "price": 2.5,
+                              "objective": "cost", "within": 0, "memory_margin": 0, "best": 3},
+                   "search", "--only", "--vary", "micro_batch=1,2", "--vary", "mesh.tp=1,2",
+                   "--set", "training.global_batch=8", "--price", "2.5", "--objective", "cost",
+                   "--within", "0", "--memory-margin", "0", "--best", "3")
+
+    def test_plan(self) -> None:
+        self.check("plan", {"tokens": "1G", "days": 2, "node_counts": "1,2", "price": 2,
+                            "gpu_mtbf": "500 h", "restart": "1 min", "checkpoint_stall": "1 s"},
+                   "plan", "--tokens", "1G", "--days", "2", "--node-counts", "1,2", "--price", "2",
+                   "--gpu-mtbf", "500 h", "--restart", "1 min", "--checkpoint-stall", "1 s")
+
+    def test_plan_that_searches(self) -> None:
+        self.check("plan", {"tokens": 1e9, "gpu_nodes": ["hand-pair"], "vary": ["micro_batch=1,2"],
+                            "only": True, "set": {"training.global_batch": 64,
+                                                  "cluster.node": None, "cluster.nodes": None}},
+                   "plan", "--tokens", "1G", "--gpu-nodes", "hand-pair", "--vary",
+                   "micro_batch=1,2", "--only", "--set", "training.global_batch=64", "--set",
+                   "cluster.node=~", "--set", "cluster.nodes=~")
+
+    def test_sensitivity(self) -> None:
+        self.check("sensitivity", {"figure": ["nic.bandwidth", "gpu.hbm_bandwidth"], "factor": 2},
+                   "sensitivity", "--figure", "nic.bandwidth", "--figure", "gpu.hbm_bandwidth",
+                   "--factor", "2")
+
+    def test_heat_map(self) -> None:
+        self.check("sensitivity", {"map": ["training.micro_batch=1,2", "mesh.tp=1,2"]},
+                   "sensitivity", "--map", "training.micro_batch=1,2", "--map", "mesh.tp=1,2")
+
+    def test_maximum(self) -> None:
+        self.check("maximum", {"max": "seq_len", "set": {"mesh.tp": 2}},
+                   "simulate", "--max", "seq_len", "--set", "mesh.tp=2")
+
+
+class TestSearch(unittest.TestCase):
+    def test_answer(self) -> None:
+        found = search()
+        assert found.answer is not None
+        self.assertIn(found.answer, found)
+        self.assertEqual(found.counts.configurations, 4)
+        self.assertEqual(list(found), sorted(found, key=lambda one: -one.tokens_per_s))
+        again = shardsim.simulate({**OPEN, "strategy": {"name": found.answer.strategy}},
+                                  hwprofiles=HARDWARE, micro_batch=found.answer.micro_batch)
+        self.assertEqual(again.step_time_s, found.answer.step_time_s)
+
+    def test_nothing_fits(self) -> None:
+        found = search(max_memory="1 MiB")
+        self.assertEqual((len(found), found.answer), (0, None))
+        self.assertGreater(found.counts.too_large, 0)
+
+    def test_zero_is_given(self) -> None:
+        """A search within 0 % answers with the fastest, as None would not."""
+        found = search(within=0)
+        self.assertIs(found.answer, found[0])
+
+    def test_texts_with_commas(self) -> None:
+        from shardsim import _commands
+        self.assertEqual(_commands._axes({"cluster__slow_gpus": ["0:0.5,1:0.5", "none"]}),
+                         ['cluster.slow_gpus="0:0.5,1:0.5",none'])
+
+    def test_errors(self) -> None:
+        with self.assertRaises(shardsim.InputError) as caught:
+            search(objective="cost", effort=-1)
+        first, second = caught.exception.diagnostics
+        self.assertEqual((first.file, first.line), ("request", 1))
+        self.assertIn("needs a price", second.message)
+        with self.assertRaisesRegex(shardsim.InputError, "--vary tp=x"):
+            shardsim.search(OPEN, hwprofiles=HARDWARE, vary=["tp=x"])
+        with self.assertRaisesRegex(shardsim.InputError, "2 scenarios"):
+            shardsim.search({**OPEN, "training": {"seq_len": [100, 200]}}, hwprofiles=HARDWARE)
+
+    def test_threads(self) -> None:
+        answers: typing.List[typing.Any] = []
+        threads = [threading.Thread(target=lambda: answers.append([dict(one) for one in search()]))
+                   for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(answers, [[dict(one) for one in search(jobs=1)]] * 4)
+
+
+class TestPlan(unittest.TestCase):
+    def test_fewest_nodes(self) -> None:
+        plan, = shardsim.plan(FULL, hwprofiles=HARDWARE, tokens="10G", days=2,
+                              node_counts=[1, 2, 4], price={"cluster": 2})
+        self.assertEqual(plan.cluster, "cluster")
+        self.assertEqual([one.n_nodes for one in plan.options], [1, 2, 4])
+        met = [one.n_nodes for one in plan.options if one.meets]
+        self.assertEqual(plan.answer["n_nodes"] if plan.answer else None, min(met, default=None))
+
+    def test_types_of_node(self) -> None:
+        plans = shardsim.plan(set={"cluster.node": None}, tokens=1e9, gpu_nodes="dgx-h100",
+                              model="llama-3-8b", strategy="fsdp2", seq_len=2048, node_counts="1")
+        self.assertEqual([one.cluster for one in plans], ["dgx-h100"])
+
+    def test_errors(self) -> None:
+        with self.assertRaisesRegex(shardsim.InputError, "--node-counts"):
+            shardsim.plan(FULL, hwprofiles=HARDWARE, tokens="1G", node_counts="8..4")
+        with self.assertRaisesRegex(shardsim.InputError, "needs the batch"):
+            shardsim.plan({**OPEN, "training": {"seq_len": 100}}, hwprofiles=HARDWARE, tokens="1G")
+
+
+class TestSensitivity(unittest.TestCase):
+    def test_figures_and_options(self) -> None:
+        found = shardsim.sensitivity(FULL, hwprofiles=HARDWARE, figure="gpu.hbm_bandwidth")
+        self.assertEqual([one.figure for one in found.figures], ["gpu.hbm_bandwidth"])
+        self.assertEqual(found.options, [])
+        self.assertEqual(found.prediction.row(),
+                         shardsim.simulate(FULL, hwprofiles=HARDWARE).row())
+        only = shardsim.sensitivity(FULL, hwprofiles=HARDWARE, only="options")
+        self.assertEqual(only.figures, [])
+        self.assertIn("--micro-batch 2", [one.options for one in only.options])
+
+    def test_heat_map(self) -> None:
+        found = shardsim.heat_map(FULL, hwprofiles=HARDWARE, x="training.micro_batch=1,2",
+                                  y="training.seq_len=50,100")
+        self.assertEqual([(one.x_value, one.y_value) for one in found.cells],
+                         [(1, 50), (2, 50), (1, 100), (2, 100)])
+
+    def test_errors(self) -> None:
+        with self.assertRaisesRegex(shardsim.InputError, "--figure asks about figures"):
+            shardsim.sensitivity(FULL, hwprofiles=HARDWARE, figure="nic.bandwidth", only="options")
+
+
+class TestMaximum(unittest.TestCase):
+    def test_the_next_does_not_fit(self) -> None:
+        found = shardsim.maximum("micro_batch", {**FULL, "training": {"seq_len": 100}},
+                                 hwprofiles=HARDWARE)
+        self.assertTrue(found.prediction.fits)
+        self.assertEqual(found.prediction.micro_batch, found.value)
+        beyond = shardsim.simulate({**FULL, "training": {"seq_len": 100}}, hwprofiles=HARDWARE,
+                                   micro_batch=found.next)
+        self.assertFalse(beyond.fits)
+
+    def test_errors(self) -> None:
+        with self.assertRaisesRegex(shardsim.InputError, "did you mean 'seq_len'"):
+            shardsim.maximum("seq_lens", FULL, hwprofiles=HARDWARE)
+
+
+class TestOptions(unittest.TestCase):
+    def test_every_option_is_a_parameter(self) -> None:
+        """The keys of a request, which an unknown one is told, are parameters by their name."""
+        elsewhere = {"file", "name"}  # `scenario`; `name` lays another name over it
+        for name, function, left_out in (
+                ("search", shardsim.search, set()), ("plan", shardsim.plan, {"membership"}),
+                ("sensitivity", shardsim.sensitivity, {"map"}),
+                ("maximum", shardsim.maximum, {"jobs", "steps"})):
+            hint = json.loads(_library.ask(name, '{"?": 1}'))["diagnostics"][0]["hint"]
+            keys = set(re.sub("^valid keys: ", "", hint).split(", "))
+            self.assertEqual(keys - set(inspect.signature(function).parameters),
+                             elsewhere | left_out, name)
+
+
+if __name__ == "__main__":
+    unittest.main()

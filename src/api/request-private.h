@@ -1,0 +1,63 @@
+/* A call of the interface: its request is read, and its answer written, here alone. */
+#pragma once
+
+#include "analysis/prediction.h"
+#include "base/option.h"
+
+typedef struct
+{
+  /* of the request, for every function */
+  char        *file, *text, *name, *hwprofiles;
+  gint64       jobs;
+  GArray      *overrides; /* ScenarioOverride */
+  StrategySet *strategies;
+  InputFiles  *files;
+  /* what the above points to */
+  GStringChunk *keys;
+  ConfigDoc    *document;
+  /* what is answered beside the result */
+  DiagList *diags;
+  GError   *error;
+} Request;
+
+/* Keys of one function, which fill STRUCTURE. */
+typedef struct
+{
+  const OptionSpec *table; /* NULL: no more */
+  gpointer          structure;
+} RequestPart;
+
+/* A key that takes a list of texts. */
+typedef struct
+{
+  const char *key;   /* NULL: no more */
+  char     ***texts; /* strv; stays NULL where it is not given */
+} RequestList;
+
+/* SELF: zeroed. PARTS, LISTS: NULL: none. FALSE after diagnostics or an error. */
+gboolean request_read (Request *self, const char *text, const RequestPart *parts,
+                       const RequestList *lists);
+void     request_clear (Request *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Request, request_clear)
+
+/* The scenarios; OPEN: they may name no strategy. NULL after diagnostics. */
+GPtrArray *request_load (Request *self, gboolean open);
+
+/* The only one; NULL after diagnostics: also where there are several. */
+Scenario *request_load_one (Request *self, gboolean open);
+
+/* How steps are simulated, of functions that give predictions. */
+typedef struct
+{
+  gboolean unfolded, interval;
+  gint64   steps;
+} RequestRun;
+
+extern const OptionSpec request_run_options[];
+
+/* RUN: NULL: as usual. */
+PredictOptions request_predict_options (const Request *self, const RequestRun *run);
+guint          request_n_threads (const Request *self);
+
+/* DOCUMENT (NULL: there is no result) with what is said about it. Newly allocated. */
+char *request_answer (const Request *self, const GString *document);
