@@ -7,6 +7,8 @@
 #include "driver/expect.h"
 #include "driver/matrix-plan.h"
 
+#include <math.h>
+
 #define SLOTS 2
 
 /* FLOPs of the rank with most work. */
@@ -123,6 +125,49 @@ add_rounds (const MatrixPlan *plan, const UnitPolicy *kind, const TrainingOption
   totals->high[PLACE_HBM] += buffers_of (plan, training) + workspace_of (plan, training);
 }
 
+/* Bytes of the moments in unified memory of a rank that shares tensors of KIND with M. */
+static double
+paged_of (const TrainingOptions *training, const GArray *units, guint kind, guint m)
+{
+  double each = training->optimizer == OPTIMIZER_ADAMW_8BIT
+                    ? 2
+                    : 2 * dtype_bytes (training_moment_dtype (training));
+  double sum = 0;
+
+  for (guint u = 0; u < units->len; u++)
+    {
+      const PlanUnit *unit = &g_array_index (units, PlanUnit, u);
+
+      for (guint t = 0; t < unit->n_trainable && plan_unit_is (unit, kind); t++)
+        {
+          double share = floor ((double) unit->trainable[t].elements / m);
+
+          sum += share >= 100e3 ? share * each : 0;
+        }
+    }
+  return sum;
+}
+
+/* They live on the host, and go both ways in a step. */
+static void
+add_pages (const PlanInput *in, const Policy *policy, const GArray *units, PlanTotals *totals)
+{
+  const TrainingOptions *training = workload_training (in->workload);
+  double                 sum = 0;
+
+  if (!optimizer_is_paged (training) || in->pages_stay)
+    return;
+  for (guint k = 0; k < policy->n_kinds; k++)
+    sum += paged_of (training, units, k, policy->kinds[k].states[STATE_OPTIMIZER].group.size);
+  totals->states -= sum;
+  totals->low[PLACE_HBM] -= sum;
+  totals->high[PLACE_HBM] -= sum;
+  totals->low[PLACE_PINNED] += sum;
+  totals->high[PLACE_PINNED] += sum;
+  totals->moves[move_kind (PLACE_HBM, PLACE_PINNED)] += sum;
+  totals->moves[move_kind (PLACE_PINNED, PLACE_HBM)] += sum;
+}
+
 void
 expect_optimizer (const PlanInput *in, const Policy *policy, const Issue *issue, PlanTotals *totals)
 {
@@ -131,6 +176,7 @@ expect_optimizer (const PlanInput *in, const Policy *policy, const Issue *issue,
   const PlanUnit        *list = (const PlanUnit *) (gpointer) units->data;
 
   add_sums (in, policy, units, totals);
+  add_pages (in, policy, units, totals);
   for (guint k = 0; k < policy->n_kinds; k++)
     {
       const UnitPolicy      *kind = &policy->kinds[k];

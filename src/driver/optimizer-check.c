@@ -5,12 +5,31 @@
 
 /* ---- what no optimizer does ------------------------------------------------------------------ */
 
+/* Who keeps states away from the GPU, or none, has no pages. */
+static gboolean
+refuse_pages (const Strategy *strategy, const Policy *policy, Place home, DiagList *diags)
+{
+  diag_list_set_key (diags, "optimizer_paged");
+  if (policy->passes > 0)
+    diag_error (diags, NULL, "leave it out", "strategy '%s' has no optimizer states to page",
+                strategy->name);
+  else
+    diag_error (diags, NULL, "leave it out, or take a strategy that keeps them on GPUs",
+                "'optimizer_paged' moves states out of GPU memory, and strategy '%s' keeps them in "
+                "%s",
+                strategy->name, place_title (home));
+  diag_list_set_key (diags, NULL);
+  return FALSE;
+}
+
 gboolean
 policy_check_optimizer (const Strategy *strategy, const Policy *policy,
                         const TrainingOptions *training, DiagList *diags)
 {
   Place home = policy->kinds[0].states[STATE_OPTIMIZER].home;
 
+  if (optimizer_is_paged (training) && (home != PLACE_HBM || policy->passes > 0))
+    return refuse_pages (strategy, policy, home, diags);
   if (optimizer_runs_on_host (training) || (home == PLACE_HBM && policy->passes == 0))
     return TRUE;
   diag_list_set_key (diags, "optimizer");

@@ -53,7 +53,8 @@ typedef struct
   gboolean flat_gradients;    /* an outer strategy's runtime asks for it: Policy.flat_gradients */
   const PlanBatches *batches; /* NULL: all are alike, those of `workload`; else that is the one of
                                  most tokens */
-  PlanRoom           hbm;     /* for strategies that ask for it: `reads_room` */
+  gboolean           pages_stay; /* states in unified memory have room on the GPUs */
+  PlanRoom           hbm;        /* for strategies that ask for it: `reads_room` */
   InputFiles        *files; /* that options name, beside BASE_DIR (NULL: the current folder); NULL:
                                  none does */
   const char        *base_dir;

@@ -3,6 +3,7 @@
 #include "replay/graph-launch.h"
 #include "replay/plan-memory.h"
 #include "replay/replay-private.h"
+#include "workload/optimizer.h"
 
 /* The first two nodes of a group of COMM whose profiles differ; FALSE when there are none. */
 static gboolean
@@ -166,8 +167,15 @@ typedef struct
   guint64 round_only;
 } PlanCut;
 
+/* What stays on the GPU where there is room. */
+typedef struct
+{
+  PlanRoom room;  /* for what a strategy chooses; none: it keeps nothing */
+  gboolean pages; /* states in unified memory do */
+} Kept;
+
 static ReplayPlan *
-plan_with_room (const ResolvedScenario *resolved, PlanCut cut, PlanRoom room, DiagList *diags)
+plan_with_kept (const ResolvedScenario *resolved, PlanCut cut, Kept kept, DiagList *diags)
 {
   g_autoptr (ReplayPlan) self = g_atomic_rc_box_new0 (ReplayPlan);
 
@@ -176,17 +184,18 @@ plan_with_room (const ResolvedScenario *resolved, PlanCut cut, PlanRoom room, Di
   self->input.round_steps = cut.round_steps;
   self->input.round_only = cut.round_only;
   self->input.first_micros = cut.first_micros;
-  self->input.hbm = room;
+  self->input.hbm = kept.room;
+  self->input.pages_stay = kept.pages;
   return build_schedule (self, diags) ? g_steal_pointer (&self) : NULL;
 }
 
 /*
- * What there is for strategies that keep something on the GPU by choice, by the memory of the plan
- * that keeps nothing. All numbers of micro-steps must find the same room, or few could not stand
- * for many: it is that of two. What does not plan has none, and says why itself.
+ * What GPU memory has and what it takes at KEPT. All numbers of micro-steps must find the same
+ * room, or few could not stand for many: it is that of two. What does not plan has none, and says
+ * why itself.
  */
 static PlanRoom
-room_of (const ResolvedScenario *resolved, PlanCut cut)
+room_of (const ResolvedScenario *resolved, PlanCut cut, Kept kept)
 {
   guint                        n = workload_training (resolved->workload)->grad_accum;
   g_autoptr (DiagList)         diags = diag_list_new ();
@@ -196,21 +205,31 @@ room_of (const ResolvedScenario *resolved, PlanCut cut)
 
   if (n > 2 && resolved->lengths == NULL)
     few = resolved_with_micro_steps (resolved, 2, diags);
-  bare = plan_with_room (few != NULL ? few : resolved, cut, (PlanRoom){ 0 }, diags);
+  bare = plan_with_kept (few != NULL ? few : resolved, cut, kept, diags);
   if (bare == NULL)
     return (PlanRoom){ 0 };
   memory = replay_plan_fullest (bare);
   return (PlanRoom){ memory.hbm.capacity, memory.hbm.device.bytes };
 }
 
+/*
+ * What a strategy keeps by choice has the room that the plan without it leaves; then pages stay if
+ * all of them have room: they are the first to leave.
+ */
 static ReplayPlan *
 plan_cut (const ResolvedScenario *resolved, PlanCut cut, DiagList *diags)
 {
-  PlanRoom room = { 0 };
+  Kept kept = { 0 };
 
   if (strategy_reads_room (resolved->strategy))
-    room = room_of (resolved, cut);
-  return plan_with_room (resolved, cut, room, diags);
+    kept.room = room_of (resolved, cut, kept);
+  if (optimizer_is_paged (workload_training (resolved->workload)))
+    {
+      PlanRoom full = room_of (resolved, cut, (Kept){ kept.room, TRUE });
+
+      kept.pages = full.taken <= full.capacity;
+    }
+  return plan_with_kept (resolved, cut, kept, diags);
 }
 
 ReplayPlan *

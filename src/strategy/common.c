@@ -97,6 +97,31 @@ held_bytes (const StrategyRun *run, PolicyStateKind state)
 }
 
 guint64
+paged_bytes (const StrategyRun *run)
+{
+  const TrainingOptions *training = workload_training (run->in->workload);
+  guint64                sum = 0;
+
+  for (guint u = 0; u < run->n_units && !run->in->pages_stay; u++)
+    for (guint t = 0; t < run->units[u].n_trainable; t++)
+      sum += optimizer_paged_bytes (
+          training, &run->units[u].trainable[t],
+          run->policy->kinds[run->units[u].expert ? 1 : 0].states[STATE_OPTIMIZER].group.size);
+  return sum;
+}
+
+void
+hold_optimizer (StrategyRun *run)
+{
+  guint64 paged = paged_bytes (run);
+
+  schedule_alloc (run->b, run->policy->kinds[0].states[STATE_OPTIMIZER].home, POOL_OPTIMIZER,
+                  held_bytes (run, STATE_OPTIMIZER) - paged, "optimizer state");
+  if (paged > 0)
+    schedule_alloc (run->b, PLACE_PINNED, POOL_OPTIMIZER, paged, "paged optimizer state");
+}
+
+guint64
 pinned_rounding (const StrategyRun *run, guint64 bytes)
 {
   guint64 block = 1;

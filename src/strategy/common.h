@@ -31,6 +31,15 @@ guint64 held_bytes (const StrategyRun *run, PolicyStateKind state);
 guint64 kept_beside (const StrategyRun *run);
 
 /*
+ * Of the optimizer's those moments in unified memory that the GPU has no room for: on the host but
+ * for their update.
+ */
+guint64 paged_bytes (const StrategyRun *run);
+
+/* Allocates the optimizer's states where they live. */
+void hold_optimizer (StrategyRun *run);
+
+/*
  * What a block of BYTES of pinned memory takes beyond them where they come from PyTorch's caching
  * allocator (aten/src/ATen/core/CachingHostAllocator.h: PowerOf2Ceil).
  */

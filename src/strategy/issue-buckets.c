@@ -55,8 +55,7 @@ buckets_init (StrategyRun *run)
   s->all_computed = schedule_alloc (run->b, PLACE_HBM, POOL_GRADIENT,
                                     beside ? gradients_of (run) * compute_bytes (run->policy) : 0,
                                     "gradients as computed");
-  schedule_alloc (run->b, PLACE_HBM, POOL_OPTIMIZER, held_bytes (run, STATE_OPTIMIZER),
-                  "optimizer state");
+  hold_optimizer (run);
   compressed_init (&s->compressed, run);
   strategy_data (run, SCHEDULE_NONE, UNIT_PARAMETERS, SCHEDULE_NONE, s->parameters);
   strategy_data (run, SCHEDULE_NONE, UNIT_GRADIENT, SCHEDULE_NONE,

@@ -71,8 +71,7 @@ allocate_states (StrategyRun *run)
     {
       s->gradients = schedule_alloc (run->b, PLACE_HBM, POOL_GRADIENT,
                                      held_bytes (run, STATE_GRADIENTS), "gradient shards");
-      schedule_alloc (run->b, PLACE_HBM, POOL_OPTIMIZER, held_bytes (run, STATE_OPTIMIZER),
-                      "optimizer state");
+      hold_optimizer (run);
     }
   s->bucket.buffer = schedule_alloc (run->b, PLACE_HBM, POOL_COMMUNICATION,
                                      MIN (s->bucket.size, all) * compute, "gradient bucket");

@@ -78,8 +78,7 @@ fsdp1_init (StrategyRun *run)
     }
   s->shards = schedule_alloc (run->b, PLACE_HBM, POOL_PARAMETER, held_bytes (run, STATE_PARAMETERS),
                               "flat parameter shards");
-  schedule_alloc (run->b, PLACE_HBM, POOL_OPTIMIZER, held_bytes (run, STATE_OPTIMIZER),
-                  "optimizer state");
+  hold_optimizer (run);
   compressed_init (&s->compressed, run);
 }
 

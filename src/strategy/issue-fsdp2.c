@@ -76,8 +76,7 @@ fsdp2_init (StrategyRun *run)
   s->shards =
       schedule_alloc (run->b, run->policy->kinds[0].states[STATE_PARAMETERS].home, POOL_PARAMETER,
                       held_bytes (run, STATE_PARAMETERS), "parameter shards");
-  schedule_alloc (run->b, run->policy->kinds[0].states[STATE_OPTIMIZER].home, POOL_OPTIMIZER,
-                  held_bytes (run, STATE_OPTIMIZER), "optimizer state");
+  hold_optimizer (run);
   compressed_init (&s->compressed, run);
 }
 

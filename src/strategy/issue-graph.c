@@ -142,8 +142,7 @@ graph_init (StrategyRun *run)
   make_buckets (run);
   s->shards = schedule_alloc (run->b, PLACE_HBM, POOL_PARAMETER, held_bytes (run, STATE_PARAMETERS),
                               "parameter shards");
-  schedule_alloc (run->b, PLACE_HBM, POOL_OPTIMIZER, held_bytes (run, STATE_OPTIMIZER),
-                  "optimizer state");
+  hold_optimizer (run);
   compressed_init (&s->compressed, run);
 }
 

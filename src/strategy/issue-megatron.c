@@ -96,8 +96,7 @@ megatron_init (StrategyRun *run)
                                   held_bytes (run, STATE_PARAMETERS), "model weights");
   s->gradients = schedule_alloc (run->b, PLACE_HBM, POOL_GRADIENT,
                                  held_bytes (run, STATE_GRADIENTS), "main gradients");
-  schedule_alloc (run->b, PLACE_HBM, POOL_OPTIMIZER, held_bytes (run, STATE_OPTIMIZER),
-                  "optimizer state");
+  hold_optimizer (run);
   strategy_data (run, SCHEDULE_NONE, UNIT_PARAMETERS, SCHEDULE_NONE, s->parameters);
   if (!megatron_cuts_gradients (run))
     strategy_data (run, SCHEDULE_NONE, UNIT_GRADIENT, SCHEDULE_NONE, s->gradients);

@@ -43,8 +43,7 @@ keep_slices (StrategyRun *run)
 
   s->slices = schedule_alloc (run->b, PLACE_HBM, POOL_GRADIENT, held_bytes (run, STATE_GRADIENTS),
                               "gradient slices");
-  schedule_alloc (run->b, PLACE_HBM, POOL_OPTIMIZER, held_bytes (run, STATE_OPTIMIZER),
-                  "optimizer state");
+  hold_optimizer (run);
   strategy_data (run, SCHEDULE_NONE, UNIT_REDUCED, SCHEDULE_NONE, s->slices);
 }
 

@@ -122,6 +122,25 @@ part_alone (const OptimizerStep *self)
   return all > 0 ? 1 - planned / all : 1;
 }
 
+/*
+ * Pages come tensor by tensor, each in front of its update (Optimizer8bit.prefetch_state). A page
+ * that comes in needs one that goes, and the driver takes that which came longest ago, which the
+ * step needs next: all go and come. It writes a page back before it fills its place
+ * (nvidia-uvm, uvm_pmm_gpu.c), so that the two directions do not overlap.
+ */
+static void
+emit_pages (StrategyRun *run)
+{
+  guint64 bytes = paged_bytes (run);
+
+  if (bytes == 0)
+    return;
+  schedule_move (run->b, SCHEDULE_COMPUTE, PLACE_HBM, PLACE_PINNED, bytes, "pages out");
+  schedule_uses_kept (run->b, PLACE_PINNED, POOL_OPTIMIZER, ACCESS_WRITE);
+  schedule_move (run->b, SCHEDULE_COMPUTE, PLACE_PINNED, PLACE_HBM, bytes, "pages in");
+  schedule_uses_kept (run->b, PLACE_PINNED, POOL_OPTIMIZER, ACCESS_READ);
+}
+
 static void
 emit_passes (const OptimizerStep *self)
 {
@@ -138,6 +157,8 @@ emit_passes (const OptimizerStep *self)
     {
       const OptimizerPass *pass = &g_array_index (passes, OptimizerPass, i);
 
+      if (i + 1 == passes->len)
+        emit_pages (run);
       schedule_kernel (run->b, SCHEDULE_COMPUTE, &pass->kernel);
       use_reduced (run, ACCESS_READ_WRITE);
       if (i + 1 == passes->len && self->share.alone > 0)

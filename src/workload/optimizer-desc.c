@@ -9,14 +9,15 @@ typedef struct
   guint       moments; /* of every element; of those of matrices: */
   guint       rest;    /* moments more that the elements of all other tensors have */
   gboolean    host;
+  gboolean    paged; /* there is one with moments in unified memory */
 } OptimizerDesc;
 
 static const OptimizerDesc descs[OPTIMIZER_N] = {
   [OPTIMIZER_ADAMW] = { .moments = 2, .host = TRUE },
-  [OPTIMIZER_ADAMW_FUSED] = { .moments = 2, .host = TRUE },
+  [OPTIMIZER_ADAMW_FUSED] = { .moments = 2, .host = TRUE, .paged = TRUE },
   [OPTIMIZER_SGD] = { .host = TRUE },
   [OPTIMIZER_NONE] = { .host = TRUE },
-  [OPTIMIZER_ADAMW_8BIT] = { .moments = 2, .host = TRUE }, /* without tiles */
+  [OPTIMIZER_ADAMW_8BIT] = { .moments = 2, .host = TRUE, .paged = TRUE }, /* without tiles */
   [OPTIMIZER_SGD_MOMENTUM] = { .moments = 1 },
   [OPTIMIZER_LAMB] = { .scope = SCOPE_TENSOR, .moments = 2 },
   [OPTIMIZER_ADAFACTOR] = { .scope = SCOPE_TENSOR },
@@ -47,6 +48,13 @@ gboolean
 optimizer_runs_on_host (const TrainingOptions *training)
 {
   return desc_of (training)->host && optimizer_scope (training) == SCOPE_ELEMENT;
+}
+
+gboolean
+optimizer_is_paged (const TrainingOptions *training)
+{
+  return training->optimizer_paged && desc_of (training)->paged
+         && optimizer_tile_side (training) == 0;
 }
 
 guint

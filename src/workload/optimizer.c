@@ -27,6 +27,9 @@
 /* Below so many elements a tensor keeps moments of its own type (bitsandbytes, min_8bit_size). */
 #define LEAST_QUANTISED 4096
 
+/* So many elements of a rank's a tensor has at least whose moments are paged (bitsandbytes). */
+#define LEAST_PAGED 100000
+
 #define SCALE_BYTES    8 /* two of fp32 a tile, or a block of so many elements: */
 #define BLOCK_ELEMENTS 256
 
@@ -96,6 +99,16 @@ optimizer_bytes (const TrainingOptions *training, const TensorDesc *tensor)
     return (OptimizerBytes){ 0 };
   return (OptimizerBytes){ .shared =
                                optimizer_rest_moments (training) * moment * tensor->elements };
+}
+
+guint64
+optimizer_paged_bytes (const TrainingOptions *training, const TensorDesc *tensor, guint m)
+{
+  guint64 share = tensor->elements / m;
+
+  if (!optimizer_is_paged (training) || share < LEAST_PAGED)
+    return 0;
+  return share * optimizer_moments (training) * dtype_bytes (optimizer_moment_dtype (training));
 }
 
 guint64

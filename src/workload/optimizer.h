@@ -57,6 +57,13 @@ gboolean optimizer_takes (const TrainingOptions *training, const TensorDesc *ten
  */
 gboolean optimizer_check (const Workload *workload, const OptionMarks *marks, DiagList *diags);
 
+/*
+ * Whether its moments are in unified memory, which the driver moves to the host where the GPU is
+ * short of it; and bytes of TENSOR's on each of M ranks that share it. A small share has none.
+ */
+gboolean optimizer_is_paged (const TrainingOptions *training);
+guint64  optimizer_paged_bytes (const TrainingOptions *training, const TensorDesc *tensor, guint m);
+
 /* Side of the tiles that share scales, of 8-bit AdamW; 0: it has none. */
 guint64 optimizer_tile_side (const TrainingOptions *training);
 

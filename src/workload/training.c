@@ -244,6 +244,14 @@ const OptionSpec training_options[] = {
     .help = "rows and columns of the tiles of a matrix that share a scale under adamw-8bit, as 32; "
             "unset: 256 elements of a rank's own share one, and nothing is exchanged",
     .source = "arXiv:2602.22437; bitsandbytes" },
+  { .key = "optimizer_paged",
+    .type = OPTION_BOOL,
+    .offset = FIELD (optimizer_paged),
+    .fallback = "false",
+    .needs = "optimizer: adamw-fused|adamw-8bit, no optimizer_tile",
+    .help = "its moments are in unified memory: where they have no room beside all else, each step "
+            "moves them to the GPU and back to the host",
+    .source = "bitsandbytes, Optimizer8bit, is_paged; arXiv:2305.14314" },
   { .key = "ns_steps",
     .type = OPTION_INT,
     .offset = FIELD (ns_steps),

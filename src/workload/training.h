@@ -191,6 +191,7 @@ typedef struct
   gint     fp8_recipe;      /* Fp8Kind */
   gint     optimizer;       /* OptimizerKind */
   gint64   optimizer_tile;  /* side of the tiles of matrices that share scales, of 8-bit AdamW, */
+  gboolean optimizer_paged; /* its moments are in unified memory */
   gint64   ns_steps;        /* of Newton-Schulz, of Muon, */
   gint64   precondition_frequency; /* steps between two decompositions, of Shampoo and SOAP, and */
   gint64   max_preconditioner_dim; /* the longest side that they take; 0: their own defaults */

@@ -2,18 +2,20 @@
  * Copies that stay in GPU memory below a threshold (FCDP-Cache), on a cluster whose capacity is
  * known: the room is what the plan without them leaves, counted from the threshold; the two ends
  * are FCDP-Sched and hpZ to the picosecond; what stays on the GPU pays nothing for host copies. By
- * hand in bytes: strategy/test-second-copy.c.
+ * hand in bytes: strategy/test-second-copy.c. And optimizer states in unified memory, which stay
+ * where they have room and else go to the host.
  */
 #include "fixture.h"
 
 #include "replay/plan-memory.h"
 
 /* Untied, and every tensor is cut: two bytes an element, an eighth of them on a GPU. */
+#define LLAMA_OF_4                                                                             \
+  "model.arch", "llama", "model.n_layers", "4", "model.d_model", "1024", "model.n_heads", "8", \
+      "model.d_ff", "4096", "model.vocab", "32000", "training.seq_len", "256"
 #define LLAMA(strategy, grad_accum)                                                                \
-  "cluster.node", "dgx-a100", "cluster.nodes", "2", "model.arch", "llama", "model.n_layers", "4",  \
-      "model.d_model", "1024", "model.n_heads", "8", "model.d_ff", "4096", "model.vocab", "32000", \
-      "training.seq_len", "256", "training.grad_accum", grad_accum, "strategy.name", strategy,     \
-      "strategy.param_persistence_threshold", "0"
+  LLAMA_OF_4, "cluster.node", "dgx-a100", "cluster.nodes", "2", "training.grad_accum", grad_accum, \
+      "strategy.name", strategy, "strategy.param_persistence_threshold", "0"
 
 static Scenario *
 fcdp (const char *grad_accum, const char *threshold)
@@ -132,6 +134,70 @@ START_TEST (test_ends)
 }
 END_TEST
 
+/* ---- states in unified memory ---------------------------------------------------------------- */
+
+/*
+ * One GPU that holds everything in bf16, in 4 + 4 bytes an element: matrices of 4 blocks and two
+ * tables. Nine norms of 1024 are no pages.
+ */
+#define MATRICES (4 * (4 * 1024 * 1024 + 3 * 1024 * 4096) + 2 * 32000 * 1024)
+#define PAGES    (4 * (guint64) MATRICES)
+
+typedef struct
+{
+  PlanMemory memory;
+  double     period; /* s */
+} Paged;
+
+static Paged
+run_paged (const char *paged, guint64 capacity)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (Scenario)   scenario = fixture_scenario (
+        LLAMA_OF_4, "cluster.node", "dgx-a100", "cluster.nodes", "1", "cluster.gpus_per_node", "1",
+        "training.precision", "bf16", "training.optimizer", "adamw-fused", "training.optimizer_paged",
+        paged, "strategy.name", "ddp", NULL);
+  g_autoptr (ReplayPlan) plan = NULL;
+  g_autoptr (Replay)     replay = NULL;
+
+  if (capacity > 0)
+    ck_assert (
+        profile_set_override (profiles, "gpu", "a100-sxm-80", "hbm_bytes", (double) capacity));
+  plan = plan_of (scenario, profiles);
+  replay = fixture_replay (scenario, profiles, FALSE, 0);
+  return (Paged){ replay_plan_fullest (plan), (double) replay_period (replay) * 1e-12 };
+}
+
+/* Pages that have room are what states are without them, up to the last byte. */
+START_TEST (test_pages_stay)
+{
+  Paged plain = run_paged ("false", 0), paged = run_paged ("true", 0);
+
+  ck_assert (paged.period == plain.period);
+  ck_assert_uint_eq (paged.memory.host_bytes, 0);
+  ck_assert_uint_eq (run_paged ("true", plain.memory.hbm.device.bytes).memory.host_bytes, 0);
+}
+END_TEST
+
+/*
+ * Where half of them have room all are on the host, and all go both ways, one after the other, over
+ * a link of 25 GB/s: what comes in takes the place of what is needed next.
+ */
+START_TEST (test_pages_leave)
+{
+  Paged   plain = run_paged ("false", 0);
+  guint64 capacity = plain.memory.hbm.device.bytes - PAGES / 2;
+  Paged   paged = run_paged ("true", capacity);
+  double  moved = paged.period - plain.period, expected = 2 * (double) PAGES / 25e9;
+
+  ck_assert_uint_eq (paged.memory.host_bytes, PAGES);
+  ck_assert_uint_le (paged.memory.hbm.device.bytes, capacity);
+  ck_assert_uint_eq (paged.memory.hbm.allocated.bytes, plain.memory.hbm.allocated.bytes - PAGES);
+  ck_assert_msg (moved >= expected && moved <= 1.01 * expected, "%g s is not %g s", moved,
+                 expected);
+}
+END_TEST
+
 int
 main (void)
 {
@@ -141,6 +207,8 @@ main (void)
   tcase_add_test (tcase, test_room);
   tcase_add_loop_test (tcase, test_micro_steps, 0, 2);
   tcase_add_test (tcase, test_ends);
+  tcase_add_test (tcase, test_pages_stay);
+  tcase_add_test (tcase, test_pages_leave);
   suite_add_tcase (suite, tcase);
   return fixture_main (suite);
 }

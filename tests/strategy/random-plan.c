@@ -1,6 +1,7 @@
 #include "random-plan.h"
 
 #include "workload/mesh-order.h"
+#include "workload/optimizer.h"
 
 #include <string.h>
 
@@ -102,6 +103,8 @@ draw_optimizer (RandomPlan *self, guint case_)
 {
   TrainingOptions *t = &self->training;
 
+  t->optimizer_paged = case_ / 2 % 3 > 0;
+  self->in.pages_stay = case_ / 6 % 4 == 0;
   if (case_ % 4 != 1)
     return;
   t->optimizer = OPTIMIZER_NONE + 1 + (gint) (case_ / 4 % (OPTIMIZER_N - OPTIMIZER_NONE - 1));
@@ -458,11 +461,21 @@ make_adamw (RandomPlan *self)
   return TRUE;
 }
 
+/* States that stay where a strategy keeps them. FALSE: they are there already. */
+static gboolean
+make_unpaged (RandomPlan *self)
+{
+  if (!optimizer_is_paged (&self->training))
+    return FALSE;
+  self->training.optimizer_paged = FALSE;
+  return TRUE;
+}
+
 /* Whether something of the plan became what more strategies take. */
 static gboolean
 make_plainer (RandomPlan *self)
 {
-  return make_adamw (self) || make_mixed (self) || make_forward (self);
+  return make_unpaged (self) || make_adamw (self) || make_mixed (self) || make_forward (self);
 }
 
 static RandomPlan *

@@ -444,6 +444,11 @@ static const SaidCase said_cases[] = {
   /* blocks of what a rank has are cut by nothing, and the host's cores can take them */
   { "fsdp2", "shard=all", "optimizer=adamw-8bit", NULL, TRUE },
   { "zero-offload", "overlap_comm=true", "optimizer=adamw-8bit", NULL, TRUE },
+  { "zero-offload", "overlap_comm=true", "optimizer=adamw-8bit;optimizer_paged=true",
+    "'optimizer_paged' moves states out of GPU memory, and strategy 'zero-offload' keeps them in "
+    "pinned host memory",
+    FALSE },
+  { "fsdp2", "shard=all", "optimizer=adamw-8bit;optimizer_paged=true", NULL, TRUE },
   { "zero-offload", "overlap_comm=true", "optimizer=adamw-8bit;optimizer_tile=16",
     "'adamw-8bit' runs on GPUs, and strategy 'zero-offload' keeps its states in pinned host memory",
     FALSE },

@@ -240,6 +240,41 @@ START_TEST (test_states)
 }
 END_TEST
 
+typedef struct
+{
+  gint       optimizer;
+  gint64     tile;
+  TensorDesc tensor;
+  guint      ranks;
+  guint64    bytes;
+} PageCase;
+
+static const PageCase page_cases[] = {
+  /* two moments of 100 000 elements, of a byte or of four; half of them are too few */
+  { OPTIMIZER_ADAMW_8BIT, 0, MATRIX (1000, 100), 1, 200000 },
+  { OPTIMIZER_ADAMW_FUSED, 0, MATRIX (1000, 100), 1, 800000 },
+  { OPTIMIZER_ADAMW_FUSED, 0, MATRIX (1000, 100), 2, 0 },
+  { OPTIMIZER_ADAMW_FUSED, 0, MATRIX (2000, 100), 2, 800000 },
+  { OPTIMIZER_ADAMW_FUSED, 0, VECTOR (100000), 1, 800000 },
+  { OPTIMIZER_ADAMW_FUSED, 0, VECTOR (99999), 1, 0 },
+  /* which none of these has */
+  { OPTIMIZER_ADAMW_8BIT, 32, MATRIX (1000, 100), 1, 0 },
+  { OPTIMIZER_ADAMW, 0, MATRIX (1000, 100), 1, 0 },
+  { OPTIMIZER_MUON, 0, MATRIX (1000, 100), 1, 0 },
+};
+
+START_TEST (test_pages)
+{
+  const PageCase *c = &page_cases[_i];
+  TrainingOptions options = options_of (c->optimizer);
+
+  options.optimizer_tile = c->tile;
+  ck_assert_uint_eq (optimizer_paged_bytes (&options, &c->tensor, c->ranks), 0);
+  options.optimizer_paged = TRUE;
+  ck_assert_uint_eq (optimizer_paged_bytes (&options, &c->tensor, c->ranks), c->bytes);
+}
+END_TEST
+
 /* ---- products -------------------------------------------------------------------------------- */
 
 typedef struct
@@ -385,6 +420,7 @@ static const OptionCase option_cases[] = {
   { OPTIMIZER_MUON, "ns_steps", "6", NULL },
   { OPTIMIZER_SHAMPOO, "max_preconditioner_dim", "2048", NULL },
   { OPTIMIZER_ADAMW_8BIT, "optimizer_tile", "128", NULL },
+  { OPTIMIZER_ADAMW_8BIT, "optimizer_paged", "true", NULL },
   { OPTIMIZER_ADAMW_8BIT, "matrix_exchange", "all-gather", NULL },
   { OPTIMIZER_MUON, "matrix_parameters", ", ,", "'matrix_parameters' is an empty list: ', ,'" },
   { OPTIMIZER_SHAMPOO, "max_preconditioner_dim", "16", NULL },
@@ -538,6 +574,7 @@ main (void)
   tcase_add_loop_test (tcase, test_passes, 0, G_N_ELEMENTS (pass_cases));
   tcase_add_test (tcase, test_alone);
   tcase_add_loop_test (tcase, test_states, 0, G_N_ELEMENTS (state_cases));
+  tcase_add_loop_test (tcase, test_pages, 0, G_N_ELEMENTS (page_cases));
   tcase_add_loop_test (tcase, test_products, 0, G_N_ELEMENTS (product_cases));
   tcase_add_test (tcase, test_muon_of_llama);
   tcase_add_loop_test (tcase, test_options, 0, G_N_ELEMENTS (option_cases));
