@@ -108,7 +108,7 @@ keeper_next (SweepDesk *desk, guint64 *point)
   gboolean     there;
 
   pthread_mutex_lock (&self->lock);
-  there = !self->stopped && self->next < self->n;
+  there = !self->stopped && self->next < self->n && !work_count_is_cut (self->count);
   *point = self->next;
   if (there)
     self->next += MIN (self->stride, self->n - self->next);

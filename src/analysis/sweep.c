@@ -205,12 +205,14 @@ typedef struct
   LayoutStore *layouts;
 } Leavings;
 
-/* TRUE, and the sweep ends, where a run failed by no fault of its own. */
+/* TRUE, and the sweep ends, where a run failed by no fault of its own, or was cut. */
 static gboolean
 is_disturbed (Work *self)
 {
   GError *error = NULL;
 
+  if (stop_cuts (self->plan->predict.replay.stop))
+    return TRUE;
   if (file_roles_check (&error))
     return FALSE;
   pthread_mutex_lock (&self->lock);

@@ -9,7 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MAX_MESSAGE 65536 /* of a child process */
+#define MAX_MESSAGE 65536  /* of a child process */
+#define ONE_SIGNAL  300000 /* us: launchers send one to the process and to its group */
 
 typedef enum
 {
@@ -30,6 +31,7 @@ static struct
   GArray         *list; /* Temporary, in order of their making; NULL when there are none */
   char           *last_words;
   Stop           *stop; /* NULL: a signal ends the process */
+  gint64          told; /* us, when STOP was */
   pid_t           child;
   sigset_t        watched;
 } process = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -263,11 +265,15 @@ temporary_clean_up (void)
 static gboolean
 is_taken (int number)
 {
-  gboolean taken;
+  const gint64 now = g_get_monotonic_time ();
+  gboolean     taken;
 
   pthread_mutex_lock (&process.lock);
-  taken = (number == SIGINT || number == SIGTERM) && process.stop != NULL
-          && stop_by_signal (process.stop, number);
+  taken = (number == SIGINT || number == SIGTERM) && process.stop != NULL;
+  if (taken && stop_by_signal (process.stop, number))
+    process.told = now;
+  else
+    taken = taken && now - process.told < ONE_SIGNAL;
   pthread_mutex_unlock (&process.lock);
   return taken;
 }

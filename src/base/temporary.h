@@ -20,7 +20,7 @@ void temporary_watch_signals (void);
 
 /*
  * From now on the first SIGINT or SIGTERM is told to STOP, which outlives the call with NULL, and
- * ends nothing by itself; a second one ends the process as ever.
+ * ends nothing by itself; a second one, from a third of a second on, ends the process as ever.
  */
 void temporary_set_stop (Stop *stop);
 

@@ -63,11 +63,13 @@ add_bases (ResultStore *store, const GPtrArray *bases, GError **error)
 /* Rows on their way to stdout. */
 typedef struct
 {
-  OutputFormat format;
-  const char  *called; /* what this sweep calls the run; NULL: as the store does */
-  GString     *out;
-  gboolean     begun;
-  ExitStatus   status;
+  OutputFormat   format;
+  const char    *called;  /* what this sweep calls the run; NULL: as the store does */
+  const Partial *partial; /* what is not among the rows */
+  char          *note;    /* the same, in CSV a last column; NULL: nothing */
+  GString       *out;
+  gboolean       begun;
+  ExitStatus     status;
 } Writer;
 
 static void
@@ -84,28 +86,45 @@ static gboolean
 write_row (const char *const *names, const ResultValue *values, guint n, gpointer user)
 {
   Writer                 *self = user;
-  g_autofree ResultValue *shown = g_memdup2 (values, n * sizeof *values);
+  g_autofree ResultValue *shown = g_new (ResultValue, n + 1);
+  g_autofree const char **called = g_new (const char *, n + 1);
 
+  memcpy (shown, values, n * sizeof *values);
+  memcpy (called, names, n * sizeof *names);
   for (guint i = 0; self->called != NULL && i < n; i++)
     if (g_str_equal (names[i], "scenario") && shown[i].type == RESULT_TEXT)
       shown[i].text = (char *) self->called;
+  called[n] = "partial";
+  shown[n] = (ResultValue){ .type = RESULT_TEXT, .text = self->note };
   if (self->format == FORMAT_JSON)
     report_stored_json (names, shown, n, !self->begun, self->out);
   else
-    report_stored_csv (names, shown, n, !self->begun, self->out);
+    report_stored_csv (called, shown, n + (self->note != NULL), !self->begun, self->out);
   self->begun = TRUE;
   flush (self, FLUSH_BYTES);
   return self->status == EXIT_DONE;
 }
 
-/* Takes the writer's text. */
+static Writer
+writer_of (const Common *common)
+{
+  const Partial *partial = patience_partial (common->patience);
+
+  return (Writer){ .format = common->format,
+                   .out = g_string_new (NULL),
+                   .partial = partial,
+                   .note = partial->reason != NULL ? partial_text (partial) : NULL };
+}
+
+/* Takes the writer's texts. */
 static ExitStatus
 finish_rows (Writer *self)
 {
   if (self->format == FORMAT_JSON)
-    report_stored_json_end (!self->begun, self->out);
+    report_stored_json_end (!self->begun, self->partial, self->out);
   flush (self, 1);
   g_string_free (self->out, TRUE);
+  g_free (self->note);
   return self->status;
 }
 
@@ -114,7 +133,7 @@ static ExitStatus
 print_points (const SweepArguments *arguments, const Common *common, const SweepPlan *plan,
               ResultStore *store)
 {
-  Writer             writer = { .format = common->format, .out = g_string_new (NULL) };
+  Writer             writer = writer_of (common);
   g_autoptr (GError) error = NULL;
   const guint64      n = sweep_length (plan);
 
@@ -134,7 +153,8 @@ print_points (const SweepArguments *arguments, const Common *common, const Sweep
 }
 
 static ExitStatus
-print_summary (const SweepArguments *arguments, const SweepSummary *summary, ResultStore *store)
+print_summary (const SweepArguments *arguments, const Common *common, const SweepSummary *summary,
+               ResultStore *store)
 {
   g_autoptr (BestRows) best = best_rows_new ();
   g_autoptr (GString)  out = g_string_new (NULL);
@@ -144,7 +164,7 @@ print_summary (const SweepArguments *arguments, const SweepSummary *summary, Res
     if (!result_store_visit_one (store, summary->best[i].digest, best_rows_add, best, &error))
       return store_report_error (error);
   report_sweep_text (summary, best, arguments->store, out);
-  return stream_print (out);
+  return common_print_result (common, out);
 }
 
 /* --format, --html or --plot without a scenario: all that the store holds. */
@@ -153,13 +173,13 @@ print_store (const SweepArguments *arguments, const Common *common)
 {
   g_autoptr (GError)      error = NULL;
   g_autoptr (ResultStore) store = result_store_open_existing (arguments->store, &error);
-  Writer                  writer = { .format = common->format };
+  Writer                  writer = { 0 };
 
   if (store == NULL)
     return store_report_error (error);
   if (common->format == FORMAT_TEXT)
     return store_write_pages (common, store, arguments->store, EXIT_DONE);
-  writer.out = g_string_new (NULL);
+  writer = writer_of (common);
   result_store_visit_all (store, write_row, &writer, &error);
   finish_rows (&writer);
   return error != NULL ? store_report_error (error)
@@ -189,13 +209,20 @@ say_findings (const SweepSummary *summary)
 
 /* ---- the sweep ------------------------------------------------------------------------------- */
 
-/* Ended early: what is kept, and why. */
-static ExitStatus
-report_early_end (const SweepArguments *arguments, const SweepSummary *summary, const GError *error)
+static void
+say_early_end (const SweepArguments *arguments, const SweepSummary *summary)
 {
   stream_say ("shardsim sweep: ended early; %" G_GUINT64_FORMAT
               " runs are in '%s', and the same command goes on with the rest\n",
               summary->n, arguments->store);
+}
+
+/* By a failure: what is kept, and why. */
+static ExitStatus
+report_failed_end (const SweepArguments *arguments, const SweepSummary *summary,
+                   const GError *error)
+{
+  say_early_end (arguments, summary);
   return error != NULL ? store_report_error (error) : EXIT_RUNTIME;
 }
 
@@ -209,7 +236,14 @@ report_end (const SweepArguments *arguments, const Common *common, const SweepPl
     stream_say ("shardsim sweep: '%s' also holds %" G_GUINT64_FORMAT
                 " runs of another version, other profiles or options, which count nowhere here\n",
                 arguments->store, summary->others);
-  status = common->format == FORMAT_TEXT ? print_summary (arguments, summary, store)
+  patience_close (common->patience);
+  if (patience_partial (common->patience)->reason != NULL)
+    {
+      say_early_end (arguments, summary);
+      patience_count (common->patience, summary->n, sweep_arguments_n_points (arguments, plan));
+      common_say_partial (common);
+    }
+  status = common->format == FORMAT_TEXT ? print_summary (arguments, common, summary, store)
                                          : print_points (arguments, common, plan, store);
   status = store_write_pages (common, store, arguments->store, status);
   return status == EXIT_DONE && summary->n > 0 && summary->failed == summary->n ? EXIT_USAGE
@@ -250,6 +284,15 @@ work (const Common *common, const PlannedSweep *planned, char *const *ids, Sweep
   return TRUE;
 }
 
+/* Interrupts are the launcher's where there is one: it ends the processes together. */
+static Progress *
+begin_work (const Common *common)
+{
+  return sweep_launcher_size () == 1
+             ? patience_begin (common->patience, "sweeping", "runs")
+             : progress_start ("sweeping", "runs", patience_stop (common->patience));
+}
+
 static ExitStatus
 run (const SweepArguments *arguments, const Common *common, PlannedSweep *planned)
 {
@@ -263,17 +306,19 @@ run (const SweepArguments *arguments, const Common *common, PlannedSweep *planne
 
   if (ids == NULL)
     return store_report_error (error);
-  progress = progress_start ("sweeping", "runs", NULL);
+  progress = begin_work (common);
   keeper = sweep_keeper_new (store, planned->columns, arguments->shard_at, arguments->n_shards,
                              sweep_length (&planned->plan), progress_count (progress));
   set_last_words (arguments->store);
   worked = work (common, planned, ids, keeper, &no_work);
   set_last_words (NULL);
-  progress_end (progress);
+  patience_end (common->patience, progress);
   finished = sweep_keeper_finish (keeper, &summary, &error);
   say_findings (&summary);
-  if (!worked || !finished || summary.n < sweep_arguments_n_points (arguments, &planned->plan))
-    return report_early_end (arguments, &summary, worked ? error : no_work);
+  if (!worked || !finished
+      || (summary.n < sweep_arguments_n_points (arguments, &planned->plan)
+          && patience_partial (common->patience)->reason == NULL))
+    return report_failed_end (arguments, &summary, worked ? error : no_work);
   return report_end (arguments, common, &planned->plan, &summary, store);
 }
 
@@ -397,7 +442,9 @@ cmd_sweep (int argc, char **argv)
     G_OPTION_ENTRY_NULL,
   };
 
-  if (common_parse (&common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_RUN | COMMON_PAGES,
+  if (common_parse (&common,
+                    COMMON_SCENARIO | COMMON_FORMAT | COMMON_RUN | COMMON_PAGES | COMMON_TIME,
+
                     "[SCENARIO.yaml|ROWS.csv]",
                     "Predicts every point of a grid or a table, in parallel, into a store. "
                     "Killed at any moment it loses no finished run; the same command goes on. "
@@ -409,7 +456,7 @@ cmd_sweep (int argc, char **argv)
                     "  shardsim sweep rows.csv --store results.db --shard 0/2\n"
                     "  shardsim sweep --store results.db --format csv\n",
                     extra, argc, argv, &done))
-    status = done ? EXIT_DONE : sweep (&arguments, &common);
+    status = done ? EXIT_DONE : patience_status (common.patience, sweep (&arguments, &common));
   g_strfreev (arguments.vary);
   g_free (arguments.rows);
   g_free (arguments.store);

@@ -49,6 +49,13 @@ patience_end (Patience *self, Progress *progress)
 }
 
 void
+patience_count (Patience *self, guint64 done, guint64 todo)
+{
+  self->partial.done = (guint) MIN (done, G_MAXUINT);
+  self->partial.todo = (guint) MIN (todo, G_MAXUINT);
+}
+
+void
 patience_close (Patience *self)
 {
   if (self != NULL)

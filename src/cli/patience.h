@@ -32,6 +32,9 @@ void patience_end (Patience *self, Progress *progress);
 /* The work is over: a signal ends the program again. */
 void patience_close (Patience *self);
 
+/* So many of so many were done, which tells more than the work's own count. */
+void patience_count (Patience *self, guint64 done, guint64 todo);
+
 /* What was left out; its reason is NULL where nothing was. SELF may be NULL. */
 const Partial *patience_partial (const Patience *self);
 

@@ -5,6 +5,7 @@
 
 #include <glib.h>
 
+#include "base/stop.h"
 #include "scenario/scenario.h"
 
 /* VALUE with the fewest digits that read back as it is; NULL (null) for one that is not finite. */
@@ -17,6 +18,9 @@ void json_add_text (struct json_object *object, const char *key, const char *tex
 
 /* A whole number, true or false, or a text: quantities keep their units. NULL (null) for NULL. */
 struct json_object *json_setting (const ScenarioSetting *setting);
+
+/* Of a reason: why, at what, how many of how many. */
+struct json_object *json_partial (const Partial *partial);
 
 /* What every document of results begins with: the schema's number and the program's version. */
 struct json_object *json_document_new (void);

@@ -47,6 +47,20 @@ json_setting (const ScenarioSetting *setting)
 }
 
 struct json_object *
+json_partial (const Partial *partial)
+{
+  struct json_object *object = json_object_new_object ();
+
+  json_add_text (object, "reason", partial->reason);
+  json_add_text (object, "step", partial->step);
+  json_add_count (object, "done", partial->done);
+  json_object_object_add (
+      object, "of",
+      partial->todo > 0 && !partial->more ? json_object_new_int64 (partial->todo) : NULL);
+  return object;
+}
+
+struct json_object *
 json_document_new (void)
 {
   struct json_object *root = json_object_new_object ();

@@ -17,17 +17,10 @@ void
 partial_mark_json (const Partial *self, GString *out)
 {
   struct json_object *root = self->reason != NULL ? json_tokener_parse (out->str) : NULL;
-  struct json_object *object;
 
   if (root == NULL)
     return;
-  object = json_object_new_object ();
-  json_add_text (object, "reason", self->reason);
-  json_add_text (object, "step", self->step);
-  json_add_count (object, "done", self->done);
-  json_object_object_add (
-      object, "of", self->todo > 0 && !self->more ? json_object_new_int64 (self->todo) : NULL);
-  json_object_object_add (root, "partial", object);
+  json_object_object_add (root, "partial", json_partial (self));
   g_string_truncate (out, 0);
   json_finish (root, out);
 }

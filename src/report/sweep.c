@@ -77,11 +77,19 @@ report_stored_json (const char *const *names, const ResultValue *values, guint n
 }
 
 void
-report_stored_json_end (gboolean empty, GString *out)
+report_stored_json_end (gboolean empty, const Partial *partial, GString *out)
 {
   if (empty)
     append_json_head (out);
-  g_string_append (out, empty ? "]}\n" : "\n]}\n");
+  g_string_append (out, empty ? "]" : "\n]");
+  if (partial->reason != NULL)
+    {
+      struct json_object *object = json_partial (partial);
+
+      g_string_append_printf (out, ", \"partial\": %s", json_object_to_json_string (object));
+      json_object_put (object);
+    }
+  g_string_append (out, "}\n");
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */

@@ -3,6 +3,7 @@
 
 #include "analysis/store-view.h"
 #include "analysis/sweep.h"
+#include "base/stop.h"
 #include "report/page.h"
 
 /* The results of report_csv as columns of a store, ended by a NULL name. Newly allocated. */
@@ -16,13 +17,14 @@ gboolean report_result_is_switch (const char *name);
 
 /*
  * A row of a store, under NAMES. FIRST: after the header; before it in JSON, where
- * report_stored_json_end closes what the first row began. EMPTY: there was none.
+ * report_stored_json_end closes what the first row began. EMPTY: there was none. PARTIAL: what was
+ * left out.
  */
 void report_stored_csv (const char *const *names, const ResultValue *values, guint n,
                         gboolean first, GString *out);
 void report_stored_json (const char *const *names, const ResultValue *values, guint n,
                          gboolean first, GString *out);
-void report_stored_json_end (gboolean empty, GString *out);
+void report_stored_json_end (gboolean empty, const Partial *partial, GString *out);
 
 /*
  * How a sweep went, and its best runs: ROWS holds a ResultRowText of each (report_best_row).

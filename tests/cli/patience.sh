@@ -82,6 +82,36 @@ SHARDSIM_PROGRESS_NOTE=0.2 "$program" "${long[@]}" --time-limit '1 s' >out 2>err
 [ "$(grep -c '^shardsim: searching: ' err)" -eq 1 ] && has ' ends it with what it has' err
 verdict $? 'long work says once what it is at where there is no terminal'
 
+# ---- sweep
+cp "$source/tests/cli/input/good.yaml" .
+grid=(good.yaml --hwprofiles "$source/docs/worked/hwprofiles" --vary training.micro_batch=1..12
+  --vary training.grad_accum=1..10 --vary training.seq_len=1..100 -j 1)
+stored() { # STORE
+  "$program" sweep --store "$1" --format csv 2>/dev/null | tail -n +2 | wc -l
+}
+stored_some() { [ "$(stored int.db)" -gt 0 ]; }
+until_some 130 stored_some INT sweep --store int.db "${grid[@]}" --format json &&
+  json 'd["partial"]["reason"] == "SIGINT" and 0 < len (d["results"]) < 12000' &&
+  json 'd["partial"]["done"] == len (d["results"]) and d["partial"]["of"] == 12000' &&
+  has 'goes on with the rest' err &&
+  [ "$(stored int.db)" -eq "$(python3 -c 'import json; print (len (json.load (open ("out"))["results"]))')" ]
+verdict $? 'sweep: an interrupt leaves what is done, and all of it is in the store'
+
+before=$(stored int.db)
+"$program" sweep --store int.db "${grid[@]}" --time-limit '1 s' >out 2>err
+[ $? -eq 0 ] && has '^Partial: ended by the time limit after [0-9]* of 12000$' out &&
+  [ "$(stored int.db)" -gt "$before" ]
+verdict $? 'sweep: the same command goes on, up to a limit, with status 0'
+
+"$program" sweep --store int.db --format csv 2>/dev/null | grep -c 'before its end' >failures
+[ "$(cat failures)" -eq 0 ]
+verdict $? 'sweep: no run is stored as failed that was cut'
+
+"$program" sweep --store csv.db "${grid[@]}" --time-limit '1 s' --format csv >out 2>err
+[ $? -eq 0 ] && [ "$(head -n 1 out | grep -c ',partial$')" -eq 1 ] &&
+  [ "$(grep -c 'ended by the time limit after' out)" -eq "$(stored csv.db)" ]
+verdict $? 'sweep: rows of CSV say it'
+
 # ---- the end
 echo "1..$number"
 exit $failed
