@@ -14,6 +14,7 @@ void
 option_marks_clear (OptionMarks *self)
 {
   g_clear_pointer (&self->keys, g_free);
+  g_clear_pointer (&self->implied, g_free);
   self->section = (SourceMark){ 0 };
 }
 
@@ -24,6 +25,9 @@ option_marks_copy (const OptionMarks *source, OptionMarks *target)
   *target = *source;
   if (source->keys != NULL)
     target->keys = g_memdup2 (source->keys, table_length (source->table) * sizeof *source->keys);
+  if (source->implied != NULL)
+    target->implied =
+        g_memdup2 (source->implied, table_length (source->table) * sizeof *source->implied);
 }
 
 void
@@ -36,6 +40,8 @@ option_marks_set (OptionMarks *self, const char *key, const SourceMark *mark)
   if (self->keys == NULL)
     self->keys = g_new0 (SourceMark, table_length (self->table));
   self->keys[spec - self->table] = source_mark_keep (mark);
+  if (self->implied != NULL)
+    self->implied[spec - self->table] = FALSE;
 }
 
 void
@@ -59,6 +65,26 @@ option_marks_has (const OptionMarks *self, const char *key)
   const OptionSpec *spec = option_table_find (self->table, key);
 
   return spec != NULL && self->keys != NULL && self->keys[spec - self->table].file != NULL;
+}
+
+void
+option_marks_imply (OptionMarks *self, const char *key, gboolean implied)
+{
+  const OptionSpec *spec = option_table_find (self->table, key);
+
+  g_assert (spec != NULL);
+  if (self->implied == NULL)
+    self->implied = g_new0 (gboolean, table_length (self->table));
+  self->implied[spec - self->table] = implied;
+}
+
+gboolean
+option_marks_has_own (const OptionMarks *self, const char *key)
+{
+  const OptionSpec *spec = option_table_find (self->table, key);
+
+  return option_marks_has (self, key)
+         && (self->implied == NULL || !self->implied[spec - self->table]);
 }
 
 const SourceMark *

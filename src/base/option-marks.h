@@ -10,7 +10,8 @@ typedef struct
 {
   const OptionSpec *table;   /* NULL: of no table, SECTION only */
   SourceMark        section; /* where the map of options stands; without a file: nowhere */
-  SourceMark *keys; /* by the table's order; without a file: nobody set it. NULL: no key was */
+  SourceMark *keys;    /* by the table's order; without a file: nobody set it. NULL: no key was */
+  gboolean   *implied; /* by the same: option_marks_imply. NULL: none is */
 } OptionMarks;
 
 void option_marks_clear (OptionMarks *self);
@@ -23,6 +24,15 @@ void option_marks_load (OptionMarks      *self,
 
 /* Whether somebody set KEY. */
 gboolean option_marks_has (const OptionMarks *self, const char *key);
+
+/*
+ * Notes whether KEY has the value that it would have anyway. Who printed a scenario and reads it
+ * again has said no more than before.
+ */
+void option_marks_imply (OptionMarks *self, const char *key, gboolean implied);
+
+/* Whether somebody set KEY to what nothing implies. */
+gboolean option_marks_has_own (const OptionMarks *self, const char *key);
 
 /*
  * Place of the first of the keys (NULL-terminated) that was set, else of the section; NULL where

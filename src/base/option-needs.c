@@ -117,6 +117,25 @@ option_is_idle (const OptionScope *scope, const OptionSpec *spec)
          && lacks (scope, spec, &missing);
 }
 
+/* WHAT: "without experts". */
+static void
+warn (const char *name, const char *what, const char *how, const SourceMark *mark, DiagList *diags)
+{
+  g_autofree char *hint = how != NULL ? g_strdup_printf ("leave it out, or %s", how) : NULL;
+
+  diag_warning (diags, mark, hint != NULL ? hint : "leave it out", "'%s' has no effect %s", name,
+                what);
+}
+
+void
+option_warn_without (const char *name, const char *without, const char *hint,
+                     const SourceMark *mark, DiagList *diags)
+{
+  g_autofree char *what = g_strdup_printf ("without %s", without);
+
+  warn (name, what, hint, mark, diags);
+}
+
 void
 option_warn_idle (const OptionScope *scope, const OptionMarks *marks, DiagList *diags)
 {
@@ -124,18 +143,15 @@ option_warn_idle (const OptionScope *scope, const OptionMarks *marks, DiagList *
     {
       g_auto (Term)    missing = { 0 };
       g_autofree char *what = NULL;
-      g_autofree char *hint = NULL;
 
       if (spec->needs == NULL || option_is_default (spec, scope->given)
-          || (marks != NULL && !option_marks_has (marks, spec->key))
+          || (marks != NULL && !option_marks_has_own (marks, spec->key))
           || !lacks (scope, spec, &missing))
         continue;
       what = describe (&missing);
-      if (missing.fact != NULL && missing.fact->hint != NULL)
-        hint = g_strdup_printf ("leave it out, or %s", missing.fact->hint);
       diag_list_set_key (diags, spec->key);
-      diag_warning (diags, option_mark (marks, spec->key, NULL),
-                    hint != NULL ? hint : "leave it out", "'%s' has no effect %s", spec->key, what);
+      warn (spec->key, what, missing.fact != NULL ? missing.fact->hint : NULL,
+            option_mark (marks, spec->key, NULL), diags);
       diag_list_set_key (diags, NULL);
     }
 }

@@ -35,7 +35,15 @@ gboolean option_is_idle (const OptionScope *scope, const OptionSpec *spec);
 
 /*
  * Warns of each option that was moved from its default and needs what is not there. MARKS: where
- * options were set, and what somebody set: a framework's implied settings are nobody's mistake;
+ * options were set, and what somebody set: a framework's implied settings are nobody's mistake,
+ * also where a scenario that was printed says them;
  * NULL: all that differ from their defaults, and DIAGS finds their places by key.
  */
 void option_warn_idle (const OptionScope *scope, const OptionMarks *marks, DiagList *diags);
+
+/*
+ * The same of something that is called NAME but is no option of a table: it needs the fact WITHOUT,
+ * and HINT (may be NULL) says how to have it.
+ */
+void option_warn_without (const char *name, const char *without, const char *hint,
+                          const SourceMark *mark, DiagList *diags);

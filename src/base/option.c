@@ -454,6 +454,25 @@ option_set_key (const OptionSpec *table, gpointer structure, const char *key, co
   return FALSE;
 }
 
+/* The map NODE as "NAME=VALUE, NAME=VALUE". FALSE after diagnostics. */
+static gboolean
+load_pairs (const OptionSpec *spec, gpointer structure, const ConfigNode *node, DiagList *diags)
+{
+  g_autoptr (GString) text = g_string_new (NULL);
+  gboolean            ok = TRUE;
+
+  for (guint i = 0; i < config_node_length (node); i++)
+    {
+      const ConfigNode *value = config_node_item (node, i);
+
+      ok = config_node_expect (value, CONFIG_SCALAR, diags) && ok;
+      if (ok)
+        g_string_append_printf (text, "%s%s=%s", i > 0 ? ", " : "", config_node_key (node, i),
+                                config_node_text (value));
+    }
+  return ok && option_set (spec, structure, text->str, config_node_mark (node), diags);
+}
+
 /* The value of one key of a map. */
 static gboolean
 load_entry (const OptionSpec *spec, gpointer structure, const ConfigNode *value,
@@ -461,6 +480,8 @@ load_entry (const OptionSpec *spec, gpointer structure, const ConfigNode *value,
 {
   gboolean is_null = config_node_kind (value) == CONFIG_SCALAR && config_node_is_null (value);
 
+  if (spec->pairs && config_node_kind (value) == CONFIG_MAP)
+    return load_pairs (spec, structure, value, diags);
   if (config_node_kind (value) != CONFIG_SCALAR)
     {
       const gboolean list = config_node_kind (value) == CONFIG_LIST;
@@ -569,25 +590,36 @@ is_unset_number (const OptionSpec *spec, double value)
 gboolean
 option_is_default (const OptionSpec *spec, gconstpointer structure)
 {
+  const OptionValue value = load_value (spec, structure);
+
+  return option_has_value (spec, structure, spec->fallback)
+         || (spec->type == OPTION_STRING && value.text == NULL)
+         || (spec->type == OPTION_INT && is_no_number (spec, (double) value.number))
+         || (spec->type == OPTION_QUANTITY && is_no_number (spec, value.quantity));
+}
+
+gboolean
+option_has_value (const OptionSpec *spec, gconstpointer structure, const char *said)
+{
   const OptionValue              value = load_value (spec, structure);
   OptionValue                    usual = { 0 };
   g_autofree char               *hint = NULL;
-  G_GNUC_UNUSED g_autofree char *unread = /* the fallback is right */
-      spec->fallback != NULL ? parse_value (spec, spec->fallback, &usual, &hint) : NULL;
+  G_GNUC_UNUSED g_autofree char *unread = /* what is said is right */
+      said != NULL ? parse_value (spec, said, &usual, &hint) : NULL;
   g_autofree char *text = spec->type == OPTION_STRING ? usual.text : NULL;
 
   switch (spec->type)
     {
     case OPTION_STRING:
-      return value.text == NULL || g_strcmp0 (value.text, text) == 0;
+      return g_strcmp0 (value.text, text) == 0;
     case OPTION_BOOL:
       return value.flag == usual.flag;
     case OPTION_INT:
-      return value.number == usual.number || is_no_number (spec, (double) value.number);
+      return value.number == usual.number;
     case OPTION_ENUM:
       return value.choice == usual.choice;
     case OPTION_QUANTITY:
-      return value.quantity == usual.quantity || is_no_number (spec, value.quantity);
+      return value.quantity == usual.quantity;
     }
   g_assert_not_reached ();
 }

@@ -35,10 +35,11 @@ typedef struct
   const char        *fallback; /* default as text, or NULL: required unless `optional` */
   gboolean           optional; /* unset stays zero / NULL without error; so no zero is taken, but */
   gboolean           or_zero;  /* 0 may stand beside the range: it says "none" */
-  gboolean           file;     /* a text may name a file, which stands beside the input's */
-  gboolean           what_if;  /* nobody proposes another value: it trains something else, or no
+  gboolean pairs;    /* a text of NAME=VALUE with commas between them; in a file it may be a map */
+  gboolean file;     /* a text may name a file, which stands beside the input's */
+  gboolean what_if;  /* nobody proposes another value: it trains something else, or no
                                   released system has it */
-  double min, max; /* of INT and QUANTITY, inclusive; both 0 = no range, max < min = no maximum */
+  double   min, max; /* of INT and QUANTITY, inclusive; both 0 = no range, max < min = no maximum */
   const char *follows; /* key of the option that decides this one where it is set: then this one
                           is not printed as given; or NULL */
   const char *needs;   /* what it has an effect with only: base/option-needs.h; NULL: always */
@@ -74,6 +75,9 @@ gboolean option_set_key (const OptionSpec *table, gpointer structure, const char
 
 /* Whether it has the value that a table gives it, or none. */
 gboolean option_is_default (const OptionSpec *spec, gconstpointer structure);
+
+/* Whether it has the value that TEXT, which must be a good one, says; NULL: none. */
+gboolean option_has_value (const OptionSpec *spec, gconstpointer structure, const char *text);
 
 /* A string has its default again; all else is zero. */
 void option_unset (const OptionSpec *spec, gpointer structure);

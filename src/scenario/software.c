@@ -60,12 +60,17 @@ is_of_scenarios (const FrameworkImplied *setting)
          && !g_str_has_prefix (setting->set, "model.");
 }
 
+/* Who sets the same says nothing new: read from what was printed. */
 static void
-imply_key (Imply *self, const FrameworkImplied *setting, const OptionMarks *marks,
-           gpointer structure, const char *key)
+imply_key (Imply *self, const FrameworkImplied *setting, OptionMarks *marks, gpointer structure,
+           const char *key)
 {
+  const OptionSpec *spec = option_table_find (marks->table, key);
+
   if (!option_marks_has (marks, key))
     option_set_key (marks->table, structure, key, setting->to, &setting->mark, self->diags);
+  else if (spec != NULL)
+    option_marks_imply (marks, key, option_has_value (spec, structure, setting->to));
 }
 
 static void
@@ -83,7 +88,7 @@ imply (Imply *self, const FrameworkImplied *setting)
       if (is_strategy && option_table_find (scenario_strategy_table (c->strategy), dot + 1) != NULL)
         imply_key (self, setting, &c->marks, c->options, dot + 1);
       else if (section != NULL)
-        imply_key (self, setting, scenario_marks (self->scenario, section->table),
+        imply_key (self, setting, &self->scenario->marks[section - scenario_sections],
                    scenario_section_options (self->scenario, section), dot + 1);
     }
 }
