@@ -47,6 +47,11 @@ def _ask(function: str, given: Mapping[str, Any], **more: Any) -> Dict[str, Any]
                                           given["keys"]))
 
 
+def _partial(answer: Mapping[str, Any]) -> Optional[Record]:
+    """At what step the time limit ended the work, and how far it was; None: it is whole."""
+    return Record(answer["partial"]) if "partial" in answer else None
+
+
 class Search(Comparison):
     """The configurations that a search lists, the fastest first.
 
@@ -54,14 +59,14 @@ class Search(Comparison):
     frameworks that run it where somebody asked.
     """
 
-    def __init__(self, predictions: Sequence[Prediction], counts: Mapping[str, Any],
-                 warnings: Sequence[Diagnostic] = ()) -> None:
-        super().__init__(predictions, warnings)
-        index = counts.get("answer")
+    def __init__(self, answer: Mapping[str, Any]) -> None:
+        super().__init__(predictions_of(answer, answer["warnings"]), answer["warnings"])
+        index = answer["search"].get("answer")
         # The simplest that is hardly slower than the fastest; None: nothing fits.
         self.answer: Optional[Prediction] = None if index is None else self[index]
         # How many configurations there were, were cut, refused, left open: docs/results.md.
-        self.counts = Record(counts)
+        self.counts = Record(answer["search"])
+        self.partial = _partial(answer)
 
 
 def search(scenario: Optional[Scenario] = None, *, text: Optional[str] = None,
@@ -72,28 +77,29 @@ def search(scenario: Optional[Scenario] = None, *, text: Optional[str] = None,
            simulate: Optional[int] = None, effort: Optional[float] = None,
            no_refine: bool = False, objective: Optional[str] = None,
            price: Optional[float] = None, best: Optional[int] = None,
-           **keys: Optional[Value]) -> Search:
+           time_limit: Optional[Quantity] = None, **keys: Optional[Value]) -> Search:
     """Finds the fastest configuration that fits, as `shardsim search` does.
 
     What the scenario sets stays; what it leaves open of strategy, mesh, micro-batch and
     checkpointing is searched, and what VARY names. SCENARIO, TEXT, SET and the other keywords are
-    those of simulate(), the named options those of the command line.
+    those of simulate(), the named options those of the command line. At TIME_LIMIT, such as
+    "2 min", it is what was found by then, and `partial` says so.
     """
-    answer = _ask("search", locals())
-    return Search(predictions_of(answer, answer["warnings"]), answer["search"], answer["warnings"])
+    return Search(_ask("search", locals()))
 
 
 class Plan:
     """What it takes to train the tokens on one type of node."""
 
-    def __init__(self, values: Mapping[str, Any], warnings: Sequence[Diagnostic] = ()) -> None:
+    def __init__(self, values: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
         self.cluster: str = values["cluster"]  # the type of node
         # The numbers of nodes that were tried, ascending: the columns of `shardsim plan`.
         self.options: List[Record] = [Record(one) for one in values["options"]]
         # The fewest nodes that meet the goal; None: none does.
         self.answer: Optional[Record] = next(
             (one for one in self.options if one["best"]), None)
-        self.warnings: Tuple[Diagnostic, ...] = tuple(warnings)
+        self.partial = _partial(answer)
+        self.warnings: Tuple[Diagnostic, ...] = tuple(answer["warnings"])
 
     def __repr__(self) -> str:
         nodes = f"{self.answer['n_nodes']} nodes" if self.answer else "no number of nodes"
@@ -133,7 +139,7 @@ def plan(scenario: Optional[Scenario] = None, *, tokens: Quantity, text: Optiona
          max_host_memory: Optional[Quantity] = None, within: Optional[float] = None,
          memory_margin: Optional[float] = None, simulate: Optional[int] = None,
          effort: Optional[float] = None, no_refine: bool = False,
-         **keys: Optional[Value]) -> List[Plan]:
+         time_limit: Optional[Quantity] = None, **keys: Optional[Value]) -> List[Plan]:
     """Plans a run, as `shardsim plan` does: a Plan for each type of node.
 
     GPU_NODES are types of node, in the place of the scenario's cluster. Where the scenario names no
@@ -146,7 +152,7 @@ def plan(scenario: Optional[Scenario] = None, *, tokens: Quantity, text: Optiona
               else ",".join(map(str, node_counts)))
     answer = _ask("plan", given, gpu_nodes=types, node_counts=counts, price=_rates(price),
                   power=_rates(power))
-    return [Plan(one, answer["warnings"]) for one in answer["plans"]]
+    return [Plan(one, answer) for one in answer["plans"]]
 
 
 class Sensitivity:

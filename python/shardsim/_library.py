@@ -3,10 +3,13 @@ import ctypes
 import functools
 import json
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Dict, Optional
 
 SONAME = "libshardsim.so.0"  # of the C interface that this module was written for
-FUNCTIONS = "predict", "search", "plan", "sensitivity", "maximum", "list"  # text to text
+# Those of text to text that may be stopped.
+FUNCTIONS = "predict_until", "search", "plan", "sensitivity", "maximum"
 
 
 class LibraryError(OSError):
@@ -25,8 +28,16 @@ def _load() -> ctypes.CDLL:
         library = ctypes.CDLL(path)
         for name in FUNCTIONS:
             function = getattr(library, f"shardsim_{name}")
-            function.argtypes = [ctypes.c_char_p]
+            function.argtypes = [ctypes.c_char_p, ctypes.c_void_p]
             function.restype = ctypes.c_void_p
+        library.shardsim_list.argtypes = [ctypes.c_char_p]
+        library.shardsim_list.restype = ctypes.c_void_p
+        library.shardsim_stop_new.argtypes = []
+        library.shardsim_stop_new.restype = ctypes.c_void_p
+        library.shardsim_stop_now.argtypes = [ctypes.c_void_p]
+        library.shardsim_stop_now.restype = None
+        library.shardsim_stop_free.argtypes = [ctypes.c_void_p]
+        library.shardsim_stop_free.restype = None
         library.shardsim_version.argtypes = []
         library.shardsim_version.restype = ctypes.c_char_p
         library.shardsim_free.argtypes = [ctypes.c_void_p]
@@ -48,9 +59,38 @@ def _text(answer: Optional[int]) -> str:
         _load().shardsim_free(answer)
 
 
+class _Stop:
+    """Ends a call; freed when neither the call nor who waits for it holds it."""
+
+    def __init__(self) -> None:
+        self._library = _load()
+        self.pointer: int = self._library.shardsim_stop_new()
+
+    def now(self) -> None:
+        self._library.shardsim_stop_now(self.pointer)
+
+    def __del__(self) -> None:
+        self._library.shardsim_stop_free(self.pointer)
+
+
 def ask(function: str, text: str) -> str:
-    """What `shardsim_FUNCTION` answers to TEXT, see api/shardsim.h."""
-    return _text(getattr(_load(), f"shardsim_{function}")(text.encode("utf-8")))
+    """What `shardsim_FUNCTION` answers to TEXT, see api/shardsim.h.
+
+    In the main thread an interrupt ends it soon, as any exception of a signal's handler does: the
+    library works in another thread, as Python runs handlers between its own steps only.
+    """
+    called = getattr(_load(), f"shardsim_{function}")
+    encoded = text.encode("utf-8")
+    if threading.current_thread() is not threading.main_thread():
+        return _text(called(encoded, None))
+    stop = _Stop()
+    with ThreadPoolExecutor(1, "shardsim") as pool:
+        answer = pool.submit(lambda: _text(called(encoded, stop.pointer)))
+        try:
+            return answer.result()
+        except BaseException:
+            stop.now()
+            raise
 
 
 def call(function: str, request: Dict[str, Any]) -> Dict[str, Any]:
@@ -61,7 +101,7 @@ def call(function: str, request: Dict[str, Any]) -> Dict[str, Any]:
 
 def list_of(kind: str) -> Dict[str, Any]:
     """What there is of KIND."""
-    answer: Dict[str, Any] = json.loads(ask("list", kind))
+    answer: Dict[str, Any] = json.loads(_text(_load().shardsim_list(kind.encode("utf-8"))))
     return answer
 
 

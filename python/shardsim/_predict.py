@@ -9,7 +9,7 @@ from shardsim._results import Comparison, Item, Prediction
 
 
 def _predict(request: Dict[str, Any]) -> Comparison:
-    answer = answer_to("predict", request)
+    answer = answer_to("predict_until", request)
     return Comparison(predictions_of(answer, answer["warnings"]), answer["warnings"])
 
 

@@ -4,8 +4,10 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import threading
+import time
 import typing
 import unittest
 
@@ -185,6 +187,43 @@ class TestMaximum(unittest.TestCase):
     def test_errors(self) -> None:
         with self.assertRaisesRegex(shardsim.InputError, "did you mean 'seq_len'"):
             shardsim.maximum("seq_lens", FULL, hwprofiles=HARDWARE)
+
+
+# Minutes of search.
+LONG = {"cluster": "8 x dgx-h100", "model": "llama-3-70b", "seq_len": 4096, "global_batch": 512,
+        "effort": 100}
+
+
+class TestEarlyEnds(unittest.TestCase):
+    def test_time_limit(self) -> None:
+        began = time.monotonic()
+        found = shardsim.search(time_limit="1 s", **LONG)
+        self.assertLess(time.monotonic() - began, 30)
+        assert found.partial is not None
+        self.assertEqual(found.partial.reason, "time limit")
+        self.assertIsNone(search().partial)
+
+    def test_interrupt(self) -> None:
+        """The handler's exception is raised soon, and no thread is left at work."""
+        began = time.monotonic()
+        timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with self.assertRaises(KeyboardInterrupt):
+            shardsim.search(**LONG)
+        self.assertLess(time.monotonic() - began, 30)
+        timer.join()
+        self.assertEqual(threading.active_count(), 1)
+        self.assertEqual(len(search()), 4)  # the next call is whole
+
+    def test_interrupt_of_a_comparison(self) -> None:
+        many = {"cluster": {"name": "8 x dgx-h100"}, "model": {"config": "llama-3-70b"},
+                "strategies": ["fsdp2"], "training": {"seq_len": [1024 * n for n in range(1, 513)]}}
+        began = time.monotonic()
+        timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with self.assertRaises(KeyboardInterrupt):
+            shardsim.compare(many)
+        self.assertLess(time.monotonic() - began, 30)
 
 
 class TestOptions(unittest.TestCase):

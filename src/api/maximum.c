@@ -19,12 +19,12 @@ static const OptionSpec options[] = {
 
 /* The scenario, and the lever that is asked for. NULL after diagnostics or an error. */
 static Scenario *
-take (Request *request, const char *text, RequestRun *run, const Lever **key)
+take (Request *request, const char *text, ShardsimStop *stop, RequestRun *run, const Lever **key)
 {
   Asked             asked = { 0 };
   const RequestPart parts[] = { { options, &asked }, { request_run_options, run }, { NULL, NULL } };
 
-  if (request_read (request, text, parts, NULL))
+  if (request_read (request, text, stop, parts, NULL))
     *key = maximum_find_key (asked.max, request->diags);
   option_table_clear (options, &asked);
   if (*key == NULL)
@@ -34,12 +34,12 @@ take (Request *request, const char *text, RequestRun *run, const Lever **key)
 }
 
 char *
-shardsim_maximum (const char *text)
+shardsim_maximum (const char *text, ShardsimStop *stop)
 {
   g_auto (Request)     request = { 0 };
   RequestRun           run = { 0 };
   const Lever         *key = NULL;
-  g_autoptr (Scenario) scenario = take (&request, text, &run, &key);
+  g_autoptr (Scenario) scenario = take (&request, text, stop, &run, &key);
   const PredictOptions predict = request_predict_options (&request, &run);
   g_autoptr (Maximum)  maximum = NULL;
   g_autoptr (GString)  document = NULL;
@@ -47,7 +47,7 @@ shardsim_maximum (const char *text)
   if (scenario != NULL)
     maximum =
         maximum_find (scenario, request.strategies, key, &predict, request.diags, &request.error);
-  if (maximum != NULL && !diag_list_has_errors (request.diags))
+  if (request_is_whole (&request) && maximum != NULL && !diag_list_has_errors (request.diags))
     report_maximum_json (maximum, document = g_string_new (NULL));
   return request_answer (&request, document);
 }

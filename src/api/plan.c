@@ -32,18 +32,16 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Asked, asked_clear)
 
 /* FALSE after diagnostics or an error. */
 static gboolean
-take (Request *request, const char *text, Asked *asked)
+take (Request *request, const char *text, ShardsimStop *stop, Asked *asked)
 {
   PlanWords        *words = &asked->words;
-  const RequestPart parts[] = { { run_options, &words->run },
-                                { plan_options, words },
-                                { search_options, &words->search },
-                                { membership_options, asked },
-                                { NULL, NULL } };
+  const RequestPart parts[] = { { run_options, &words->run },       { plan_options, words },
+                                { search_options, &words->search }, { membership_options, asked },
+                                { request_time_options, request },  { NULL, NULL } };
   const RequestList lists[] = { { "gpu_nodes", &words->types },
                                 { "vary", &asked->varied },
                                 { NULL, NULL } };
-  const gboolean    good = request_read (request, text, parts, lists);
+  const gboolean    good = request_read (request, text, stop, parts, lists);
 
   for (guint i = 0; asked->varied != NULL && asked->varied[i] != NULL; i++)
     search_words_vary (&words->search, asked->varied[i], "--vary", request->diags);
@@ -93,11 +91,11 @@ make (Request *request, const GPtrArray *scenarios, const Asked *asked,
 }
 
 char *
-shardsim_plan (const char *text)
+shardsim_plan (const char *text, ShardsimStop *stop)
 {
   g_auto (Request)      request = { 0 };
   g_auto (Asked)        asked = { 0 };
-  const gboolean        good = take (&request, text, &asked);
+  const gboolean        good = take (&request, text, stop, &asked);
   const PredictOptions  predict = request_predict_options (&request, NULL);
   g_autoptr (GPtrArray) scenarios = good ? load (&request, &asked.words) : NULL;
   g_autoptr (GString)   document = g_string_new (NULL);

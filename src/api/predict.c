@@ -22,7 +22,6 @@ predict_one (guint i, gpointer user)
 {
   Call *self = user;
 
-  self->diags[i] = diag_list_new ();
   self->predictions[i] = predict (g_ptr_array_index (self->scenarios, i), &self->options,
                                   self->diags[i], &self->errors[i]);
 }
@@ -32,13 +31,16 @@ predict_all (Call *self)
 {
   const guint n = self->scenarios->len;
   DiagList   *all = self->request.diags;
+  gboolean    whole = TRUE;
 
   self->n = n;
   self->options = request_predict_options (&self->request, &self->run);
   self->predictions = g_new0 (Prediction *, n);
   self->diags = g_new0 (DiagList *, n);
   self->errors = g_new0 (GError *, n);
-  parallel_run (n, request_n_threads (&self->request), predict_one, self, NULL);
+  for (guint i = 0; i < n; i++)
+    self->diags[i] = diag_list_new ();
+  parallel_run (n, request_n_threads (&self->request), predict_one, self, &self->request.count);
   diag_list_drop_repeats (all, TRUE);
   for (guint i = 0; i < n; i++)
     {
@@ -47,7 +49,10 @@ predict_all (Call *self)
         g_clear_pointer (&self->predictions[i], prediction_free);
       if (self->request.error == NULL)
         self->request.error = g_steal_pointer (&self->errors[i]);
+      whole = whole && self->predictions[i] != NULL;
     }
+  if (!whole)
+    request_is_whole (&self->request);
   diag_list_drop_repeats (all, FALSE);
 }
 
@@ -97,11 +102,17 @@ call_clear (Call *self)
 char *
 shardsim_predict (const char *request)
 {
+  return shardsim_predict_until (request, NULL);
+}
+
+char *
+shardsim_predict_until (const char *request, ShardsimStop *stop)
+{
   Call              self = { 0 };
   const RequestPart parts[] = { { request_run_options, &self.run }, { NULL, NULL } };
   char             *text;
 
-  if (request_read (&self.request, request, parts, NULL))
+  if (request_read (&self.request, request, stop, parts, NULL))
     self.scenarios = request_load (&self.request, FALSE);
   if (self.scenarios != NULL)
     predict_all (&self);

@@ -2,19 +2,30 @@
 #pragma once
 
 #include "analysis/prediction.h"
+#include "api/shardsim.h"
 #include "base/option.h"
+
+struct ShardsimStop
+{
+  Stop stop;
+};
 
 typedef struct
 {
   /* of the request, for every function */
   char        *file, *text, *name, *hwprofiles;
   gint64       jobs;
-  GArray      *overrides; /* ScenarioOverride */
+  double       time_limit; /* of functions that take request_time_options; s, 0: none */
+  GArray      *overrides;  /* ScenarioOverride */
   StrategySet *strategies;
   InputFiles  *files;
   /* what the above points to */
   GStringChunk *keys;
   ConfigDoc    *document;
+  /* when its work ends early, and what was done by then */
+  struct ShardsimStop own;
+  Stop               *stop; /* the caller's, or its own */
+  WorkCount           count;
   /* what is answered beside the result */
   DiagList *diags;
   GError   *error;
@@ -34,9 +45,11 @@ typedef struct
   char     ***texts; /* strv; stays NULL where it is not given */
 } RequestList;
 
-/* SELF: zeroed. PARTS, LISTS: NULL: none. FALSE after diagnostics or an error. */
-gboolean request_read (Request *self, const char *text, const RequestPart *parts,
-                       const RequestList *lists);
+extern const OptionSpec request_time_options[]; /* into a Request */
+
+/* SELF: zeroed. STOP, PARTS, LISTS: NULL: none. FALSE after diagnostics or an error. */
+gboolean request_read (Request *self, const char *text, struct ShardsimStop *stop,
+                       const RequestPart *parts, const RequestList *lists);
 void     request_clear (Request *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Request, request_clear)
 
@@ -55,9 +68,15 @@ typedef struct
 
 extern const OptionSpec request_run_options[];
 
-/* RUN: NULL: as usual. */
-PredictOptions request_predict_options (const Request *self, const RequestRun *run);
+/* RUN: NULL: as usual. They count into SELF, and end with its stop. */
+PredictOptions request_predict_options (Request *self, const RequestRun *run);
 guint          request_n_threads (const Request *self);
 
-/* DOCUMENT (NULL: there is no result) with what is said about it. Newly allocated. */
-char *request_answer (const Request *self, const GString *document);
+/* Of work that is all or nothing: FALSE, with an error, where it was stopped. */
+gboolean request_is_whole (Request *self);
+
+/*
+ * DOCUMENT (NULL: there is no result) with what is said about it: also that it is partial. Newly
+ * allocated.
+ */
+char *request_answer (Request *self, GString *document);

@@ -1,6 +1,7 @@
 #include "api/request-private.h"
 
 #include "report/answer.h"
+#include "report/partial.h"
 
 #define MOST 1e6
 
@@ -26,6 +27,15 @@ static const OptionSpec request_options[] = {
     .offset = G_STRUCT_OFFSET (Request, jobs),
     .fallback = "0",
     .max = MOST },
+  { 0 },
+};
+
+const OptionSpec request_time_options[] = {
+  { .key = "time_limit",
+    .type = OPTION_QUANTITY,
+    .kind = QUANTITY_TIME,
+    .offset = G_STRUCT_OFFSET (Request, time_limit),
+    .optional = TRUE },
   { 0 },
 };
 
@@ -182,7 +192,8 @@ read_root (Request *self, const ConfigNode *root, const RequestPart *parts,
 }
 
 gboolean
-request_read (Request *self, const char *text, const RequestPart *parts, const RequestList *lists)
+request_read (Request *self, const char *text, struct ShardsimStop *stop, const RequestPart *parts,
+              const RequestList *lists)
 {
   const ConfigNode *root;
 
@@ -191,6 +202,8 @@ request_read (Request *self, const char *text, const RequestPart *parts, const R
   self->strategies = strategy_set_new ();
   self->files = input_files_new ();
   self->diags = diag_list_new ();
+  self->stop = stop != NULL ? &stop->stop : &self->own.stop;
+  self->count.stop = self->stop;
   option_table_defaults (request_options, self);
   for (const RequestPart *part = parts; part != NULL && part->table != NULL; part++)
     option_table_defaults (part->table, part->structure);
@@ -198,6 +211,7 @@ request_read (Request *self, const char *text, const RequestPart *parts, const R
   root = self->document != NULL ? config_doc_root (self->document) : NULL;
   if (root != NULL && config_node_expect (root, CONFIG_MAP, self->diags))
     read_root (self, root, parts, lists);
+  stop_after (self->stop, self->time_limit);
   return self->error == NULL && !diag_list_has_errors (self->diags);
 }
 
@@ -243,11 +257,13 @@ request_load_one (Request *self, gboolean open)
 }
 
 PredictOptions
-request_predict_options (const Request *self, const RequestRun *run)
+request_predict_options (Request *self, const RequestRun *run)
 {
   return (PredictOptions){ .unfolded = run != NULL && run->unfolded,
                            .interval = run != NULL && run->interval,
-                           .replay = { .min_periods = run != NULL ? (guint) run->steps : 0 },
+                           .replay = { .min_periods = run != NULL ? (guint) run->steps : 0,
+                                       .stop = self->stop },
+                           .count = &self->count,
                            .profile_dir = self->hwprofiles,
                            .files = self->files,
                            .todays_frameworks = TRUE };
@@ -259,11 +275,24 @@ request_n_threads (const Request *self)
   return self->jobs > 0 ? (guint) self->jobs : g_get_num_processors ();
 }
 
-char *
-request_answer (const Request *self, const GString *document)
+gboolean
+request_is_whole (Request *self)
 {
-  GString *out = g_string_new (NULL);
+  if (!stop_is_due (self->stop))
+    return TRUE;
+  g_clear_error (&self->error);
+  engine_set_over (self->stop, &self->error);
+  return FALSE;
+}
 
+char *
+request_answer (Request *self, GString *document)
+{
+  const Partial partial = work_count_partial (&self->count);
+  GString      *out = g_string_new (NULL);
+
+  if (document != NULL)
+    partial_mark_json (&partial, document);
   report_answer_around (document, self->diags, self->error != NULL ? self->error->message : NULL,
                         out);
   return g_string_free (out, FALSE);

@@ -22,13 +22,14 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Asked, asked_clear)
 
 /* FALSE after diagnostics or an error. */
 static gboolean
-take (Request *request, const char *text, Asked *asked, SearchOptions *options)
+take (Request *request, const char *text, ShardsimStop *stop, Asked *asked, SearchOptions *options)
 {
   const RequestPart parts[] = { { search_options, &asked->words },
                                 { search_goal_options, &asked->goal },
+                                { request_time_options, request },
                                 { NULL, NULL } };
   const RequestList lists[] = { { "vary", &asked->varied }, { NULL, NULL } };
-  const gboolean    good = request_read (request, text, parts, lists);
+  const gboolean    good = request_read (request, text, stop, parts, lists);
 
   for (guint i = 0; asked->varied != NULL && asked->varied[i] != NULL; i++)
     search_words_vary (&asked->words, asked->varied[i], "--vary", request->diags);
@@ -38,12 +39,12 @@ take (Request *request, const char *text, Asked *asked, SearchOptions *options)
 }
 
 char *
-shardsim_search (const char *text)
+shardsim_search (const char *text, ShardsimStop *stop)
 {
   g_auto (Request)         request = { 0 };
   g_auto (Asked)           asked = { 0 };
   SearchOptions            options = { 0 };
-  const gboolean           good = take (&request, text, &asked, &options);
+  const gboolean           good = take (&request, text, stop, &asked, &options);
   const PredictOptions     predict = request_predict_options (&request, NULL);
   g_autoptr (Runners)      runners = runners_new (&predict);
   g_autoptr (Scenario)     scenario = good ? request_load_one (&request, TRUE) : NULL;

@@ -6,14 +6,15 @@
 
 /* FALSE after diagnostics or an error. */
 static gboolean
-take (Request *request, const char *text, SensitivityWords *words, SensitivityOptions *options)
+take (Request *request, const char *text, ShardsimStop *stop, SensitivityWords *words,
+      SensitivityOptions *options)
 {
   const RequestPart parts[] = { { sensitivity_options, words }, { NULL, NULL } };
   const RequestList lists[] = { { "figure", &words->figures },
                                 { "map", &words->map },
                                 { NULL, NULL } };
 
-  return request_read (request, text, parts, lists)
+  return request_read (request, text, stop, parts, lists)
          && sensitivity_words_take (words, FALSE, options, request->diags);
 }
 
@@ -26,7 +27,7 @@ find_map (Request *request, const Scenario *scenario, char *const *axes)
                                             &predict, request_n_threads (request), request->diags);
   GString             *document;
 
-  if (map == NULL || diag_list_has_errors (request->diags))
+  if (!request_is_whole (request) || map == NULL || diag_list_has_errors (request->diags))
     return NULL;
   report_heat_map_json (map, document = g_string_new (NULL));
   return document;
@@ -43,19 +44,19 @@ find (Request *request, const Scenario *scenario, SensitivityOptions *options)
   options->n_threads = request_n_threads (request);
   found = sensitivity_find (scenario, request->strategies, options, &predict, request->diags,
                             &request->error);
-  if (found == NULL || diag_list_has_errors (request->diags))
+  if (!request_is_whole (request) || found == NULL || diag_list_has_errors (request->diags))
     return NULL;
   report_sensitivity_json (found, document = g_string_new (NULL));
   return document;
 }
 
 char *
-shardsim_sensitivity (const char *text)
+shardsim_sensitivity (const char *text, ShardsimStop *stop)
 {
   g_auto (Request)          request = { 0 };
   g_auto (SensitivityWords) words = { 0 };
   SensitivityOptions        options = { 0 };
-  const gboolean            good = take (&request, text, &words, &options);
+  const gboolean            good = take (&request, text, stop, &words, &options);
   g_autoptr (Scenario)      scenario = good ? request_load_one (&request, FALSE) : NULL;
   g_autoptr (GString)       document = NULL;
 

@@ -39,20 +39,35 @@ extern "C"
   char *shardsim_predict (const char *request);
 
   /*
- * The commands of these names, of one scenario. REQUEST holds file, text, name, set, hwprofiles,
- * plugins and jobs as above, and the command's own options under their names, with '_' for '-':
- * {"model": ..} is the scenario's and stands in `set`, {"within": 2} is the search's. Options that
- * may be repeated are lists: vary, gpu_nodes, figure, map.
- *
- * The answer is the document that the command prints with `--format json`, key by key, and after it
- * "diagnostics" and "error" as above; with an error of either kind there is no more than these.
+ * Ends a call from another thread. One is of one call, and may be NULL there; it is freed when the
+ * call has returned.
  */
-  char *shardsim_search (const char *request);
-  char *shardsim_plan (const char *request);
-  char *shardsim_sensitivity (const char *request);
+  typedef struct ShardsimStop ShardsimStop;
+
+  ShardsimStop *shardsim_stop_new (void);
+  void          shardsim_stop_now (ShardsimStop *stop);
+  void          shardsim_stop_free (ShardsimStop *stop);
+
+  /* The same; once stopped it predicts nothing more, and the rest is left out with an "error". */
+  char *shardsim_predict_until (const char *request, ShardsimStop *stop);
+
+  /*
+ * The commands of these names, of one scenario (a plan: of several). REQUEST holds file, text,
+ * name, set, hwprofiles, plugins and jobs as above, and the command's own options under their
+ * names, with '_' for '-': {"within": 2}. Those that may be repeated are lists: vary, gpu_nodes,
+ * figure, map. Keys of the scenario stand in `set`.
+ *
+ * The answer is the document that the command prints with `--format json`, and at its end
+ * "diagnostics" and "error" as above; with an error of either kind there is no more than these.
+ * Where a time limit or STOP has ended it early, it holds what there is by then and says so in
+ * "partial"; a sensitivity and a maximum are whole or an error.
+ */
+  char *shardsim_search (const char *request, ShardsimStop *stop);
+  char *shardsim_plan (const char *request, ShardsimStop *stop);
+  char *shardsim_sensitivity (const char *request, ShardsimStop *stop);
 
   /* `shardsim simulate --max KEY`: {"max": "micro_batch"}, and unfolded, interval, steps. */
-  char *shardsim_maximum (const char *request);
+  char *shardsim_maximum (const char *request, ShardsimStop *stop);
 
   /*
  * What there is of KIND: "strategies", "models", or a kind of profile ("gpu", "link", "node",

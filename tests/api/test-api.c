@@ -201,6 +201,127 @@ START_TEST (test_lists)
 }
 END_TEST
 
+/* ---- commands -------------------------------------------------------------------------------- */
+
+typedef char *(*Function) (const char *request, ShardsimStop *stop);
+
+/* A request of each command, and the key of its answer. */
+static const struct
+{
+  const char *name;
+  Function    call;
+  const char *more, *key;
+} commands[] = {
+  { "predict", shardsim_predict_until, "", "results" },
+  { "search", shardsim_search, ", \"only\": true, \"vary\": [\"micro_batch=1,2\"]", "search" },
+  { "plan", shardsim_plan, ", \"tokens\": \"1G\", \"node_counts\": \"1,2\"", "plans" },
+  { "sensitivity", shardsim_sensitivity, ", \"figure\": [\"nic.bandwidth\"]", "sensitivity" },
+  { "map", shardsim_sensitivity, ", \"map\": [\"mesh.tp=1,2\", \"training.micro_batch=1,2\"]",
+    "heat_map" },
+  { "maximum", shardsim_maximum, ", \"max\": \"seq-len\"", "maximum" },
+};
+
+static char *
+ask_command (guint i, ShardsimStop *stop)
+{
+  g_autofree char *request = g_strdup_printf ("{\"text\": \"%s\", \"hwprofiles\": \"%s\"%s}",
+                                              SCENARIO, hardware, commands[i].more);
+
+  return commands[i].call (request, stop);
+}
+
+START_TEST (test_commands)
+{
+  char               *answer = ask_command ((guint) _i, NULL);
+  struct json_object *root = json_tokener_parse (answer);
+
+  get (root, commands[_i].key);
+  ck_assert_int_eq (length_of (root, "diagnostics"), 0);
+  ck_assert_ptr_null (get (root, "error"));
+  ck_assert (!json_object_object_get_ex (root, "partial", NULL));
+  json_object_put (root);
+  shardsim_free (answer);
+}
+END_TEST
+
+/* Of a function that is stopped before it begins: it returns, and says so. */
+START_TEST (test_stopped_commands)
+{
+  ShardsimStop       *stop = shardsim_stop_new ();
+  struct json_object *root;
+  char               *answer;
+
+  shardsim_stop_now (stop);
+  answer = ask_command ((guint) _i, stop);
+  root = json_tokener_parse (answer);
+  ck_assert_msg (json_object_object_get_ex (root, "partial", NULL) || get (root, "error") != NULL,
+                 "%s: %s", commands[_i].name, answer);
+  json_object_put (root);
+  shardsim_free (answer);
+  shardsim_stop_free (stop);
+}
+END_TEST
+
+START_TEST (test_bad_requests_of_commands)
+{
+  static const char *const requests[][2] = {
+    { "[]", "map" },
+    { "{\"stregthy\": 1}", "'stregthy'" },
+    { "{\"file\": \"/no/such/file.yaml\", \"tokens\": 1}", "tokens|/no/such/file.yaml" },
+    { "{\"vary\": {}, \"map\": 1, \"set\": []}", "list|vary|map" },
+    { "{\"steps\": -1, \"within\": -1, \"factor\": 0.5}", "steps|within|factor" },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (requests); i++)
+    {
+      char               *answer = commands[_i].call (requests[i][0], NULL);
+      struct json_object *root = json_tokener_parse (answer);
+
+      ck_assert (!json_object_object_get_ex (root, commands[_i].key, NULL)
+                 || length_of (root, commands[_i].key) == 0);
+      ck_assert_msg (g_regex_match_simple (requests[i][1], answer, 0, 0), "%s: %s", requests[i][0],
+                     answer);
+      ck_assert_str_eq (text_of (item (root, "diagnostics", 0), "severity"), "error");
+      json_object_put (root);
+      shardsim_free (answer);
+    }
+}
+END_TEST
+
+/* What a null unsets is open, which a search takes and a prediction does not. */
+START_TEST (test_null_unsets)
+{
+  struct json_object *root = ask (SCENARIO, ", \"set\": {\"strategy.name\": null}");
+
+  ck_assert_int_eq (length_of (root, "results"), 0);
+  ck_assert_ptr_nonnull (strstr (text_of (item (root, "diagnostics", 0), "message"), "strategy"));
+  json_object_put (root);
+}
+END_TEST
+
+static gpointer
+command_in_thread (gpointer i)
+{
+  return ask_command (GPOINTER_TO_UINT (i), NULL);
+}
+
+/* All of them at once, twice: each answers the same. */
+START_TEST (test_commands_in_threads)
+{
+  GThread *threads[2 * G_N_ELEMENTS (commands)];
+  char    *answers[2 * G_N_ELEMENTS (commands)];
+
+  for (guint i = 0; i < G_N_ELEMENTS (threads); i++)
+    threads[i] = g_thread_new ("call", command_in_thread, GUINT_TO_POINTER (i / 2));
+  for (guint i = 0; i < G_N_ELEMENTS (threads); i++)
+    answers[i] = g_thread_join (threads[i]);
+  for (guint i = 0; i < G_N_ELEMENTS (commands); i++)
+    ck_assert_str_eq (answers[2 * i], answers[2 * i + 1]);
+  for (guint i = 0; i < G_N_ELEMENTS (answers); i++)
+    shardsim_free (answers[i]);
+}
+END_TEST
+
 static gpointer
 ask_in_thread (gpointer unused)
 {
@@ -251,6 +372,11 @@ main (void)
   tcase_add_test (tcase, test_a_plugin_that_is_absent);
   tcase_add_test (tcase, test_lists);
   tcase_add_test (tcase, test_threads);
+  tcase_add_loop_test (tcase, test_commands, 0, G_N_ELEMENTS (commands));
+  tcase_add_loop_test (tcase, test_stopped_commands, 0, G_N_ELEMENTS (commands));
+  tcase_add_loop_test (tcase, test_bad_requests_of_commands, 0, G_N_ELEMENTS (commands));
+  tcase_add_test (tcase, test_null_unsets);
+  tcase_add_test (tcase, test_commands_in_threads);
   suite_add_tcase (suite, tcase);
   srunner_run_all (runner, CK_ENV);
   failed = srunner_ntests_failed (runner);
