@@ -1,4 +1,4 @@
-"""Predictions of training runs by shardsim, over its C library and without a build step.
+"""Predictions, searches and plans by shardsim, over its C library and without a build step.
 
     >>> import shardsim
     >>> run = shardsim.simulate(cluster="dgx-h100", model="llama-3-8b", strategy="fsdp2",
