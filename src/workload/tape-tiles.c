@@ -3,14 +3,14 @@
  * own, one after the other. The partial results of a part of the output are added up, and the parts
  * put together; backwards, the gradient of each part of the input is a sum over the parts of the
  * output. Source: Rajbhandari et al., ZeRO-Infinity, arXiv:2104.07857, 5.1.3; deepspeed/runtime/
- * zero/tiling.py.
+ * zero/tiling.py, and partition_uniform in deepspeed/runtime/utils.py.
  */
 #include "workload/tape-ops-private.h"
 
 guint64
 tape_tile (guint64 n, guint64 parts, guint64 i)
 {
-  return n * (i + 1) / parts - n * i / parts;
+  return n / parts + (i < n % parts); /* partition_uniform: the first ones have one more */
 }
 
 /* A tile and its share of the traffic. */

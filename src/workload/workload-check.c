@@ -200,13 +200,18 @@ check_checkpoints (const ModelShape *shape, const TrainingOptions *training,
   return diag_list_n_errors (diags) == before;
 }
 
-/* No part of a linear is empty; TiledLinear is no linear that LoRA adapts, or a recipe casts. */
+/*
+ * TiledLinear takes parts that do not divide, but no more of them than features; it is no linear
+ * that LoRA adapts, or a recipe casts.
+ */
 static gboolean
 check_tiles (const ModelShape *shape, const TrainingOptions *training, const OptionMarks *marks,
              DiagList *diags)
 {
   gint64            most = MAX (training->tiled_in_splits, training->tiled_out_splits);
   const SourceMark *mark = option_mark (marks, "tiled_out_splits", "tiled_in_splits", NULL);
+  const gint64      keys =
+      shape->kv_lora_rank > 0 ? shape->d_model : shape->n_kv_heads * shape->head_dim;
 
   if (most > 1 && training->peft != PEFT_NONE)
     diag_error (diags, mark, "take 1 part each", "adapters of tiled linears are not modelled");
@@ -218,6 +223,10 @@ check_tiles (const ModelShape *shape, const TrainingOptions *training, const Opt
                 "%" G_GINT64_FORMAT " parts of a width of %" G_GINT64_FORMAT
                 " have less than 64 features",
                 most, shape->d_model);
+  else if (training->tiled_out_splits > keys)
+    diag_error (diags, mark, "TiledLinear takes no more parts than there are features",
+                "%" G_GINT64_FORMAT " parts of keys and values of %" G_GINT64_FORMAT " features",
+                training->tiled_out_splits, keys);
   else
     return TRUE;
   return FALSE;
