@@ -58,9 +58,7 @@ START_TEST (test_random)
 
   for (guint i = 0; i < n_cases; i++)
     {
-      g_autoptr (GRand)      rand = g_rand_new_with_seed (SEED + i);
-      g_autoptr (Scenario)   scenario = i % 2 == 0 ? fixture_random_mesh (rand, i / 2, profiles)
-                                                   : fixture_random (rand, profiles);
+      g_autoptr (Scenario)   scenario = fixture_random_case (SEED, i, profiles);
       g_autofree char       *what = g_strdup_printf ("seed %u", SEED + i);
       g_autoptr (Prediction) p = predict_interval (scenario, what);
 

@@ -5,6 +5,7 @@
  */
 #include <check.h>
 
+#include "../suite.h"
 #include "analysis/run-goal.h"
 
 /* Each option of the table that needs something, and a value. */
@@ -90,18 +91,12 @@ END_TEST
 int
 main (void)
 {
-  Suite   *suite = suite_create ("run-goal");
-  TCase   *tcase = tcase_create ("run-goal");
-  SRunner *runner;
-  int      failed;
+  Suite *suite = suite_create ("run-goal");
+  TCase *tcase = tcase_create ("run-goal");
 
   tcase_add_loop_test (tcase, test_without_events, 0, G_N_ELEMENTS (idle));
   tcase_add_loop_test (tcase, test_with_events, 0, G_N_ELEMENTS (idle));
   tcase_add_test (tcase, test_all_are_here);
   suite_add_tcase (suite, tcase);
-  runner = srunner_create (suite);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed != 0;
+  return suite_run (suite);
 }

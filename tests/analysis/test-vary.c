@@ -2,6 +2,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "../suite.h"
 #include "analysis/vary.h"
 
 static const SourceMark mark = { .file = "--vary" };
@@ -154,19 +155,13 @@ END_TEST
 int
 main (void)
 {
-  Suite   *suite = suite_create ("vary");
-  TCase   *tcase = tcase_create ("axes");
-  SRunner *runner;
-  int      n_failed;
+  Suite *suite = suite_create ("vary");
+  TCase *tcase = tcase_create ("axes");
 
   tcase_add_loop_test (tcase, test_values, 0, G_N_ELEMENTS (cases));
   tcase_add_loop_test (tcase, test_bad_axes, 0, G_N_ELEMENTS (bad_axes));
   tcase_add_test (tcase, test_grid);
   tcase_add_test (tcase, test_short_keys);
   suite_add_tcase (suite, tcase);
-  runner = srunner_create (suite);
-  srunner_run_all (runner, CK_ENV);
-  n_failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return n_failed > 0;
+  return suite_run (suite);
 }

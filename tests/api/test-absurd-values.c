@@ -6,6 +6,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "../suite.h"
 #include "analysis/prediction.h"
 
 #define LLAMA "model.config=llama-3-8b;training.seq_len=2048;"
@@ -117,17 +118,11 @@ END_TEST
 int
 main (void)
 {
-  Suite   *suite = suite_create ("absurd-values");
-  TCase   *tcase = tcase_create ("values");
-  SRunner *runner;
-  int      failed;
+  Suite *suite = suite_create ("absurd-values");
+  TCase *tcase = tcase_create ("values");
 
   tcase_add_loop_test (tcase, test_values, 0, G_N_ELEMENTS (cases));
   tcase_add_test (tcase, test_nested);
   suite_add_tcase (suite, tcase);
-  runner = srunner_create (suite);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed != 0;
+  return suite_run (suite);
 }

@@ -6,6 +6,7 @@
 #include <json-c/json.h>
 #include <string.h>
 
+#include "../suite.h"
 #include "api/shardsim.h"
 #include "report/report.h"
 
@@ -358,10 +359,9 @@ END_TEST
 int
 main (void)
 {
-  Suite   *suite = suite_create ("api");
-  TCase   *tcase = tcase_create ("api");
-  SRunner *runner = srunner_create (suite);
-  int      failed;
+  Suite *suite = suite_create ("api");
+  TCase *tcase = tcase_create ("api");
+  int    status;
 
   hardware = g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), "docs/worked/hwprofiles", NULL);
   tcase_add_test (tcase, test_result_is_the_reports);
@@ -378,9 +378,7 @@ main (void)
   tcase_add_test (tcase, test_null_unsets);
   tcase_add_test (tcase, test_commands_in_threads);
   suite_add_tcase (suite, tcase);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
+  status = suite_run (suite);
   g_free (hardware);
-  return failed > 0;
+  return status;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../suite.h"
 #include "base/diag.h"
 
 /* Fails unless DIAGS prints exactly as EXPECTED. */
@@ -63,13 +64,6 @@ remove_folder (char *folder)
 static inline int
 run_case (Suite *suite, TCase *tcase)
 {
-  SRunner *runner;
-  int      n_failed;
-
   suite_add_tcase (suite, tcase);
-  runner = srunner_create (suite);
-  srunner_run_all (runner, CK_ENV);
-  n_failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return n_failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

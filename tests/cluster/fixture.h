@@ -7,6 +7,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "../suite.h"
 #include "cluster/cluster.h"
 
 /* RELATIVE to the source tree; newly allocated. */
@@ -82,10 +83,7 @@ static inline int
 run_case (const char *name, TCase *tcase)
 {
   Suite *suite = suite_create (name);
+
   suite_add_tcase (suite, tcase);
-  SRunner *runner = srunner_create (suite);
-  srunner_run_all (runner, CK_ENV);
-  const int failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

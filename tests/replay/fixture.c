@@ -1,4 +1,5 @@
 #include "fixture.h"
+#include "../suite.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -517,14 +518,17 @@ fixture_record (const Replay *replay)
   return g_byte_array_free_to_bytes (bytes);
 }
 
+Scenario *
+fixture_random_case (guint32 seed, guint case_, ProfileSet *profiles)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed (seed + case_);
+
+  return case_ % 2 == 0 ? fixture_random_mesh (rand, case_ / 2, profiles)
+                        : fixture_random (rand, profiles);
+}
+
 int
 fixture_main (Suite *suite)
 {
-  SRunner *runner = srunner_create (suite);
-  int      failed;
-
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

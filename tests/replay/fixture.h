@@ -37,6 +37,9 @@ Scenario *fixture_random (GRand *rand, ProfileSet *profiles);
  */
 Scenario *fixture_random_mesh (GRand *rand, guint case_, ProfileSet *profiles);
 
+/* The one or the other, by CASE_ in turn: case CASE_ of a property whose first seed is SEED. */
+Scenario *fixture_random_case (guint32 seed, guint case_, ProfileSet *profiles);
+
 /* Runs SUITE; the value of main. */
 int fixture_main (Suite *suite);
 

@@ -3,6 +3,7 @@
  * leaf's uplinks, a slow card or two rings on one uplink bind, every step executed over the links
  * says so as well. Within 3 %, at 4 GiB.
  */
+#include "../suite.h"
 #include "replay/collective-run.h"
 
 #include <check.h>
@@ -148,17 +149,11 @@ END_TEST
 int
 main (void)
 {
-  Suite   *suite = suite_create ("fabric-step");
-  TCase   *tcase = tcase_create ("fabric-step");
-  SRunner *runner;
-  int      failed;
+  Suite *suite = suite_create ("fabric-step");
+  TCase *tcase = tcase_create ("fabric-step");
 
   tcase_add_loop_test (tcase, test_rings, 0, G_N_ELEMENTS (cases));
   tcase_add_loop_test (tcase, test_messages, 0, G_N_ELEMENTS (message_cases));
   suite_add_tcase (suite, tcase);
-  runner = srunner_create (suite);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

@@ -148,3 +148,22 @@ llama_of_framework (guint blocks, const FrameworkTraits *traits)
 {
   return build (blocks, 1, (Extras){ .traits = *traits }, NULL, NULL);
 }
+
+Schedule *
+schedule_under (const Workload *workload, const Mesh *mesh, const char *strategy,
+                const char *options)
+{
+  const Strategy      *found = strategy_find (strategy);
+  g_autofree gpointer  own = g_malloc0 (found->options_size);
+  const PlanInput      in = { .workload = workload, .mesh = *mesh };
+  const StrategyChoice choice = { found, own, NULL };
+  g_autoptr (DiagList) diags = diag_list_new ();
+  Schedule            *schedule;
+
+  set_options (found, own, options);
+  schedule = schedule_build (&in, &choice, diags);
+  ck_assert_msg (schedule != NULL && schedule_check (schedule, &in.mesh, diags), "%s",
+                 diag_list_first_message (diags));
+  option_table_clear (found->options, own);
+  return schedule;
+}

@@ -41,5 +41,11 @@ Workload *llama_lora (guint blocks, guint micros);
 /* The first, of a framework that does as TRAITS say. */
 Workload *llama_of_framework (guint blocks, const FrameworkTraits *traits);
 
+/*
+ * The schedule of WORKLOAD on MESH under STRATEGY with such OPTIONS, which the checker found sound.
+ */
+Schedule *schedule_under (const Workload *workload, const Mesh *mesh, const char *strategy,
+                          const char *options);
+
 /* Fills OPTIONS of STRATEGY: "key=value,key=value", the others at their defaults. */
 void set_options (const Strategy *strategy, gpointer options, const char *text);

@@ -95,30 +95,13 @@ model (const char *reduce)
   return workload;
 }
 
-static Schedule *
-build (Workload *workload, const char *name, const char *options)
-{
-  const Strategy      *strategy = strategy_find (name);
-  g_autofree gpointer  own = g_malloc0 (strategy->options_size);
-  const PlanInput      in = { .workload = workload,
-                              .mesh = { .n_ranks = 8, .ranks_per_node = 8, .world = 8 } };
-  const StrategyChoice choice = { strategy, own, NULL };
-  g_autoptr (DiagList) diags = diag_list_new ();
-  Schedule            *schedule;
-
-  set_options (strategy, own, options);
-  schedule = schedule_build (&in, &choice, diags);
-  ck_assert_msg (schedule != NULL && schedule_check (schedule, &in.mesh, diags), "%s",
-                 diag_list_first_message (diags));
-  option_table_clear (strategy->options, own);
-  return schedule;
-}
+static const Mesh mesh = { .n_ranks = 8, .ranks_per_node = 8, .world = 8 };
 
 START_TEST (test_copies)
 {
   const Copy          *copy = &copies[_i];
   g_autoptr (Workload) workload = model (copy->reduce);
-  g_autoptr (Schedule) schedule = build (workload, copy->strategy, copy->options);
+  g_autoptr (Schedule) schedule = schedule_under (workload, &mesh, copy->strategy, copy->options);
   const ScheduleItems  items = schedule_items (schedule, 0, SECTION_STEADY);
   guint                n = 0;
 
@@ -156,8 +139,8 @@ n_buffers (const Schedule *schedule, const char *label, double bytes)
 START_TEST (test_buffers)
 {
   g_autoptr (Workload) workload = model ("bf16");
-  g_autoptr (Schedule) rows = build (workload, "fsdp2", "shard_format=rows");
-  g_autoptr (Schedule) inside = build (workload, "fsdp2", "");
+  g_autoptr (Schedule) rows = schedule_under (workload, &mesh, "fsdp2", "shard_format=rows");
+  g_autoptr (Schedule) inside = schedule_under (workload, &mesh, "fsdp2", "");
 
   ck_assert_uint_gt (n_buffers (rows, "parameters", 2.0 * BLOCK_ROWS), 0);
   ck_assert_uint_eq (n_buffers (rows, "parameters", 2.0 * BLOCK), 0);
@@ -173,7 +156,7 @@ START_TEST (test_divisions)
 {
   static const double  bytes[] = { 4.0 * BLOCK, 4.0 * BLOCK / 8 };
   g_autoptr (Workload) workload = model ("fp32");
-  g_autoptr (Schedule) schedule = build (workload, "fsdp1", "");
+  g_autoptr (Schedule) schedule = schedule_under (workload, &mesh, "fsdp1", "");
   const ScheduleItems  items = schedule_items (schedule, 0, SECTION_STEADY);
   guint                n = 0;
 
@@ -212,7 +195,7 @@ START_TEST (test_tensor_by_tensor)
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
     {
       g_autoptr (Workload) workload = model ("bf16");
-      g_autoptr (Schedule) schedule = build (workload, "zero3", cases[i].options);
+      g_autoptr (Schedule) schedule = schedule_under (workload, &mesh, "zero3", cases[i].options);
       PlanTotals           totals = { 0 };
 
       schedule_totals (schedule, 0, &totals);

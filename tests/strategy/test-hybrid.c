@@ -53,24 +53,7 @@ model (const Case *c)
   return llama_trained (3, training);
 }
 
-static Schedule *
-build (Workload *workload, const char *options)
-{
-  const Strategy      *strategy = strategy_find ("hsdp");
-  g_autofree gpointer  own = g_malloc0 (strategy->options_size);
-  const PlanInput      in = { .workload = workload,
-                              .mesh = { .n_ranks = 4, .ranks_per_node = 2, .world = 4 } };
-  const StrategyChoice choice = { strategy, own, NULL };
-  g_autoptr (DiagList) diags = diag_list_new ();
-  Schedule            *schedule;
-
-  set_options (strategy, own, options);
-  schedule = schedule_build (&in, &choice, diags);
-  ck_assert_msg (schedule != NULL && schedule_check (schedule, &in.mesh, diags), "%s",
-                 diag_list_first_message (diags));
-  option_table_clear (strategy->options, own);
-  return schedule;
-}
+static const Mesh mesh = { .n_ranks = 4, .ranks_per_node = 2, .world = 4 };
 
 /* The most bytes of buffers called LABEL that a step has at once. */
 static double
@@ -114,7 +97,7 @@ START_TEST (test_replicas)
 {
   const Case          *c = &cases[_i];
   g_autoptr (Workload) workload = model (c);
-  g_autoptr (Schedule) schedule = build (workload, c->options);
+  g_autoptr (Schedule) schedule = schedule_under (workload, &mesh, "hsdp", c->options);
   const MeshGroup      replicas = { .size = 2, .stride = 2 };
   const char          *stream = strstr (c->options, "sync") != NULL ? "compute"
                                 : c->all_reduced > 0                ? "all_reduce"
@@ -139,11 +122,11 @@ END_TEST
 START_TEST (test_offload)
 {
   g_autoptr (Workload) workload = llama_trained (3, "grad_accum=3");
-  g_autoptr (Schedule) each = build (workload, "shard=2,cpu_offload=true");
-  g_autoptr (Schedule) last =
-      build (workload, "shard=2,cpu_offload=true,requires_all_reduce=false");
-  const guint to_host = move_kind (PLACE_HBM, PLACE_PINNED);
-  PlanTotals  totals[2] = { 0 };
+  g_autoptr (Schedule) each = schedule_under (workload, &mesh, "hsdp", "shard=2,cpu_offload=true");
+  g_autoptr (Schedule) last = schedule_under (workload, &mesh, "hsdp",
+                                              "shard=2,cpu_offload=true,requires_all_reduce=false");
+  const guint          to_host = move_kind (PLACE_HBM, PLACE_PINNED);
+  PlanTotals           totals[2] = { 0 };
 
   schedule_totals (each, 0, &totals[0]);
   schedule_totals (last, 0, &totals[1]);

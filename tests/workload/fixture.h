@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "../suite.h"
 #include "workload/workload.h"
 
 /* The shape of a shipped model; clear it with model_shape_clear. */
@@ -67,14 +68,8 @@ assert_close (double value, double expected, double relative)
 static inline int
 run_case (const char *name, TCase *tcase)
 {
-  Suite   *suite = suite_create (name);
-  SRunner *runner;
-  int      n_failed;
+  Suite *suite = suite_create (name);
 
   suite_add_tcase (suite, tcase);
-  runner = srunner_create (suite);
-  srunner_run_all (runner, CK_ENV);
-  n_failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return n_failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }
