@@ -43,7 +43,7 @@ append_table (const CurvePanel *panel, GString *out)
 }
 
 static void
-append_panel (const CurvePanel *panel, GString *out)
+append_panel (const CurvePanel *panel, gboolean details, GString *out)
 {
   double low, high;
 
@@ -60,18 +60,18 @@ append_panel (const CurvePanel *panel, GString *out)
   g_string_append_c (out, '\n');
   if (panel->reason != NULL)
     g_string_append_printf (out, "Not all were predicted: %s\n", panel->reason);
-  if (*panel->assumptions != '\0')
+  if (details && *panel->assumptions != '\0')
     g_string_append_printf (out, "Assumed: %s\n", panel->assumptions);
 }
 
 void
-report_curves_text (const FigureCurves *self, GString *out)
+report_curves_text (const FigureCurves *self, gboolean details, GString *out)
 {
   for (guint p = 0; p < self->panels->len; p++)
     {
       if (p > 0)
         g_string_append_c (out, '\n');
-      append_panel (panel_at (self, p), out);
+      append_panel (panel_at (self, p), details, out);
     }
 }
 

@@ -4,7 +4,7 @@
 #include "measure/figure-curves.h"
 
 /* A table a panel: a line an x, a column a series; what is published and assumed below. */
-void report_curves_text (const FigureCurves *self, GString *out);
+void report_curves_text (const FigureCurves *self, gboolean details, GString *out);
 
 /* A row a point. */
 void report_curves_csv (const FigureCurves *self, GString *out);

@@ -87,7 +87,7 @@ append_reasons (const FigureMap *self, GString *out)
 }
 
 void
-report_figure_map_text (const FigureMap *self, GString *out)
+report_figure_map_text (const FigureMap *self, gboolean details, GString *out)
 {
   for (guint page = 0; page < self->values[MAP_PAGE]->len; page++)
     append_page (self, page, out);
@@ -96,7 +96,8 @@ report_figure_map_text (const FigureMap *self, GString *out)
       "\nThe fastest by '%s' (tokens/s/GPU, the best of what else the grid has, "
       "of what fits), and its lead over the second.\nColumns: %s. Lines: %s.\n",
       self->contender, self->keys[MAP_X], self->keys[MAP_Y]);
-  g_string_append_printf (out, "Assumed: %s\n", self->assumptions);
+  if (details)
+    g_string_append_printf (out, "Assumed: %s\n", self->assumptions);
   append_reasons (self, out);
 }
 

@@ -4,7 +4,7 @@
 #include "measure/figure-map.h"
 
 /* A table a page: the fastest contender of each cell and its lead over the second. */
-void report_figure_map_text (const FigureMap *self, GString *out);
+void report_figure_map_text (const FigureMap *self, gboolean details, GString *out);
 
 /*
  * A line for every contender of every cell: "map,page,y,x,rank,contender,tokens_per_s_per_gpu,

@@ -153,7 +153,7 @@ append_pictures (const FigureMemband *self, GString *out)
 }
 
 void
-report_memband_text (const FigureMemband *self, GString *out)
+report_memband_text (const FigureMemband *self, gboolean details, GString *out)
 {
   for (guint t = 0; t < G_N_ELEMENTS (tables); t++)
     {
@@ -169,7 +169,8 @@ report_memband_text (const FigureMemband *self, GString *out)
             terminal_table_take (table, cells);
           }
       terminal_table_finish (table, out);
-      append_assumptions (self, tables[t].part, out);
+      if (details)
+        append_assumptions (self, tables[t].part, out);
       g_string_append_c (out, '\n');
     }
   append_pictures (self, out);

@@ -4,7 +4,7 @@
 #include "measure/figure-memband.h"
 
 /* Tables of the grid search, of the bounds and of the measured steps; of series the pictures. */
-void report_memband_text (const FigureMemband *self, GString *out);
+void report_memband_text (const FigureMemband *self, gboolean details, GString *out);
 
 /* A row for each line of a table and each point of a series. */
 void report_memband_csv (const FigureMemband *self, GString *out);

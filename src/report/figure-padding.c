@@ -70,13 +70,13 @@ append_count (const FigurePadding *self, GString *out)
 }
 
 void
-report_padding_text (const FigurePadding *self, GString *out)
+report_padding_text (const FigurePadding *self, gboolean details, GString *out)
 {
   g_autoptr (GPtrArray) said = g_ptr_array_new ();
 
   append_table (self, out);
   append_count (self, out);
-  for (guint i = 0; i < self->rows->len; i++)
+  for (guint i = 0; details && i < self->rows->len; i++)
     report_assumed_once (row_at (self, i)->assumptions, said, out);
 }
 

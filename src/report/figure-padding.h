@@ -4,7 +4,7 @@
 #include "measure/figure-padding.h"
 
 /* A line a statement, and how many of them hold; assumptions below. */
-void report_padding_text (const FigurePadding *self, GString *out);
+void report_padding_text (const FigurePadding *self, gboolean details, GString *out);
 
 /* A row a number of ranks of a statement. */
 void report_padding_csv (const FigurePadding *self, GString *out);

@@ -120,9 +120,9 @@ append_assumptions (const FigureRegion *self, GString *out)
 }
 
 void
-report_region_text (const FigureRegion *self, GString *out)
+report_region_text (const FigureRegion *self, gboolean details, GString *out)
 {
-  report_figures_text (self->figures, out);
+  report_figures_text (self->figures, details, out);
   g_string_append (out, "\nr = T_allreduce / T_step that explains each row, T_step without a "
                         "network, an all-reduce each so many steps:\n");
   append_table (self, out);
@@ -139,7 +139,8 @@ report_region_text (const FigureRegion *self, GString *out)
       g_string_append_c (out, '\n');
     }
   append_growth (self, out);
-  append_assumptions (self, out);
+  if (details)
+    append_assumptions (self, out);
 }
 
 /* ---- CSV ------------------------------------------------------------------------------------- */

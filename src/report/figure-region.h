@@ -4,7 +4,7 @@
 #include "measure/figure-region.h"
 
 /* report_figures_text; a table of the lines, and what they say together. */
-void report_region_text (const FigureRegion *self, GString *out);
+void report_region_text (const FigureRegion *self, gboolean details, GString *out);
 
 /*
  * report_figures_csv with more rows: the ratio that explains each line as `predicted_low` and

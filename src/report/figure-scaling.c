@@ -40,7 +40,7 @@ add_line (struct libscols_table *table, const ScalingPoint *point)
 }
 
 void
-report_figure_scaling_text (const FigureScaling *self, GString *out)
+report_figure_scaling_text (const FigureScaling *self, gboolean details, GString *out)
 {
   static const TerminalColumn columns[] = {
     { "SERIES", FALSE },   { "NODES", TRUE }, { "MEASURED", TRUE },
@@ -49,6 +49,7 @@ report_figure_scaling_text (const FigureScaling *self, GString *out)
   static const char *const units[] = { "bus bandwidth, GB/s", "tokens/s/GPU" };
   guint                    end;
 
+  (void) details; /* nothing is assumed */
   for (guint first = 0; first < self->points->len; first = end)
     {
       const ScalingPoint    *point = point_at (self, first);

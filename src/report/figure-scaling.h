@@ -4,7 +4,7 @@
 #include "measure/figure-scaling.h"
 
 /* A table a page: measured, predicted and error of each series on each number of nodes. */
-void report_figure_scaling_text (const FigureScaling *self, GString *out);
+void report_figure_scaling_text (const FigureScaling *self, gboolean details, GString *out);
 
 /*
  * "part,page,series,id,nodes,measured,predicted,error,reason,program_version,schema", a line a

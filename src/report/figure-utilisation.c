@@ -73,7 +73,7 @@ append_count (const FigureUtilisation *self, GString *out)
 }
 
 void
-report_utilisation_text (const FigureUtilisation *self, GString *out)
+report_utilisation_text (const FigureUtilisation *self, gboolean details, GString *out)
 {
   g_autoptr (GPtrArray) said = g_ptr_array_new ();
 
@@ -82,7 +82,7 @@ report_utilisation_text (const FigureUtilisation *self, GString *out)
                    "(steps of the grid above)\n");
   append_table (self, out);
   append_count (self, out);
-  for (guint i = 0; i < self->rows->len; i++)
+  for (guint i = 0; details && i < self->rows->len; i++)
     report_assumed_once (row_at (self, i)->assumptions, said, out);
 }
 

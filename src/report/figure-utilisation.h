@@ -4,7 +4,7 @@
 #include "measure/figure-utilisation.h"
 
 /* A table of bandwidths for each target, with how many steps of the grid each is off. */
-void report_utilisation_text (const FigureUtilisation *self, GString *out);
+void report_utilisation_text (const FigureUtilisation *self, gboolean details, GString *out);
 
 /* A row for each cell of the table. */
 void report_utilisation_csv (const FigureUtilisation *self, GString *out);

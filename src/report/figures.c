@@ -93,20 +93,23 @@ predicted_text (const FigureRow *row)
   return row->n_used > 0 ? range_text (row->low, row->high) : g_strdup ("");
 }
 
+/* NOTE is 0 without details. */
 static void
 add_line (struct libscols_table *table, const FigureRow *row, guint note)
 {
   char *cells[9] = { NULL };
+  guint n = 0;
 
-  cells[0] = g_strdup (row->figure);
-  cells[1] = g_strdup (row->row);
-  cells[2] = g_strdup (row->title);
-  cells[3] = published_text (row);
-  cells[4] = predicted_text (row);
-  cells[5] = row->n_used > 0 && !isnan (row->published) ? terminal_percent (row->error, TRUE)
-                                                        : g_strdup ("");
-  cells[6] = g_strdup_printf ("(%u)", note);
-  cells[7] = remark_of (row);
+  cells[n++] = g_strdup (row->figure);
+  cells[n++] = g_strdup (row->row);
+  cells[n++] = g_strdup (row->title);
+  cells[n++] = published_text (row);
+  cells[n++] = predicted_text (row);
+  cells[n++] = row->n_used > 0 && !isnan (row->published) ? terminal_percent (row->error, TRUE)
+                                                          : g_strdup ("");
+  if (note > 0)
+    cells[n++] = g_strdup_printf ("(%u)", note);
+  cells[n] = remark_of (row);
   terminal_table_take (table, cells);
 }
 
@@ -135,25 +138,38 @@ append_band (const FigureRow *row, GString *out)
     }
 }
 
-void
-report_figures_text (const Figures *self, GString *out)
+static void
+append_details (const Figures *self, const GPtrArray *notes, GString *out)
 {
-  static const TerminalColumn columns[] = {
-    { "FIGURE", FALSE },   { "ROW", FALSE },  { "METRIC", FALSE }, { "PUBLISHED", TRUE },
-    { "PREDICTED", TRUE }, { "ERROR", TRUE }, { "NOTE", FALSE },   { "", FALSE },
-  };
-  struct libscols_table *table = terminal_table_new (columns, G_N_ELEMENTS (columns));
-  g_autoptr (GPtrArray)  notes = g_ptr_array_new ();
-
-  for (guint i = 0; i < self->rows->len; i++)
-    add_line (table, row_at (self, i), note_of (notes, row_at (self, i)->assumptions));
-  terminal_table_finish (table, out);
   for (guint i = 0; i < self->rows->len; i++)
     if (row_at (self, i)->cases->len > 1)
       append_band (row_at (self, i), out);
   g_string_append (out, "\nAssumed:\n");
   for (guint i = 0; i < notes->len; i++)
     g_string_append_printf (out, "  (%u) %s\n", i + 1, (const char *) g_ptr_array_index (notes, i));
+}
+
+void
+report_figures_text (const Figures *self, gboolean details, GString *out)
+{
+  static const TerminalColumn detailed[] = {
+    { "FIGURE", FALSE },   { "ROW", FALSE },  { "METRIC", FALSE }, { "PUBLISHED", TRUE },
+    { "PREDICTED", TRUE }, { "ERROR", TRUE }, { "NOTE", FALSE },   { "", FALSE },
+  };
+  static const TerminalColumn brief[] = {
+    { "FIGURE", FALSE },   { "ROW", FALSE },  { "METRIC", FALSE }, { "PUBLISHED", TRUE },
+    { "PREDICTED", TRUE }, { "ERROR", TRUE }, { "", FALSE },
+  };
+  struct libscols_table *table = details ? terminal_table_new (detailed, G_N_ELEMENTS (detailed))
+                                         : terminal_table_new (brief, G_N_ELEMENTS (brief));
+  g_autoptr (GPtrArray)  notes = g_ptr_array_new ();
+
+  for (guint i = 0; i < self->rows->len; i++)
+    add_line (table, row_at (self, i),
+              details ? note_of (notes, row_at (self, i)->assumptions) : 0);
+  terminal_table_finish (table, out);
+  if (details)
+    append_details (self, notes, out);
   g_string_append (
       out, "\nerror = predicted / published - 1; of a band, of its nearer end, 0 within it\n");
 }

@@ -6,10 +6,10 @@
 struct json_object;
 
 /*
- * A table of published and predicted numbers, the assumptions below it, each once, and what could
- * not be predicted.
+ * A table of published and predicted numbers; with DETAILS each scenario of a band below it, and
+ * the assumptions, each once. In all kinds of figures these are what DETAILS adds.
  */
-void report_figures_text (const Figures *self, GString *out);
+void report_figures_text (const Figures *self, gboolean details, GString *out);
 
 /*
  * "figure,row,metric,published,predicted_low,predicted_high,error,assumptions,reason,profiles,

@@ -20,6 +20,7 @@ mkdir folder.yaml out
 mkdir -p workloads/figures
 mv figures-lines.collectives.csv workloads/figures/lines.collectives.csv
 mv figures-lines.training.csv workloads/figures/lines.training.csv
+mv figures-hand.claims.csv workloads/figures/hand.claims.csv
 for name in hand bad; do
   mv figures-$name.yaml workloads/figures/$name.yaml
   mv figures-$name.csv workloads/figures/$name.csv
@@ -420,6 +421,7 @@ check hardware 0 hardware
 check figures 0 figures
 check figures-list-json 0 figures --format json
 hand figures-text 0 figures hand
+hand figures-details 0 figures hand --details
 hand figures-csv 0 figures hand --format csv -j 1
 hand figures-json 0 figures hand --format json -j 4
 hand figures-bad 2 figures bad

@@ -1,0 +1,221 @@
+#include "measure/figure-claims.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "measure/figure-table.h"
+
+#define SUFFIX    ".claims.csv"
+#define SEPARATOR " | " /* between the rows of a claim */
+
+static const char *const meanings[] = { "", "up to", "above", NULL };
+
+/* ---- evidence -------------------------------------------------------------------------------- */
+
+static void
+evidence_clear (gpointer data)
+{
+  g_free (((FigureEvidence *) data)->row);
+}
+
+GArray *
+figure_evidence_new (void)
+{
+  GArray *evidence = g_array_new (FALSE, TRUE, sizeof (FigureEvidence));
+
+  g_array_set_clear_func (evidence, evidence_clear);
+  return evidence;
+}
+
+/* VALUE against what was published, any number from LOW to HIGH. */
+static double
+error_of (double value, double low, double high)
+{
+  if (value < low)
+    return value / low - 1;
+  return value > high ? value / high - 1 : 0;
+}
+
+static double
+worse_of (double a, double b)
+{
+  return fabs (a) > fabs (b) ? a : b;
+}
+
+typedef struct
+{
+  double near, far; /* in the best setting, and in the worst */
+} Errors;
+
+static Errors
+errors_of (const FigureEvidence *one, const char *meaning)
+{
+  const double low = error_of (one->low, one->published, one->published_high);
+  const double high = error_of (one->high, one->published, one->published_high);
+  const double most = one->high / one->published - 1;
+
+  if (g_str_equal (meaning, "up to"))
+    return (Errors){ low <= 0 && high >= 0 ? 0 : most, most };
+  if (g_str_equal (meaning, "above"))
+    return (Errors){ MIN (high, 0), MIN (low, 0) };
+  return (Errors){ low <= 0 && high >= 0      ? 0
+                   : fabs (low) < fabs (high) ? low
+                                              : high,
+                   worse_of (low, high) };
+}
+
+/* Counts ONE, which is by mechanism at best, or else only FOLLOWS. */
+static void
+count_one (ClaimCount *self, const FigureEvidence *one, const char *meaning, double goal_percent,
+           gboolean follows)
+{
+  const Errors errors = errors_of (one, meaning);
+  const double goal = goal_percent / 100;
+  ClaimVerdict verdict = CLAIM_MISSED;
+
+  if (one->fits && fabs (errors.near) <= goal)
+    verdict = follows || fabs (errors.far) > goal ? CLAIM_FOLLOWS : CLAIM_MECHANISM;
+  self->n[verdict]++;
+  self->worst[verdict] =
+      worse_of (verdict == CLAIM_MECHANISM ? errors.far : errors.near, self->worst[verdict]);
+}
+
+static const FigureEvidence *
+evidence_at (const GArray *evidence, guint i)
+{
+  return &g_array_index (evidence, FigureEvidence, i);
+}
+
+ClaimCount
+figure_evidence_count (const GArray *evidence, double goal_percent)
+{
+  ClaimCount count = { .n = { 0 } };
+
+  for (guint i = 0; i < evidence->len; i++)
+    count_one (&count, evidence_at (evidence, i), "", goal_percent, FALSE);
+  return count;
+}
+
+GArray *
+figure_evidence_errors (const GArray *evidence)
+{
+  GArray *all = g_array_new (FALSE, FALSE, sizeof (double));
+
+  for (guint i = 0; i < evidence->len; i++)
+    {
+      const double error = fabs (errors_of (evidence_at (evidence, i), "").far);
+
+      g_array_append_val (all, error);
+    }
+  return all;
+}
+
+/* ---- claims ---------------------------------------------------------------------------------- */
+
+#define WORD(member)                                                 \
+  {                                                                  \
+#member, G_STRUCT_OFFSET(FigureClaim, member), FIGURE_WORD, 0, 0 \
+  }
+
+static const FigureColumn columns[] = {
+  WORD (claim),
+  WORD (meaning),
+  WORD (rows),
+  WORD (metric),
+  { "goal_percent", G_STRUCT_OFFSET (FigureClaim, goal_percent), FIGURE_NUMBER, 0, 100 },
+  WORD (free),
+  WORD (rests_on),
+  WORD (remark),
+};
+
+typedef struct
+{
+  const GArray *evidence;
+} Judge;
+
+static gboolean
+is_about (const FigureClaim *claim, const FigureEvidence *one)
+{
+  g_auto (GStrv) names = g_strsplit (claim->rows, SEPARATOR, -1);
+
+  if (!g_str_has_prefix (one->metric, claim->metric))
+    return FALSE;
+  for (guint i = 0; names[i] != NULL; i++)
+    if (g_str_has_prefix (one->row, names[i]))
+      return TRUE;
+  return *claim->rows == '\0';
+}
+
+static void
+take (FigureClaim *self, const FigureEvidence *one, gboolean first)
+{
+  const gboolean given = *self->rests_on != '\0';
+  const gboolean open = *self->free != '\0' && g_str_equal (self->meaning, "up to");
+
+  self->published_low = first ? one->published : MIN (self->published_low, one->published);
+  self->published_high =
+      first ? one->published_high : MAX (self->published_high, one->published_high);
+  self->low = first ? one->low : MIN (self->low, one->low);
+  self->high = first ? one->high : MAX (self->high, one->high);
+  count_one (&self->count, one, self->meaning, self->goal_percent, given || open);
+}
+
+/* FigureCheck */
+static void
+judge_line (gpointer self, gpointer row, const CsvReader *reader, DiagList *diags)
+{
+  const GArray *evidence = ((const Judge *) self)->evidence;
+  FigureClaim  *claim = row;
+  SourceMark    mark = figure_table_mark (reader, "meaning");
+  guint         n = 0;
+
+  if (!g_strv_contains (meanings, claim->meaning))
+    {
+      diag_error (diags, &mark, "'up to', 'above', or nothing", "unknown value '%s' for 'meaning'",
+                  claim->meaning);
+      return;
+    }
+  for (guint i = 0; i < evidence->len; i++)
+    if (is_about (claim, evidence_at (evidence, i)))
+      take (claim, evidence_at (evidence, i), n++ == 0);
+  mark = figure_table_mark (reader, "rows");
+  if (n == 0)
+    diag_error (diags, &mark, NULL, "no row with a published number begins with '%s'", claim->rows);
+}
+
+ClaimVerdict
+figure_claim_verdict (const FigureClaim *claim)
+{
+  ClaimVerdict verdict = CLAIM_MISSED;
+
+  while (claim->count.n[verdict] == 0)
+    verdict--;
+  return verdict;
+}
+
+FigureClaims *
+figure_claims_judge (const char *folder, const char *name, const GArray *evidence, DiagList *diags)
+{
+  g_autofree char         *table = g_strconcat (name, SUFFIX, NULL);
+  g_autofree char         *file = g_build_filename (folder, table, NULL);
+  g_autoptr (FigureClaims) self = g_new0 (FigureClaims, 1);
+  Judge                    judge = { evidence };
+
+  self->claims = g_array_new (FALSE, TRUE, sizeof (FigureClaim));
+  self->strings = g_string_chunk_new (1024);
+  if (g_file_test (file, G_FILE_TEST_EXISTS)
+      && !figure_table_read (file, columns, G_N_ELEMENTS (columns), judge_line, &judge,
+                             self->claims, self->strings, diags))
+    return NULL;
+  return g_steal_pointer (&self);
+}
+
+void
+figure_claims_free (FigureClaims *self)
+{
+  if (self == NULL)
+    return;
+  g_array_unref (self->claims);
+  g_string_chunk_free (self->strings);
+  g_free (self);
+}
