@@ -70,7 +70,7 @@ list_figures (const Search *self)
 {
   GArray              *list = g_array_new (FALSE, FALSE, sizeof (FigureAdvice));
   g_autoptr (DiagList) diags = diag_list_new ();
-  g_autoptr (GArray)   all = hardware_figures_of (self->scenario, self->options, diags);
+  g_autoptr (GArray)   all = scenario_figures (self->scenario, self->options, diags);
 
   for (guint i = 0; all != NULL && i < all->len; i++)
     {

@@ -8,7 +8,6 @@
  */
 #pragma once
 
-#include "analysis/hardware-figure.h"
 #include "analysis/option-effects.h"
 
 #define ADVICE_OPTIONS 5 /* at most */

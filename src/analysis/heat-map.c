@@ -39,14 +39,31 @@ add_value (HeatAxis *self, double value)
     g_array_append_val (self->values, value);
 }
 
+/* Where GIVEN stands. */
+static SourceMark
+mark_of (const char *given)
+{
+  g_autofree char *place = g_strdup_printf ("%s %s", ORIGIN, given);
+
+  return (SourceMark){ .file = g_intern_string (place) };
+}
+
 static gboolean
 refuse (const char *given, const char *why, const char *hint, DiagList *diags)
 {
-  g_autofree char *place = g_strdup_printf ("%s %s", ORIGIN, given);
-  const SourceMark mark = { .file = g_intern_string (place) };
+  const SourceMark mark = mark_of (given);
 
   diag_error (diags, &mark, hint, "%s", why);
   return FALSE;
+}
+
+static gboolean
+read_figure (const HeatAxis *self, const char *word, double *value, DiagList *diags)
+{
+  g_autofree char *given = g_strdup_printf ("%s=%s", self->name, word);
+  const SourceMark mark = mark_of (given);
+
+  return hardware_figure_parse (&self->figure, word, &mark, value, diags);
 }
 
 /* One end of a range. */
@@ -57,7 +74,7 @@ read_end (const HeatAxis *self, const char *text, double *value, DiagList *diags
   guint64          number;
 
   if (self->is_figure)
-    return hardware_figure_parse (&self->figure, word, ORIGIN, value, diags);
+    return read_figure (self, word, value, diags);
   if (!g_ascii_string_to_unsigned (word, 10, 1, G_MAXINT32, &number, NULL))
     return refuse (word, "a range goes from a whole number from 1 on to another",
                    "write the values one by one, with commas between them", diags);
@@ -99,7 +116,7 @@ read_item (HeatAxis *self, const char *item, const char *given, DiagList *diags)
     return read_range (self, range, given, diags);
   if (!self->is_figure)
     add_text (self, g_steal_pointer (&word));
-  else if (hardware_figure_parse (&self->figure, word, ORIGIN, &value, diags))
+  else if (read_figure (self, word, &value, diags))
     add_value (self, value);
   else
     return FALSE;
@@ -133,7 +150,8 @@ static gboolean
 name_axis (HeatAxis *self, const GArray *figures, DiagList *diags)
 {
   g_autoptr (DiagList)  none = diag_list_new ();
-  const HardwareFigure *figure = hardware_figure_find (figures, self->name, ORIGIN, none);
+  const SourceMark      mark = mark_of (self->name);
+  const HardwareFigure *figure = hardware_figure_find (figures, self->name, &mark, none);
 
   if (figure == NULL && is_option (self->name))
     return TRUE;
@@ -274,7 +292,7 @@ prepare (const Search *search, const char *x, const char *y, DiagList *diags)
   HeatMap                     *self = search->result;
   g_autoptr (ProfileSet)       profiles = predict_profiles (search->options);
   g_autoptr (ResolvedScenario) resolved = resolved_new (scenario, profiles, diags);
-  g_autoptr (GArray)           figures = resolved != NULL ? hardware_figures (resolved) : NULL;
+  g_autoptr (GArray)           figures = resolved != NULL ? resolved_figures (resolved) : NULL;
   gboolean                     good;
 
   if (figures == NULL)

@@ -2,8 +2,8 @@
 #include "analysis/memory-use.h"
 #include "analysis/op-times.h"
 #include "analysis/prediction.h"
-#include "analysis/profiles-used.h"
 #include "analysis/stages.h"
+#include "cluster/profiles-used.h"
 
 ReplayBound *
 predict_bind (const ReplayPlan *plan, const PredictOptions *options)

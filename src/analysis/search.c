@@ -215,7 +215,7 @@ search_run (const Scenario *scenario, const StrategySet *strategies, const Searc
 
   (void) error;
   for (guint i = 0; roomy && i < n_vary; i++)
-    if (g_str_has_prefix (vary[i].key, "cluster."))
+    if (g_str_has_prefix (vary[i].key, "cluster.") || scenario_key_is_figure (vary[i].key))
       roomy = widen_room (&self, &vary[i], &room, diags);
   if (roomy)
     self.space = search_space_new (scenario, strategies, &room, vary, n_vary, only, diags);

@@ -213,7 +213,9 @@ take_figures (Sensitivity *self, const GArray *all, const char *const *wanted, D
     add_figure (self, &g_array_index (all, HardwareFigure, i));
   for (; wanted != NULL && *wanted != NULL; wanted++)
     {
-      const HardwareFigure *figure = hardware_figure_find (all, *wanted, "--figure", diags);
+      g_autofree char      *place = g_strdup_printf ("--figure %s", *wanted);
+      const SourceMark      mark = { .file = g_intern_string (place) };
+      const HardwareFigure *figure = hardware_figure_find (all, *wanted, &mark, diags);
 
       if (figure != NULL)
         add_figure (self, figure);
@@ -226,7 +228,7 @@ static gboolean
 list_figures (Sensitivity *self, const Scenario *scenario, const char *const *wanted,
               const PredictOptions *options, DiagList *diags)
 {
-  g_autoptr (GArray) all = hardware_figures_of (scenario, options, diags);
+  g_autoptr (GArray) all = scenario_figures (scenario, options, diags);
 
   return all != NULL && take_figures (self, all, wanted, diags);
 }

@@ -1,10 +1,11 @@
 /*
  * A scenario with a figure of its hardware or one of its options another: what every what-if
- * question simulates. Independent of each other, so they run in any number of threads.
+ * question simulates, and what `--set` of the same name does. Independent of each other, so they
+ * run in any number of threads.
  */
 #pragma once
 
-#include "analysis/hardware-figure.h"
+#include "analysis/prediction.h"
 
 /* A figure and its value, or an option and its text. */
 typedef struct
@@ -24,3 +25,6 @@ typedef struct
 Prediction *predict_varied (const Scenario *scenario, const StrategySet *strategies,
                             const Variation *variations, guint n, const PredictOptions *options,
                             DiagList *diags);
+
+/* hardware_figures of SCENARIO, with the profiles of OPTIONS; NULL after diagnostics. */
+GArray *scenario_figures (const Scenario *scenario, const PredictOptions *options, DiagList *diags);

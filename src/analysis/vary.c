@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "cluster/figure-settings.h"
+
 /* Some values of an axis: a text, or numbers from one to another. */
 typedef struct
 {
@@ -260,17 +262,21 @@ read_items (Reader *self, const char *text)
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-/* Tries TEXT as a value of SPEC, in a structure of its own. */
+/* Tries TEXT as a value of SPEC, in a structure of its own, or where that is NULL of the figure. */
 static gboolean
-try_value (const OptionSpec *spec, const char *text, const SourceMark *mark, DiagList *diags)
+try_value (const Reader *self, const OptionSpec *spec, const char *text)
 {
-  OptionSpec alone[2] = { *spec, { 0 } };
-  gint64     room[2] = { 0 }; /* of every type of option */
-  gboolean   good;
+  OptionSpec       alone[2] = { 0 };
+  gint64           room[2] = { 0 }; /* of every type of option */
+  g_autofree char *figure = NULL;
+  gboolean         good;
 
+  if (spec == NULL)
+    return figure_settings_set (&figure, self->axis.key, text, self->mark, self->diags);
+  alone[0] = *spec;
   alone[0].offset = 0;
   alone[0].fallback = NULL;
-  good = option_set (&alone[0], room, text, mark, diags);
+  good = option_set (&alone[0], room, text, self->mark, self->diags);
   option_table_clear (alone, room);
   return good;
 }
@@ -286,9 +292,9 @@ check_values (const Reader *self, const OptionSpec *spec)
       g_autofree char *first = segment_value (segment, 0);
       g_autofree char *last = segment_value (segment, segment->n - 1);
 
-      good &= try_value (spec, first, self->mark, self->diags);
+      good &= try_value (self, spec, first);
       if (good && segment->n > 1)
-        good &= try_value (spec, last, self->mark, self->diags);
+        good &= try_value (self, spec, last);
     }
   return good;
 }
@@ -303,6 +309,8 @@ check_key (const Reader *self)
 
   if (g_strcmp0 (section, "strategy") == 0)
     return TRUE;
+  if (scenario_key_is_figure (key))
+    return check_values (self, NULL);
   if (table == NULL)
     {
       diag_error (self->diags, self->mark, "keys are section.key, such as training.micro_batch",

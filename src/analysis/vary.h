@@ -23,7 +23,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (Vary, vary_free)
 
 /*
  * Adds an axis, KEY=VALUES as above; FALSE after diagnostics at MARK: also about a key that is no
- * option, and values that it does not take. Keys of strategies are checked with their scenario.
+ * option and no figure of the hardware ("nic.bandwidth"), and values that it does not take. Keys of
+ * strategies are checked with their scenario.
  */
 gboolean vary_add (Vary *self, const char *text, const SourceMark *mark, DiagList *diags);
 

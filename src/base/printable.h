@@ -21,5 +21,8 @@
  */
 char *printable_text (const char *text, gsize length, gboolean colour);
 
+/* WORD as a shell reads it, quoted only where it has to be. Newly allocated. */
+char *printable_shell_word (const char *word);
+
 /* TEXT, a name within a line: U+FFFD for ends of lines and tabulators, too. Newly allocated. */
 char *printable_name (const char *text);

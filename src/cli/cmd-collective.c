@@ -2,10 +2,10 @@
 #include <string.h>
 
 #include "analysis/placement-band.h"
-#include "analysis/profiles-used.h"
 #include "cli/collective-arguments.h"
 #include "cli/common.h"
 #include "cli/progress.h"
+#include "cluster/profiles-used.h"
 #include "report/collective.h"
 
 #define MAX_STEP_PAIR_RANKS 1024 /* about a million transfers, 1 GB */
@@ -269,7 +269,7 @@ run_on (const Common *common, const Arguments *arguments, ProfileSet *profiles,
   if (sweep == NULL
       || !add_band (common, sweep, profiles, wanted, cluster, &first, options, &error))
     return stream_report_error (error);
-  sweep->profiles = profiles_used (profiles, cluster, NULL);
+  sweep->profiles = profiles_used (cluster_profiles (cluster), cluster, NULL);
   return print_sweep (common, sweep);
 }
 

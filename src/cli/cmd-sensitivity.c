@@ -93,8 +93,13 @@ static gboolean
 take (const Common *common, const TableWords *table, SensitivityWords *words,
       SensitivityOptions *options)
 {
-  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (DiagList)     diags = diag_list_new ();
+  g_autoptr (GStrvBuilder) asked = g_strv_builder_new ();
 
+  for (guint i = 0; i < common->asked->len; i++)
+    g_strv_builder_add (asked, g_ptr_array_index (common->asked, i));
+  if (common->asked->len > 0)
+    words->figures = g_strv_builder_end (asked);
   if (table_words_take (table, words, diags)
       && sensitivity_words_take (words, common->format == FORMAT_CSV, options, diags)
       && options->no_figures && common->plot != NULL)
@@ -114,8 +119,6 @@ cmd_sensitivity (int argc, char **argv)
   g_autoptr (TableWords)    table = table_words_new (sensitivity_options, entries);
   ExitStatus                status;
   const GOptionEntry        own[] = {
-           { "figure", 0, 0, G_OPTION_ARG_STRING_ARRAY, &words.figures,
-             "this figure of the hardware only, such as nic.bandwidth; may be repeated", "FIGURE" },
            { "map", 0, 0, G_OPTION_ARG_STRING_ARRAY, &words.map,
              "vary two things together, one --map each: a figure or an option and its values, as "
                     "in nic.bandwidth='100 Gbit/s..800 Gbit/s:4' or training.micro_batch=1,2,4",
@@ -126,9 +129,10 @@ cmd_sensitivity (int argc, char **argv)
 
   g_array_append_vals (entries, own, G_N_ELEMENTS (own));
   if (!common_parse (
-          &common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_JOBS, "[SCENARIO.yaml]",
+          &common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_JOBS | COMMON_ASKED, "[SCENARIO.yaml]",
           "Changes each figure of the hardware and each option, one at a time, and simulates "
-          "again: what buys how much.",
+          "again: what buys how much.\n"
+          "--figure NAME, without a value, asks about that figure alone; may be repeated.",
           "Examples:\n"
           "  shardsim sensitivity --cluster '2 x dgx-h100' --model llama-3-8b \\\n"
           "    --strategy fsdp2 --seq-len 8192\n"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/suggest.h"
+#include "cluster/figure-settings.h"
 
 SourceMark
 argument_mark (const char *option, const char *value)
@@ -224,6 +225,18 @@ concurrent_clear (gpointer data)
 
 /* ---- options of the tables ------------------------------------------------------------------- */
 
+static void
+set_figure (ClusterOptions *cluster, OptionMarks *marks, const ScenarioOverride *override,
+            DiagList *diags)
+{
+  g_autofree char *pair = g_strdup_printf ("%s=%s", override->key, override->value);
+  const SourceMark mark = argument_mark (override->origin, pair);
+
+  if (marks != NULL)
+    option_marks_set (marks, "figure", &mark);
+  figure_settings_set (&cluster->figure, override->key, override->value, &mark, diags);
+}
+
 void
 apply_network_options (const Common *common, ClusterOptions *cluster, CollectiveConfig *library,
                        OptionMarks *marks, OptionMarks *library_marks, DiagList *diags)
@@ -234,7 +247,9 @@ apply_network_options (const Common *common, ClusterOptions *cluster, Collective
       SourceMark              mark = argument_mark (override->origin, override->value);
       const char             *key = strchr (override->key, '.') + 1;
 
-      if (g_str_has_prefix (override->key, "cluster."))
+      if (scenario_key_is_figure (override->key))
+        set_figure (cluster, marks, override, diags);
+      else if (g_str_has_prefix (override->key, "cluster."))
         {
           option_set_key (cluster_options, cluster, key, override->value, &mark, diags);
           if (marks != NULL)

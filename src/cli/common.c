@@ -26,6 +26,7 @@ static const char *const most_used[] = { "cluster",
                                          "activation-checkpointing",
                                          "tp",
                                          "pp",
+                                         "figure",
                                          "set",
                                          NULL };
 
@@ -415,6 +416,7 @@ common_parse (Common *self, CommonFlags flags, const char *arguments, const char
   self->command = argv[0];
   self->strings = g_string_chunk_new (1024);
   self->overrides = g_array_new (FALSE, FALSE, sizeof (ScenarioOverride));
+  self->asked = flags & COMMON_ASKED ? g_ptr_array_new () : NULL;
   if (extra != NULL)
     add_entries (context, extra, own, names);
   add_shared_entries (self, flags, &shared, context, general, names);
@@ -458,6 +460,7 @@ common_clear (Common *self)
   input_files_free (self->read);
   if (self->overrides != NULL)
     g_array_unref (self->overrides);
+  g_clear_pointer (&self->asked, g_ptr_array_unref);
   if (self->strings != NULL)
     g_string_chunk_free (self->strings);
   strategy_set_free (self->strategies);
@@ -642,11 +645,9 @@ common_write_pages (const Common *self, const PageKind *kind, gconstpointer answ
 static void
 append_word (GString *out, const char *word)
 {
-  static const char plain[] = G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_./:=,+-";
-  g_autofree char                                      *quoted = g_shell_quote (word);
+  g_autofree char *quoted = printable_shell_word (word);
 
-  g_string_append_printf (out, " %s",
-                          *word != '\0' && word[strspn (word, plain)] == '\0' ? word : quoted);
+  g_string_append_printf (out, " %s", quoted);
 }
 
 char *
@@ -660,14 +661,9 @@ common_command_line (const Common *self, const char *command, const char *option
   for (guint i = 0; i < self->overrides->len; i++)
     {
       const ScenarioOverride *set = &g_array_index (self->overrides, ScenarioOverride, i);
-      const OptionSpec       *spec = section_options_find (set->origin + 2);
-      const gboolean          by_key = /* a switch takes no word of its own */
-          g_str_equal (set->origin, "--set") || (spec != NULL && spec->type == OPTION_BOOL);
-      g_autofree char *word =
-          by_key ? g_strdup_printf ("%s=%s", set->key, set->value) : g_strdup (set->value);
+      g_autofree char        *text = scenario_option_text (set->key, set->value);
 
-      append_word (out, by_key ? "--set" : set->origin);
-      append_word (out, word);
+      g_string_append_printf (out, " %s", text);
     }
   for (guint i = 0; self->plugins != NULL && self->plugins[i] != NULL; i++)
     {

@@ -17,9 +17,10 @@ typedef enum
 /* Filled from the command line by common_parse. */
 typedef struct
 {
-  const char *command; /* "simulate" */
-  char      **files;   /* positional arguments */
-  GArray *overrides;   /* ScenarioOverride: --set and the options made from the tables, in order */
+  const char *command;  /* "simulate" */
+  char      **files;    /* positional arguments */
+  GArray    *overrides; /* ScenarioOverride: --set and the options made from the tables, in order */
+  GPtrArray *asked; /* names of --figure that have no value, where the command asks about some */
   GStringChunk *strings; /* owns what the overrides point to */
   OutputFormat  format;
   gboolean      chakra; /* of commands with COMMON_CHAKRA: that format in place of these */
@@ -46,6 +47,7 @@ typedef enum
   COMMON_CHAKRA = 1 << 7,  /* one more FORMAT */
   COMMON_PAGES = 1 << 8,   /* --plot --html */
   COMMON_TIME = 1 << 9,    /* --time-limit, and interrupts that leave a result (patience.h) */
+  COMMON_ASKED = 1 << 10,  /* --figure NAME, which asks about it: Common.asked */
 } CommonFlags;
 
 /*

@@ -31,7 +31,8 @@ has_list (const ScenarioOverride *override)
   const OptionSpec *spec = find_option (key);
 
   return (strchr (override->value, ',') != NULL || strstr (override->value, "..") != NULL)
-         && (is_name (key) || (spec != NULL && spec->type != OPTION_STRING));
+         && (is_name (key) || scenario_key_is_figure (key)
+             || (spec != NULL && spec->type != OPTION_STRING));
 }
 
 /* The overrides with a list, as axes. NULL after diagnostics. */
@@ -68,12 +69,12 @@ label_point (const Vary *lists, guint64 point)
   for (guint axis = 0; axis < vary_n_axes (lists); axis++)
     {
       const char      *key = vary_key (lists, axis);
-      g_autofree char *value = vary_value (lists, point, axis);
+      g_autofree char *value = vary_value (lists, point, axis), *word = scenario_short_key (key);
 
       if (axis > 0)
         g_string_append (label, is_name (vary_key (lists, axis - 1)) ? " / " : ", ");
       if (!is_name (key))
-        g_string_append_printf (label, "%s=", strrchr (key, '.') + 1);
+        g_string_append_printf (label, "%s=", word);
       g_string_append (label, value);
     }
   return g_string_free (g_steal_pointer (&label), FALSE);

@@ -87,15 +87,40 @@ section_options_find (const char *option)
   return table != NULL && g_str_equal (dot + 1, word) ? option_table_find (table, word) : NULL;
 }
 
+/* "NAME=VALUE"; a name alone is one that the command asks about. FALSE with ERROR set. */
+static gboolean
+add_pair (Common *self, const char *option, const char *value, GError **error)
+{
+  const char      *equals = strchr (value, '=');
+  g_autofree char *name = equals != NULL ? g_strndup (value, (gsize) (equals - value)) : NULL;
+
+  if (name != NULL && scenario_key_is_figure (name))
+    add_override (self, name, equals + 1, option);
+  else if (name != NULL && g_str_has_prefix (name, "cluster.")) /* figures that are options */
+    add_override (self, name, equals + 1, "--set");
+  else if (name != NULL)
+    add_override (self, "cluster.figure", value, option); /* which says what is wrong */
+  else if (self->asked != NULL)
+    g_ptr_array_add (self->asked, g_string_chunk_insert (self->strings, value));
+  else
+    g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                 "%s wants NAME=VALUE, such as nic.bandwidth='200 Gbit/s', got '%s'", option,
+                 value);
+  return name != NULL || self->asked != NULL;
+}
+
 /* A switch may stand alone: --single-process. */
 static gboolean
 on_table_option (const char *option, const char *value, gpointer data, GError **error)
 {
-  g_autofree char *word = word_of_option (option + strspn (option, "-"));
-  g_autofree char *key = scenario_full_key (word);
+  g_autofree char  *word = word_of_option (option + strspn (option, "-"));
+  g_autofree char  *key = scenario_full_key (word);
+  const OptionSpec *spec;
 
   g_return_val_if_fail (key != NULL, FALSE);
-  (void) error;
+  spec = section_options_find (word);
+  if (spec != NULL && spec->pairs)
+    return add_pair (data, option, value, error);
   add_override (data, key, value != NULL ? value : "true", option);
   return TRUE;
 }
@@ -116,19 +141,30 @@ section_options_describe (const OptionSpec *spec)
   return g_string_free (g_steal_pointer (&text), FALSE);
 }
 
+/* What stands behind the option of SPEC (NULL: a word). */
+static const char *
+argument_of (const OptionSpec *spec)
+{
+  if (spec != NULL && spec->type == OPTION_BOOL)
+    return "[=on|off]";
+  return spec != NULL && spec->pairs ? "NAME=VALUE" : "VALUE";
+}
+
+/* SPEC: of a table, or NULL. */
 static void
 add_table_entry (Common *self, HelpGroup *group, const char *name, const char *help,
-                 gboolean is_switch)
+                 const OptionSpec *spec)
 {
-  GOptionEntry entry = {
-    .long_name = g_string_chunk_insert_const (self->strings, name),
-    .flags =
-        G_OPTION_FLAG_FILENAME
-        | (is_switch ? G_OPTION_FLAG_OPTIONAL_ARG : 0), /* as bytes: names may be in any locale */
-    .arg = G_OPTION_ARG_CALLBACK,
-    .arg_data = GSIZE_TO_POINTER ((gsize) on_table_option),
-    .description = g_string_chunk_insert_const (self->strings, help),
-    .arg_description = is_switch ? "[=on|off]" : "VALUE",
+  const gboolean is_switch = spec != NULL && spec->type == OPTION_BOOL;
+  GOptionEntry   entry = {
+      .long_name = g_string_chunk_insert_const (self->strings, name),
+      .flags =
+          G_OPTION_FLAG_FILENAME
+          | (is_switch ? G_OPTION_FLAG_OPTIONAL_ARG : 0), /* as bytes: names may be in any locale */
+      .arg = G_OPTION_ARG_CALLBACK,
+      .arg_data = GSIZE_TO_POINTER ((gsize) on_table_option),
+      .description = g_string_chunk_insert_const (self->strings, help),
+      .arg_description = argument_of (spec),
   };
 
   g_array_append_val (group->entries, entry);
@@ -139,7 +175,7 @@ add_shorthand (Common *self, HelpGroup *group)
 {
   for (guint i = 0; i < G_N_ELEMENTS (shorthands); i++)
     if (g_str_equal (shorthands[i].option, group->name))
-      add_table_entry (self, group, shorthands[i].option, shorthands[i].help, FALSE);
+      add_table_entry (self, group, shorthands[i].option, shorthands[i].help, NULL);
 }
 
 /* Any key by its name: those of a strategy have no option of their own. */
@@ -175,7 +211,7 @@ add_section (Common *self, GPtrArray *groups, const OptionSection *section)
       g_autofree char *help = section_options_describe (spec);
 
       if (!g_str_equal (name, "name"))
-        add_table_entry (self, group, name, help, spec->type == OPTION_BOOL);
+        add_table_entry (self, group, name, help, spec);
     }
 }
 
@@ -208,7 +244,7 @@ section_options_add_strategies (Common *self, GPtrArray *groups)
           g_autofree char *name = g_strdup_printf ("set strategy.%s", spec->key);
           g_autofree char *help = section_options_describe (spec);
 
-          add_table_entry (self, group, name, help, FALSE);
+          add_table_entry (self, group, name, help, NULL);
         }
     }
 }

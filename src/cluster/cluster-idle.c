@@ -1,6 +1,7 @@
 /* What options of a cluster need to have an effect. */
 #include "base/option-needs.h"
 #include "cluster/cluster-private.h"
+#include "cluster/figure-settings.h"
 
 static gboolean
 has_second_node (gconstpointer about)
@@ -78,4 +79,5 @@ cluster_warn_idle (const Cluster *self, const ClusterOptions *given, const Optio
 {
   const OptionScope scope = { cluster_options, given, given, facts, self };
   option_warn_idle (&scope, marks, diags);
+  figure_settings_warn_idle (given, self, option_mark (marks, "figure", NULL), diags);
 }

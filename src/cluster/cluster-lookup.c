@@ -22,6 +22,12 @@ group_of_gpu (const Cluster *self, guint gpu)
   return group;
 }
 
+ProfileSet *
+cluster_profiles (const Cluster *self)
+{
+  return self->profiles;
+}
+
 guint
 cluster_n_nodes (const Cluster *self)
 {

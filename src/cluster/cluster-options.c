@@ -107,6 +107,13 @@ const OptionSpec cluster_options[] = {
     .min = 1e6,
     .max = 1e15,
     .help = "host memory a node; unset = the node's own" },
+  { .key = "figure",
+    .type = OPTION_STRING,
+    .offset = OPTION (figure),
+    .optional = TRUE,
+    .pairs = TRUE,
+    .help = "a figure of the hardware that is not as its profile says, NAME=VALUE as in "
+            "'nic.bandwidth=200 Gbit/s': of gpu, intra, nic, node or framework; may be repeated" },
   { .key = "measured",
     .type = OPTION_STRING,
     .offset = OPTION (measured),

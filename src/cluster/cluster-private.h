@@ -108,6 +108,8 @@ void proximity_tables_drop (ProximityTables *self); /* capacities have changed *
 struct _Cluster
 {
   GArray          *groups;    /* NodeGroup */
+  ProfileSet      *profiles;  /* of cluster_profiles */
+  ProfileSet      *changed;   /* the same where figures were set, owned; or NULL */
   GPtrArray       *libraries; /* of profile_set_libraries */
   GPtrArray       *tuners;    /* of profile_set_tuners */
   guint            n_nodes, n_gpus, n_cards;

@@ -1,6 +1,7 @@
 #include "cluster/cluster.h"
 
 #include "cluster/cluster-private.h"
+#include "cluster/figure-settings.h"
 #include "cluster/sites.h"
 
 /* GPUs joined all to all whose cards are taken to hang under the sockets, where nothing is said. */
@@ -344,14 +345,52 @@ cluster_key (const Cluster *self)
   return self->scaled_key != NULL ? self->scaled_key : self->key;
 }
 
+/* Nothing of it is known yet. */
+static Cluster *
+cluster_alloc (ProfileSet *profiles)
+{
+  Cluster *self = g_new0 (Cluster, 1);
+  self->profiles = profiles;
+  self->proximity = g_new (ProximityTables, 1);
+  proximity_tables_init (self->proximity);
+  return self;
+}
+
+/*
+ * PROFILES with the figures that OPTIONS set, of the parts that the cluster has without them. NULL
+ * after diagnostics.
+ */
+static ProfileSet *
+change_figures (const ClusterOptions *options, ProfileSet *profiles, const OptionMarks *marks,
+                DiagList *diags)
+{
+  g_autoptr (Cluster)  plain = cluster_alloc (profiles);
+  g_autoptr (DiagList) own = diag_list_new ();
+  g_autoptr (GArray)   changes = NULL;
+  if (!cluster_read_options (plain, options, profiles, marks, own))
+    {
+      diag_list_append (diags, own);
+      return NULL;
+    }
+  changes = figure_settings_changes (options, plain, option_mark (marks, "figure", NULL), diags);
+  return changes != NULL ? profile_set_new_changed (
+             profiles, (const FigureChange *) (gpointer) changes->data, changes->len)
+                         : NULL;
+}
+
 Cluster *
 cluster_new (const ClusterOptions *options, ProfileSet *profiles, const OptionMarks *marks,
              DiagList *diags)
 {
-  g_autoptr (Cluster) self = g_new0 (Cluster, 1);
+  g_autoptr (Cluster) self = cluster_alloc (profiles);
   guint64             n_resources = 0;
-  self->proximity = g_new (ProximityTables, 1);
-  proximity_tables_init (self->proximity);
+  if (options->figure != NULL)
+    {
+      self->changed = self->profiles = change_figures (options, profiles, marks, diags);
+      if (self->changed == NULL)
+        return NULL;
+      profiles = self->changed;
+    }
   if (!cluster_read_options (self, options, profiles, marks, diags))
     return NULL;
   self->libraries = profile_set_libraries (profiles, diags);
@@ -380,6 +419,7 @@ cluster_free (Cluster *self)
 {
   if (self->groups != NULL)
     g_array_unref (self->groups);
+  g_clear_pointer (&self->changed, profile_set_free);
   g_clear_pointer (&self->libraries, g_ptr_array_unref);
   g_clear_pointer (&self->tuners, g_ptr_array_unref);
   g_free (self->resources);

@@ -27,6 +27,7 @@ typedef struct
   double oversubscription; /* a leaf's downlinks over its uplinks, in sum; 1 = non-blocking */
   char  *slow_gpus;   /* "3:0.8,17:0.5": GPU index and the fraction of its speed that is left */
   double dram_bytes;  /* host memory a node; 0 = the node's own */
+  char  *figure;      /* "nic.bandwidth=200 Gbit/s, gpu.hbm_bandwidth=3 TB/s": figure-settings.h */
   char  *measured;    /* "all_reduce 1GiB 94 GB/s": what the network is scaled to */
   gint64 group_nodes; /* nodes of one pod, or of one group of a dragonfly; 0 = one for all */
   double spine_oversubscription; /* of a pod: what its leaves send up over what goes to the core */
@@ -147,6 +148,9 @@ char *cluster_options_text (const ClusterOptions *options);
  * say how long hops take. NULL: its figures are nobody else's.
  */
 const char *cluster_key (const Cluster *self);
+
+/* What it was made of: those that it was given, with the figures that its options set. */
+ProfileSet *cluster_profiles (const Cluster *self);
 
 guint    cluster_n_nodes (const Cluster *self);
 guint    cluster_n_gpus (const Cluster *self);

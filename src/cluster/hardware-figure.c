@@ -1,9 +1,10 @@
-#include "analysis/hardware-figure.h"
+#include "cluster/hardware-figure.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "analysis/profiles-used.h"
+#include "base/suggest.h"
+#include "cluster/profiles-used.h"
 
 #define MOST_PERCENT 2 /* ratios beyond it are said as numbers */
 
@@ -75,65 +76,88 @@ add_fabric (GArray *figures, const ClusterOptions *options)
 }
 
 GArray *
-hardware_figures (const ResolvedScenario *resolved)
+hardware_figures (const Cluster *cluster, const ClusterOptions *options,
+                  const FrameworkProfile *framework, ProfileSet *profiles)
 {
   GArray            *figures = g_array_new (FALSE, FALSE, sizeof (HardwareFigure));
-  g_autoptr (GArray) used = profiles_used_list (resolved->cluster);
+  g_autoptr (GArray) used = profiles_used_list (cluster);
 
   for (guint i = 0; i < used->len; i++)
     {
       const ProfileUse *use = &g_array_index (used, ProfileUse, i);
 
-      add_profile (figures, resolved->profiles, use, role_is_shared (used, use));
+      add_profile (figures, profiles, use, role_is_shared (used, use));
     }
-  if (resolved->framework != NULL)
+  if (framework != NULL)
     {
-      const ProfileUse use = { "framework", "framework", resolved->framework->id };
+      const ProfileUse use = { "framework", "framework", framework->id };
 
-      add_profile (figures, resolved->profiles, &use, FALSE);
+      add_profile (figures, profiles, &use, FALSE);
     }
-  add_fabric (figures, &resolved->scenario->cluster);
+  add_fabric (figures, options);
   return figures;
-}
-
-GArray *
-hardware_figures_of (const Scenario *scenario, const PredictOptions *options, DiagList *diags)
-{
-  g_autoptr (ProfileSet)       profiles = predict_profiles (options);
-  g_autoptr (ResolvedScenario) resolved = resolved_new (scenario, profiles, diags);
-
-  return resolved != NULL ? hardware_figures (resolved) : NULL;
 }
 
 /* ---- one figure ------------------------------------------------------------------------------ */
 
-/* "parts with figures: gpu, intra, node". Newly allocated. */
+/*
+ * "gpu has matmul_16bit, hbm_bandwidth, ..." of the part that NAME begins with, else "parts with
+ * figures: gpu, intra, node". Newly allocated.
+ */
 static char *
-parts_hint (const GArray *figures)
+parts_hint (const GArray *figures, const char *name)
 {
-  g_autoptr (GString) parts = g_string_new (NULL);
-  g_autofree char    *last = NULL;
+  g_autoptr (GString) parts = g_string_new (NULL), keys = g_string_new (NULL);
+  const char         *dot = strrchr (name, '.');
+  g_autofree char    *wanted = dot != NULL ? g_strndup (name, dot - name) : NULL, *last = NULL;
 
   for (guint i = 0; i < figures->len; i++)
     {
-      const char      *name = g_array_index (figures, HardwareFigure, i).name;
-      g_autofree char *part = g_strndup (name, strrchr (name, '.') - name);
+      const HardwareFigure *figure = &g_array_index (figures, HardwareFigure, i);
+      g_autofree char *part = g_strndup (figure->name, strrchr (figure->name, '.') - figure->name);
 
+      if (g_strcmp0 (part, wanted) == 0)
+        g_string_append_printf (keys, "%s%s", keys->len > 0 ? ", " : "", figure->key);
       if (g_strcmp0 (part, last) == 0)
         continue;
       g_string_append_printf (parts, "%s%s", parts->len > 0 ? ", " : "", part);
       g_free (last);
       last = g_steal_pointer (&part);
     }
-  return g_strdup_printf ("parts with figures: %s; '--format csv' lists all", parts->str);
+  return keys->len > 0 ? g_strdup_printf ("'%s' has: %s", wanted, keys->str)
+                       : g_strdup_printf (
+                           "parts with figures: %s; 'shardsim sensitivity' lists all", parts->str);
+}
+
+gboolean
+hardware_figure_split (const char *name, const char **kind, char **id, const char **key)
+{
+  static const char *const parts[][2] = { { "gpu", "gpu" },
+                                          { "intra", "link" },
+                                          { "nic", "link" },
+                                          { "node", "node" },
+                                          { "framework", "framework" } };
+  const gsize              length = strcspn (name, ":.");
+  const char              *dot = name[length] == ':' ? strrchr (name, '.') : strchr (name, '.');
+
+  for (guint i = 0; dot != NULL && i < G_N_ELEMENTS (parts); i++)
+    if (strlen (parts[i][0]) == length && strncmp (parts[i][0], name, length) == 0)
+      {
+        *kind = parts[i][1];
+        *id = name[length] == ':' ? g_strndup (name + length + 1, (gsize) (dot - name) - length - 1)
+                                  : NULL;
+        *key = dot + 1;
+        return TRUE;
+      }
+  return FALSE;
 }
 
 const HardwareFigure *
-hardware_figure_find (const GArray *figures, const char *name, const char *origin, DiagList *diags)
+hardware_figure_find (const GArray *figures, const char *name, const SourceMark *mark,
+                      DiagList *diags)
 {
   g_autoptr (GPtrArray) names = g_ptr_array_new ();
-  g_autofree char      *place = g_strdup_printf ("%s %s", origin, name), *hint = NULL;
-  const SourceMark      mark = { .file = g_intern_string (place) };
+  g_autofree char      *hint = NULL;
   const char           *near;
   gint                  index;
 
@@ -144,8 +168,8 @@ hardware_figure_find (const GArray *figures, const char *name, const char *origi
   if (index >= 0)
     return &g_array_index (figures, HardwareFigure, index);
   near = suggest_nearest (name, (const char *const *) names->pdata);
-  hint = near != NULL ? g_strdup_printf ("did you mean '%s'?", near) : parts_hint (figures);
-  diag_error (diags, &mark, hint, "the cluster has no figure '%s'", name);
+  hint = near != NULL ? g_strdup_printf ("did you mean '%s'?", near) : parts_hint (figures, name);
+  diag_error (diags, mark, hint, "the cluster has no figure '%s'", name);
   return NULL;
 }
 
@@ -197,17 +221,28 @@ hardware_figure_format (const HardwareFigure *self, double value)
   return quantity_format (self->quantity, value, 4);
 }
 
+char *
+hardware_figure_format_exact (const HardwareFigure *self, double value)
+{
+  g_autofree char *number = number_format_exact (value * 8e-9);
+  g_autofree char *text = g_strdup_printf ("%s Gbit/s", number), *why = NULL;
+  double           again;
+
+  if (self->in_bits && self->quantity == QUANTITY_BANDWIDTH
+      && quantity_parse (QUANTITY_BANDWIDTH, text, &again, &why) && again == value)
+    return g_steal_pointer (&text);
+  return quantity_format_exact (self->quantity, value);
+}
+
 gboolean
-hardware_figure_parse (const HardwareFigure *self, const char *text, const char *origin,
+hardware_figure_parse (const HardwareFigure *self, const char *text, const SourceMark *mark,
                        double *value, DiagList *diags)
 {
   g_autofree char *why = NULL, *low = NULL, *high = NULL, *hint = NULL;
-  g_autofree char *place = g_strdup_printf ("%s %s=%s", origin, self->name, text);
-  const SourceMark mark = { .file = g_intern_string (place) };
 
   if (!quantity_parse (self->quantity, text, value, &why))
     {
-      diag_error (diags, &mark, NULL, "%s", why);
+      diag_error (diags, mark, NULL, "'%s': %s", self->name, why);
       return FALSE;
     }
   if (*value >= self->min && *value <= self->max && *value > 0)
@@ -215,6 +250,6 @@ hardware_figure_parse (const HardwareFigure *self, const char *text, const char 
   low = hardware_figure_format (self, self->min);
   high = hardware_figure_format (self, self->max);
   hint = g_strdup_printf ("plausible values lie between %s and %s", low, high);
-  diag_error (diags, &mark, hint, "'%s' of '%s' is out of range", text, self->name);
+  diag_error (diags, mark, hint, "'%s' of '%s' is out of range", text, self->name);
   return FALSE;
 }

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "analysis/prediction.h"
+#include "cluster/cluster.h"
 
 typedef struct
 {
@@ -17,20 +17,23 @@ typedef struct
 } HardwareFigure;
 
 /*
- * Those of the profiles of RESOLVED's GPUs, links, nodes and framework that a run could have more
- * or less of (no numbers of parts, nothing that a profile leaves out), and what its scenario says
- * of the fabric: newly allocated array of HardwareFigure. Figures of the collective library's own
- * tables are not hardware's.
+ * Those of the profiles of CLUSTER's GPUs, links and nodes, and of FRAMEWORK (NULL: none), all of
+ * PROFILES, that a run could have more or less of (no numbers of parts, nothing that a profile
+ * leaves out), and what OPTIONS say of the fabric: newly allocated array of HardwareFigure. Figures
+ * of the collective library's own tables are not hardware's.
  */
-GArray *hardware_figures (const ResolvedScenario *resolved);
+GArray *hardware_figures (const Cluster *cluster, const ClusterOptions *options,
+                          const FrameworkProfile *framework, ProfileSet *profiles);
 
-/* The same of SCENARIO, with the profiles of OPTIONS; NULL after diagnostics. */
-GArray *hardware_figures_of (const Scenario *scenario, const PredictOptions *options,
-                             DiagList *diags);
-
-/* The one that is called NAME; NULL after a diagnostic at ORIGIN ("--figure"), with a hint. */
+/* The one that is called NAME; NULL after a diagnostic at MARK, with a hint. */
 const HardwareFigure *hardware_figure_find (const GArray *figures, const char *name,
-                                            const char *origin, DiagList *diags);
+                                            const SourceMark *mark, DiagList *diags);
+
+/*
+ * Whether NAME begins as figures of profiles do: "nic.", "nic:ib-hdr-200.". Then *KIND is that of
+ * the profiles, *ID is "ib-hdr-200", newly allocated, or NULL, and *KEY is in NAME.
+ */
+gboolean hardware_figure_split (const char *name, const char **kind, char **id, const char **key);
 
 /* VALUE as near as can be: plausible, counts whole. */
 double hardware_figure_clamp (const HardwareFigure *self, double value);
@@ -44,6 +47,9 @@ gint hardware_figure_better (const HardwareFigure *self);
 /* "180 Gbit/s". Newly allocated. */
 char *hardware_figure_format (const HardwareFigure *self, double value);
 
-/* The value that TEXT says; FALSE after a diagnostic at ORIGIN. */
-gboolean hardware_figure_parse (const HardwareFigure *self, const char *text, const char *origin,
-                                double *value, DiagList *diags);
+/* The same, read back as exactly VALUE. */
+char *hardware_figure_format_exact (const HardwareFigure *self, double value);
+
+/* The value that TEXT says; FALSE after a diagnostic at MARK. */
+gboolean hardware_figure_parse (const HardwareFigure *self, const char *text,
+                                const SourceMark *mark, double *value, DiagList *diags);

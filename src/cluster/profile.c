@@ -37,18 +37,16 @@ profile_set_new_at (const char *dir, ProfileEnd end)
   return profile_set_new_shared (dir, &variant, NULL);
 }
 
-static GArray *
-keep_changes (const ProfileVariant *variant)
+static void
+keep_changes (ProfileSet *self, const FigureChange *changes, guint n)
 {
-  GArray *changes = g_array_new (FALSE, FALSE, sizeof (FigureChange));
-  for (guint i = 0; variant != NULL && i < variant->n_changes; i++)
+  for (guint i = 0; i < n; i++)
     {
-      const FigureChange *given = &variant->changes[i];
+      const FigureChange *given = &changes[i];
       const FigureChange  kept = { g_intern_string (given->kind), g_intern_string (given->id),
                                    g_intern_string (given->key), given->value, given->as_written };
-      g_array_append_val (changes, kept);
+      g_array_append_val (self->changes, kept);
     }
-  return changes;
 }
 
 ProfileSet *
@@ -56,7 +54,9 @@ profile_set_new_shared (const char *dir, const ProfileVariant *variant, InputFil
 {
   ProfileSet *self = g_new0 (ProfileSet, 1);
   self->end = variant != NULL ? variant->end : PROFILE_AS_GIVEN;
-  self->changes = keep_changes (variant);
+  self->changes = g_array_new (FALSE, FALSE, sizeof (FigureChange));
+  if (variant != NULL)
+    keep_changes (self, variant->changes, variant->n_changes);
   self->todays_frameworks = variant != NULL && variant->todays_frameworks;
   g_autofree char *shipped = layout_data_file ("hwprofiles");
   g_autofree char *libraries = g_strjoin (G_SEARCHPATH_SEPARATOR_S, dir, shipped, NULL);
@@ -69,6 +69,23 @@ profile_set_new_shared (const char *dir, const ProfileVariant *variant, InputFil
   self->files = files != NULL ? files : self->own;
   self->loaded = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   return self;
+}
+
+ProfileSet *
+profile_set_new_changed (ProfileSet *self, const FigureChange *changes, guint n)
+{
+  ProfileSet *changed = g_new0 (ProfileSet, 1);
+
+  changed->dirs = g_strdupv (self->dirs);
+  changed->with_shipped = g_strdupv (self->with_shipped);
+  changed->end = self->end;
+  changed->changes = g_array_copy (self->changes);
+  keep_changes (changed, changes, n);
+  changed->todays_frameworks = self->todays_frameworks;
+  changed->key = g_strdup (self->key);
+  changed->files = self->files;
+  changed->loaded = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  return changed;
 }
 
 InputFiles *
@@ -394,7 +411,8 @@ changes_of (const ProfileSet *self, const ProfileKind *kind, const char *id)
   for (guint i = 0; i < self->changes->len; i++)
     {
       FigureChange *change = &g_array_index (self->changes, FigureChange, i);
-      if (strcmp (change->kind, kind->name) == 0 && strcmp (change->id, id) == 0)
+      if (strcmp (change->kind, kind->name) == 0
+          && (change->id == NULL || strcmp (change->id, id) == 0))
         g_ptr_array_add (own, change);
     }
   return own;
@@ -685,6 +703,28 @@ profile_set_figures (ProfileSet *self, const char *kind, const char *id, DiagLis
       g_array_append_val (views, view);
     }
   return views;
+}
+
+gboolean
+profile_kind_figure (const char *kind, const char *key, FigureView *view, char **hint)
+{
+  const ProfileKind    *table = profile_kind_find (kind);
+  g_autoptr (GPtrArray) keys = g_ptr_array_new ();
+
+  for (const FigureSpec *spec = table->figures; spec->key != NULL; spec++)
+    {
+      const gboolean is_shape = table->shapes != NULL && g_strv_contains (table->shapes, spec->key);
+
+      if (!is_shape)
+        g_ptr_array_add (keys, (gpointer) spec->key);
+      if (is_shape || strcmp (spec->key, key) != 0)
+        continue;
+      *view = (FigureView){ spec->key, spec->kind, spec->min, spec->max, FALSE, NULL };
+      return TRUE;
+    }
+  g_ptr_array_add (keys, NULL);
+  *hint = suggest_hint (key, (const char *const *) keys->pdata);
+  return FALSE;
 }
 
 gboolean

@@ -348,7 +348,7 @@ ProfileSet *profile_set_new_at (const char *dir, ProfileEnd end);
 /* One figure that is another than its file says: KEY of the profile KIND/ID. */
 typedef struct
 {
-  const char *kind, *id, *key; /* "gpu", "a40-48", "hbm_bandwidth" */
+  const char *kind, *id, *key; /* "gpu", "a40-48" (NULL: any), "hbm_bandwidth" */
   double      value;           /* base unit */
   /*
    * Its file says VALUE: what else the profile has, such as measured products, stays as it is. Else
@@ -373,6 +373,9 @@ typedef struct
  */
 ProfileSet *profile_set_new_shared (const char *dir, const ProfileVariant *variant,
                                     InputFiles *files);
+
+/* The profiles of SELF, which outlives it, with N more CHANGES; of one figure the last counts. */
+ProfileSet *profile_set_new_changed (ProfileSet *self, const FigureChange *changes, guint n);
 
 /* What the set reads from. */
 InputFiles *profile_set_files (const ProfileSet *self);
@@ -466,6 +469,12 @@ typedef struct
  * Newly allocated array of FigureView.
  */
 GArray *profile_set_figures (ProfileSet *self, const char *kind, const char *id, DiagList *diags);
+
+/*
+ * The figure KEY that profiles of KIND may have, into VIEW without the figure itself. FALSE: they
+ * have none, and *HINT, newly allocated, is what is near it.
+ */
+gboolean profile_kind_figure (const char *kind, const char *key, FigureView *view, char **hint);
 
 /* What a profile says in words, for printing: the fact and its key; NULL at the end. */
 const char *gpu_profile_fact (const GpuProfile *gpu, guint i, const Fact **fact);

@@ -1,5 +1,5 @@
 /* What a prediction rests on: the profiles that a cluster is made of. */
-#include "analysis/profiles-used.h"
+#include "cluster/profiles-used.h"
 
 static void
 add_to_version (GChecksum *sum, const char *key, double value)
@@ -116,11 +116,15 @@ count_figures (ProfileSet *profiles, const char *kind, const char *id, GString *
 }
 
 static gboolean
-is_listed (const GArray *list, const char *id)
+is_listed (const GArray *list, const ProfileUse *use)
 {
   for (guint i = 0; i < list->len; i++)
-    if (g_str_equal (g_array_index (list, ProfileUse, i).id, id))
-      return TRUE;
+    {
+      const ProfileUse *other = &g_array_index (list, ProfileUse, i);
+
+      if (g_str_equal (other->id, use->id) && g_str_equal (other->kind, use->kind))
+        return TRUE;
+    }
   return FALSE;
 }
 
@@ -141,7 +145,7 @@ profiles_used_list (const Cluster *cluster)
       };
 
       for (guint i = 0; i < G_N_ELEMENTS (uses); i++)
-        if (uses[i].id != NULL && !is_listed (list, uses[i].id))
+        if (uses[i].id != NULL && !is_listed (list, &uses[i]))
           g_array_append_val (list, uses[i]);
     }
   return list;

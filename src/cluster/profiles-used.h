@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "replay/replay.h"
+#include "cluster/cluster.h"
 
 #define N_CONFIDENCES (CONFIDENCE_ESTIMATE + 1)
 

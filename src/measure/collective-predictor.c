@@ -1,5 +1,5 @@
 #include "measure/collective-predictor.h"
-#include "analysis/profiles-used.h"
+#include "cluster/profiles-used.h"
 
 #include "replay/collective-run.h"
 

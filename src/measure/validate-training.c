@@ -1,8 +1,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/profiles-used.h"
 #include "base/parallel.h"
+#include "cluster/profiles-used.h"
 #include "measure/training-private.h"
 #include "replay/plan-memory.h"
 

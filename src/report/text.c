@@ -251,6 +251,19 @@ append_traffic (const Prediction *self, GString *out)
     }
 }
 
+/* Figures of the hardware that the scenario sets. */
+static void
+append_figures (const Prediction *self, GString *out)
+{
+  for (guint i = 0; self->settings != NULL && i < self->settings->len; i++)
+    {
+      const ScenarioSetting *setting = &g_array_index (self->settings, ScenarioSetting, i);
+
+      if (g_str_equal (setting->section, "cluster") && g_str_equal (setting->spec->key, "figure"))
+        line (out, "instead of profiles", "%s", setting->value);
+    }
+}
+
 void
 report_verdict_text (const Prediction *self, GString *out)
 {
@@ -293,6 +306,7 @@ report_prediction_text (const Prediction *self, GString *out)
   line (out, "hardware figures", "%u measured, %u datasheet, %u estimated", self->n_measured,
         self->n_datasheet, self->n_estimate);
   line (out, "profiles", "%s", self->profiles != NULL ? self->profiles : "");
+  append_figures (self, out);
   if (self->advice != NULL)
     advice_append_text (self, out);
 }

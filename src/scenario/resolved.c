@@ -184,6 +184,8 @@ resolve (Resolution *self, DiagList *diags)
 
   self->cluster = scenario_cluster_new (self->scenario, self->view.profiles, diags);
   self->view.cluster = self->cluster;
+  if (self->cluster != NULL)
+    self->view.profiles = cluster_profiles (self->cluster);
   ok = collective_config_check (
       &self->scenario->collective, self->view.profiles,
       option_mark (scenario_marks (self->scenario, collective_options), "nccl", NULL), diags);
@@ -275,6 +277,13 @@ resolution_clear (gpointer data)
   g_clear_pointer (&self->cluster, cluster_free);
   g_clear_pointer (&self->base, resolved_unref);
   scenario_free (self->scenario);
+}
+
+GArray *
+resolved_figures (const ResolvedScenario *self)
+{
+  return hardware_figures (self->cluster, &self->scenario->cluster, self->framework,
+                           self->profiles);
 }
 
 const ResolvedScenario *

@@ -12,7 +12,7 @@ typedef struct
   const Scenario         *scenario;  /* the options in force: a copy of what was given, with the
                                         framework's (software.h) and the micro-steps that a global
                                         batch makes */
-  ProfileSet             *profiles;  /* that cluster and framework point into, outlives all */
+  ProfileSet             *profiles;  /* that cluster and framework point into: the cluster's */
   const FrameworkProfile *framework; /* NULL: none in particular */
   gboolean                framework_by_default; /* nobody named it */
   const Cluster          *cluster;
@@ -26,6 +26,9 @@ typedef struct
   PlanInput              input;        /* of the outermost strategy, for whole rounds */
   const StrategyChoice  *strategy;     /* the outermost, with those inside */
 } ResolvedScenario;
+
+/* hardware_figures of SELF. */
+GArray *resolved_figures (const ResolvedScenario *self);
 
 /* Whether SPEC, of the TABLE of a section, is set and has no effect. */
 gboolean resolved_is_idle (const ResolvedScenario *self, const OptionSpec *table,

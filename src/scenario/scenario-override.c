@@ -1,6 +1,7 @@
 /* One override, "section.key=value", laid over what a draft holds. */
 #include <string.h>
 
+#include "cluster/figure-settings.h"
 #include "scenario/scenario-private.h"
 
 static SourceMark
@@ -8,8 +9,9 @@ override_mark (const ScenarioOverride *override)
 {
   g_autofree char *place = NULL;
 
-  if (g_strcmp0 (override->origin, "--set") == 0)
-    place = g_strdup_printf ("--set %s=%s", override->key, override->value);
+  if (g_strcmp0 (override->origin, "--set") == 0
+      || (override->origin != NULL && scenario_key_is_figure (override->key)))
+    place = g_strdup_printf ("%s %s=%s", override->origin, override->key, override->value);
   else
     place = g_strdup_printf ("%s %s", override->origin != NULL ? override->origin : override->key,
                              override->value);
@@ -52,6 +54,15 @@ walk_inner (StrategyConfig **slot, const char *key, const char **leaf, const Sou
   return slot;
 }
 
+/* One figure, KEY. */
+static void
+override_figure (ScenarioDraft *draft, const char *key, const char *value, const SourceMark *mark,
+                 DiagList *diags)
+{
+  option_marks_set (draft_marks (draft, scenario_find_section ("cluster")), "figure", mark);
+  figure_settings_set (&draft->scenario->cluster.figure, key, value, mark, diags);
+}
+
 /* "~" unsets what may be unset, as YAML's null does in a file. */
 static void
 set_or_unset (const OptionSpec *table, gpointer options, const char *key, const char *value,
@@ -62,6 +73,8 @@ set_or_unset (const OptionSpec *table, gpointer options, const char *key, const 
   if (spec != NULL && g_str_equal (value, "~")
       && (spec->optional || (spec->type == OPTION_STRING && spec->fallback != NULL)))
     option_unset (spec, options);
+  else if (spec != NULL && spec->pairs)
+    figure_settings_add (G_STRUCT_MEMBER_P (options, spec->offset), value, mark, diags);
   else
     option_set_key (table, options, key, value, mark, diags);
 }
@@ -115,11 +128,25 @@ override_section (ScenarioDraft *draft, const ScenarioOverride *override, const 
                 override->value, mark, diags);
 }
 
+/* "strategy.compression" for "compression", where the strategy has that and no section has. */
+static char *
+whole_key (const ScenarioDraft *draft, const char *key)
+{
+  char                 *whole = scenario_whole_key (key);
+  const StrategyConfig *strategy = draft->scenario->strategy;
+
+  if (strchr (whole, '.') != NULL || strategy == NULL
+      || option_table_find (scenario_strategy_table (strategy->strategy), whole) == NULL)
+    return whole;
+  g_free (whole);
+  return g_strconcat ("strategy.", key, NULL);
+}
+
 void
 draft_override (ScenarioDraft *draft, const ScenarioOverride *override, DiagList *diags)
 {
   SourceMark             mark = override_mark (override);
-  g_autofree char       *key = scenario_whole_key (override->key);
+  g_autofree char       *key = whole_key (draft, override->key);
   const ScenarioOverride spelt_out = { key, override->value, override->origin };
 
   if (g_str_equal (override->key, "name"))
@@ -129,6 +156,8 @@ draft_override (ScenarioDraft *draft, const ScenarioOverride *override, DiagList
     }
   else if (g_str_has_prefix (key, "strategy."))
     override_strategy (draft, key + strlen ("strategy."), override->value, &mark, diags);
+  else if (scenario_key_is_figure (key))
+    override_figure (draft, key, override->value, &mark, diags);
   else
     override_section (draft, &spelt_out, &mark, diags);
 }

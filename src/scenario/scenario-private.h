@@ -14,6 +14,7 @@ typedef struct
   gsize             offset, size; /* of the struct in Scenario */
   const char *shorthand; /* the key that a bare scalar sets: 'cluster: 4 x dgx-a100'; NULL: none */
   gboolean    is_named;  /* and that key names what the section is */
+  gboolean    by_set;    /* its keys are no options of the command line, which has --set */
 } ScenarioSection;
 
 extern const ScenarioSection scenario_sections[SCENARIO_N_SECTIONS];

@@ -1,5 +1,6 @@
 /* The sections of one scenario in a file, laid over what a draft holds. */
 #include "base/suggest.h"
+#include "cluster/figure-settings.h"
 #include "scenario/scenario-private.h"
 #include "scenario/strategy-hint.h"
 
@@ -163,6 +164,17 @@ draft_marks (const ScenarioDraft *draft, const ScenarioSection *section)
   return &draft->scenario->marks[section - scenario_sections];
 }
 
+/* The text of a file as all others have it, so that what is the same is printed the same. */
+static void
+settle_figures (ScenarioDraft *draft, const OptionMarks *marks, DiagList *diags)
+{
+  char           **figure = &draft->scenario->cluster.figure;
+  g_autofree char *given = g_steal_pointer (figure);
+
+  if (given != NULL)
+    figure_settings_add (figure, given, option_mark (marks, "figure", NULL), diags);
+}
+
 void
 draft_read_section (ScenarioDraft *draft, const ScenarioSection *section, const ConfigNode *node,
                     DiagList *diags)
@@ -185,6 +197,8 @@ draft_read_section (ScenarioDraft *draft, const ScenarioSection *section, const 
       if (section->table == training_options && config_node_get (node, "seq_len") != NULL)
         draft->seen |= SEEN_SEQ_LEN;
     }
+  if (section->table == cluster_options)
+    settle_figures (draft, draft_marks (draft, section), diags);
 }
 
 const ScenarioSection *

@@ -6,13 +6,13 @@
 #define MEMBER(name) G_STRUCT_OFFSET (Scenario, name), sizeof (((Scenario *) NULL)->name)
 
 const ScenarioSection scenario_sections[SCENARIO_N_SECTIONS] = {
-  { "cluster", cluster_options, MEMBER (cluster), "name", TRUE },
-  { "model", model_options, MEMBER (model), "config", TRUE },
-  { "training", training_options, MEMBER (training), NULL, FALSE },
-  { "mesh", mesh_options, MEMBER (mesh), "shard", FALSE },
-  { "memory", memory_options, MEMBER (memory), "allocator", FALSE },
-  { "collective", collective_options, MEMBER (collective), "algorithm", FALSE },
-  { "replay", replay_options, MEMBER (replay), "granularity", FALSE },
+  { "cluster", cluster_options, MEMBER (cluster), "name", TRUE, FALSE },
+  { "model", model_options, MEMBER (model), "config", TRUE, FALSE },
+  { "training", training_options, MEMBER (training), NULL, FALSE, FALSE },
+  { "mesh", mesh_options, MEMBER (mesh), "shard", FALSE, FALSE },
+  { "memory", memory_options, MEMBER (memory), "allocator", FALSE, TRUE },
+  { "collective", collective_options, MEMBER (collective), "algorithm", FALSE, FALSE },
+  { "replay", replay_options, MEMBER (replay), "granularity", FALSE, FALSE },
 };
 
 const OptionSpec *
@@ -22,32 +22,6 @@ scenario_section_table (const char *section)
     if (g_str_equal (scenario_sections[i].name, section))
       return scenario_sections[i].table;
   return NULL;
-}
-
-char *
-scenario_full_key (const char *word)
-{
-  static const char *const shorthands[][2] = {
-    { "cluster", "cluster.name" },
-    { "model", "model.config" },
-    { "strategy", "strategy.name" },
-  };
-
-  for (guint i = 0; i < G_N_ELEMENTS (shorthands); i++)
-    if (g_str_equal (shorthands[i][0], word))
-      return g_strdup (shorthands[i][1]);
-  for (guint i = 0; i < SCENARIO_N_SECTIONS && !g_str_equal (word, "name"); i++)
-    if (option_table_find (scenario_sections[i].table, word) != NULL)
-      return g_strdup_printf ("%s.%s", scenario_sections[i].name, word);
-  return NULL;
-}
-
-char *
-scenario_whole_key (const char *key)
-{
-  char *full = strchr (key, '.') == NULL ? scenario_full_key (key) : NULL;
-
-  return full != NULL ? full : g_strdup (key);
 }
 
 const OptionSpec *

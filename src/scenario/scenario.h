@@ -29,6 +29,7 @@
 #include "base/temporary.h"
 #include "base/work-count.h"
 #include "cluster/cluster.h"
+#include "cluster/hardware-figure.h"
 #include "collective/config.h"
 #include "collective/measured.h"
 #include "driver/strategy.h"
@@ -88,6 +89,12 @@ const char *scenario_node_type (const Scenario *self);
 
 /* A deep copy. */
 Scenario *scenario_copy (const Scenario *source);
+
+/*
+ * Whether KEY names a figure of the hardware, "nic.bandwidth": set, it is one of those of the
+ * option cluster.figure, beside what that has already.
+ */
+gboolean scenario_key_is_figure (const char *key);
 
 /* "--set section.key=value" and the like; applied after the file, to every scenario of it. */
 typedef struct
@@ -189,6 +196,22 @@ char *scenario_full_key (const char *word);
 
 /* KEY where it has a section or is short for nothing, else what it is short for; newly allocated */
 char *scenario_whole_key (const char *key);
+
+/*
+ * The other way: what results call the option KEY, "tp" for "mesh.tp". Any --set and --vary takes
+ * it; of the strategy's own, which sections have not ("compression"), --set does. KEY itself where
+ * it means another option without its section, as strategy.shard. Newly allocated.
+ */
+char *scenario_short_key (const char *key);
+
+/* KEY as a command line has it: "--tp", "--set strategy.shard", "--figure NAME". Newly allocated. */
+char *scenario_option_word (const char *key);
+
+/*
+ * The same with VALUE, as a shell reads it: "--tp 2", "--compile=true", "--set strategy.shard=2".
+ * All that is printed for people to paste is made by this. Newly allocated.
+ */
+char *scenario_option_text (const char *key, const char *value);
 
 /* Stable hash of everything in scenario_print, hexadecimal. Newly allocated. */
 char *scenario_digest (const Scenario *self);

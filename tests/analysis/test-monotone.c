@@ -117,7 +117,7 @@ judge_figures (Trial *self, GRand *rand)
   static const double  factors[] = { 1.2, 2 };
   g_autoptr (DiagList) diags = diag_list_new ();
   const PredictOptions options = { 0 };
-  g_autoptr (GArray)   figures = hardware_figures_of (self->scenario, &options, diags);
+  g_autoptr (GArray)   figures = scenario_figures (self->scenario, &options, diags);
 
   for (guint i = 0; i < figures->len; i++)
     {

@@ -13,8 +13,8 @@
 #include <glib/gstdio.h>
 #include <json-c/json.h>
 
-#include "analysis/profiles-used.h"
 #include "base/layout.h"
+#include "cluster/profiles-used.h"
 #include "report/report.h"
 
 static const char *const makes[] = { "dgx-a100", "a40x8-nvlink-pairs", "dgx-h100", "dgx-1v",

@@ -57,6 +57,7 @@ static const struct
   { "cluster.placement", "spread:2;random" },
   { "cluster.site_nodes", "1,1;3,1" },
   { "cluster.sites", "2 x 1 Gbit/s 60 ms" },
+  { "cluster.figure", "gpu.hbm_bandwidth=1 TB/s" },
   { "cluster.slow_gpus", "3:0.5" },
   { "cluster.slow_nics", "0.0:0.5" },
   { "collective.nccl", "2.10.3;2.18.3" },

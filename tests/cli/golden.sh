@@ -152,6 +152,11 @@ hand simulate-rank-word 2 simulate good.yaml --rank last
 hand simulate-rank-csv 2 simulate good.yaml --rank 0 --format csv
 hand simulate-stages-max 2 simulate good.yaml --stages --max micro_batch
 hand simulate-print 0 simulate good.yaml --micro-batch 4 --print-scenario
+hand simulate-figure 0 simulate good.yaml --figure nic.bandwidth='4 Gbit/s' \
+  --figure gpu.hbm_bandwidth='1 TB/s'
+hand simulate-figure-wrong 2 simulate good.yaml --figure nic.bandwith='4 Gbit/s' \
+  --figure gpu.hbm_bandwidth='1 us' --figure hbm=1 --figure intra:hand-net.bandwidth='1 GB/s'
+hand simulate-figure-none 2 simulate good.yaml --figure nic.p2p_rate='4 GB/s'
 hand simulate-does-not-fit 3 simulate too-big.yaml
 small_space="search good.yaml --global-batch 24 --only --vary mesh.tp=1,2
   --vary training.micro_batch=1,2,3 --jobs 1"

@@ -407,6 +407,8 @@ random_value (GRand *rand, const OptionSpec *spec)
   switch (spec->type)
     {
     case OPTION_STRING:
+      if (spec->pairs)
+        return g_strdup ("gpu.hbm_bandwidth=1 TB/s, nic:x.latency=1 us");
       return g_strdup (strings[g_rand_int_range (rand, 0, G_N_ELEMENTS (strings))]);
     case OPTION_BOOL:
       return g_strdup (g_rand_int_range (rand, 0, 2) ? "true" : "false");
