@@ -143,6 +143,9 @@ cmd_sensitivity (int argc, char **argv)
     return EXIT_USAGE;
   if (done)
     return EXIT_DONE;
+  g_ptr_array_add (common.asked, NULL);
+  if (common.asked->len > 1)
+    words.figures = g_strdupv ((char **) common.asked->pdata);
   if (!take (&common, table, &words, &wanted))
     return EXIT_USAGE;
   scenarios = common_load_scenarios (&common);
