@@ -53,33 +53,12 @@ change_scenario (const Change *change, const Scenario *scenario, const StrategyS
                         diags);
 }
 
-static gboolean
-is_switch (const char *key)
-{
-  const char       *dot = strchr (key, '.');
-  g_autofree char  *section = g_strndup (key, (gsize) (dot - key));
-  const OptionSpec *table = scenario_section_table (section);
-  const OptionSpec *spec = table != NULL ? option_table_find (table, dot + 1) : NULL;
-
-  return spec != NULL && spec->type == OPTION_BOOL;
-}
-
-/* "--micro-batch 1", "--compile=true", "--set strategy.cpu_offload=true". */
 static void
 append_option (GString *out, const ScenarioOverride *override)
 {
-  const char      *dot = strchr (override->key, '.');
-  g_autofree char *name = g_strdelimit (g_strdup (dot + 1), "_", '-');
+  g_autofree char *text = scenario_option_text (override->key, override->value);
 
-  if (out->len > 0)
-    g_string_append_c (out, ' ');
-  if (g_str_equal (override->key, "strategy.name"))
-    g_string_append_printf (out, "--strategy %s", override->value);
-  else if (g_str_has_prefix (override->key, "strategy."))
-    g_string_append_printf (out, "--set %s=%s", override->key, override->value);
-  else
-    g_string_append_printf (out, "--%s%s%s", name, is_switch (override->key) ? "=" : " ",
-                            override->value);
+  g_string_append_printf (out, "%s%s", out->len > 0 ? " " : "", text);
 }
 
 /* Whether OPTION of SECTION, which SCENARIO sets, has an effect there and none in CHANGED. */

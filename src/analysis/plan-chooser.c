@@ -194,25 +194,12 @@ predict_as_it_is (const PlanChooser *self, guint n_nodes, RunChoice *choice, Dia
   return prediction;
 }
 
-/* As a word of a shell, where it is not one as it is. Newly allocated. */
-static char *
-shell_word (const char *text)
-{
-  const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%";
-
-  return *text != '\0' && text[strspn (text, plain)] == '\0' ? g_strdup (text)
-                                                             : g_shell_quote (text);
-}
-
 static void
-append_option (GString *out, const char *option, const char *value)
+append_option (GString *out, const char *key, const char *value)
 {
-  static const char *const switches[] = { "true", "false", "on", "off", "yes", "no", NULL };
-  g_autofree char         *word = shell_word (value);
+  g_autofree char *text = scenario_option_text (key, value);
 
-  /* a switch takes its value behind "=" only */
-  g_string_append_printf (out, "%s%s%c%s", out->len > 0 ? " " : "", option,
-                          g_strv_contains (switches, value) ? '=' : ' ', word);
+  g_string_append_printf (out, "%s%s", out->len > 0 ? " " : "", text);
 }
 
 /* What 'simulate' is to be told for OPTIONS on N_NODES: newly allocated. */
@@ -225,23 +212,18 @@ command_line (const PlanChooser *self, guint n_nodes, const char *options)
 
   if (self->context->file != NULL)
     {
-      g_autofree char *file = shell_word (self->context->file);
+      g_autofree char *file = printable_shell_word (self->context->file);
 
       g_string_append (out, file);
     }
   for (guint i = 0; i < given->len; i++)
     {
       const ScenarioOverride *option = &g_array_index (given, ScenarioOverride, i);
-      g_autofree char        *set = g_strdup_printf ("%s=%s", option->key, option->value);
 
-      if (g_str_equal (option->key, nodes_key (self)))
-        continue;
-      if (!g_str_has_prefix (option->origin, "--") || g_str_equal (option->origin, "--set"))
-        append_option (out, "--set", set);
-      else
-        append_option (out, option->origin, option->value);
+      if (!g_str_equal (option->key, nodes_key (self)))
+        append_option (out, option->key, option->value);
     }
-  append_option (out, self->type != NULL ? "--cluster" : "--nodes", value);
+  append_option (out, nodes_key (self), value);
   g_string_append_printf (out, " %s", options);
   return g_string_free (out, FALSE);
 }

@@ -92,18 +92,17 @@ add_free_changes (const Search *self, const SearchFound *around, GArray *changes
 static char *
 options_with (const char *options, const ScenarioOverride *change)
 {
-  g_autoptr (GString) word = g_string_new (NULL);
-  g_autofree char    *name = NULL;
-  g_auto (GStrv)      parts = g_strsplit (options, " --", -1);
-  GString            *out = g_string_new (NULL);
+  g_autofree char *word = scenario_option_word (change->key);
+  g_auto (GStrv)   parts = g_strsplit (options, " --", -1);
+  GString         *out = g_string_new (NULL);
 
-  search_append_word (word, change);
-  name = g_strndup (word->str, word->len - strlen (change->value));
   for (guint i = 0; parts[i] != NULL; i++)
     {
       g_autofree char *part = g_strconcat (i > 0 ? "--" : "", parts[i], NULL);
+      const gboolean   same = g_str_has_prefix (part, word)
+                            && (part[strlen (word)] == ' ' || part[strlen (word)] == '=');
 
-      if (!g_str_has_prefix (part, name))
+      if (!same)
         g_string_append_printf (out, "%s%s", out->len > 0 ? " " : "", part);
     }
   search_append_word (out, change);
@@ -116,8 +115,8 @@ take_change (Search *self, const SearchFound *around, const ScenarioOverride *ch
              Scenario *scenario, Prediction *prediction)
 {
   SearchComplexity complexity = around->complexity;
-  char            *label =
-      g_strdup_printf ("%s %s=%s", around->label, strrchr (change->key, '.') + 1, change->value);
+  g_autofree char *key = scenario_short_key (change->key);
+  char            *label = g_strdup_printf ("%s %s=%s", around->label, key, change->value);
 
   complexity.changes++;
   g_free (prediction->scenario);

@@ -284,7 +284,7 @@ add_varied (Maker *self, const SearchVary *vary, DiagList *diags)
 
   if (g_str_has_prefix (vary->key, "strategy."))
     return TRUE;
-  if (find_option (vary->key) == NULL)
+  if (find_option (vary->key) == NULL && !scenario_key_is_figure (vary->key))
     {
       diag_error (diags, &vary->mark, "name section and key, such as 'mesh.tp'",
                   "there is no option '%s'", vary->key);
@@ -657,11 +657,10 @@ append_options (GString *label, const GArray *options)
   for (guint i = 0; i < options->len; i++)
     {
       const ScenarioOverride *option = &g_array_index (options, ScenarioOverride, i);
-      const char             *leaf = strrchr (option->key, '.') + 1;
+      g_autofree char        *key = scenario_short_key (option->key);
 
-      if (g_str_equal (leaf, "name"))
-        continue;
-      g_string_append_printf (label, " %s=%s", leaf, option->value);
+      if (!g_str_has_suffix (option->key, ".name"))
+        g_string_append_printf (label, " %s=%s", key, option->value);
     }
 }
 

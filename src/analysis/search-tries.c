@@ -206,17 +206,9 @@ search_excess (const Search *self, const Prediction *prediction)
 void
 search_append_word (GString *out, const ScenarioOverride *option)
 {
-  const char      *dot = strchr (option->key, '.');
-  g_autofree char *name = g_strdelimit (g_strdup (dot + 1), "_", '-');
+  g_autofree char *text = scenario_option_text (option->key, option->value);
 
-  if (out->len > 0)
-    g_string_append_c (out, ' ');
-  if (g_str_equal (option->key, "strategy.name"))
-    g_string_append_printf (out, "--strategy %s", option->value);
-  else if (g_str_has_prefix (option->key, "strategy."))
-    g_string_append_printf (out, "--set %s=%s", option->key, option->value);
-  else
-    g_string_append_printf (out, "--%s %s", name, option->value);
+  g_string_append_printf (out, "%s%s", out->len > 0 ? " " : "", text);
 }
 
 /* "--strategy fsdp2 --tp 2 ...". Newly allocated. */

@@ -17,17 +17,6 @@ typedef struct
   GPtrArray  *keys;
 } GridSource;
 
-/* "micro_batch" of "training.micro_batch"; "strategy.name" and its like are the section's. */
-static char *
-short_key (const char *key)
-{
-  const char *dot = strrchr (key, '.');
-
-  return dot == NULL                  ? g_strdup (key)
-         : g_str_equal (dot, ".name") ? g_strndup (key, (gsize) (dot - key))
-                                      : g_strdup (dot + 1);
-}
-
 static char **
 grid_values (SweepSource *source, guint64 point, char **label, GError **error)
 {
@@ -39,7 +28,7 @@ grid_values (SweepSource *source, guint64 point, char **label, GError **error)
   (void) error;
   for (guint a = 0; a < n; a++)
     {
-      g_autofree char *key = short_key (vary_key (self->vary, a));
+      g_autofree char *key = scenario_short_key (vary_key (self->vary, a));
 
       values[a] = vary_value (self->vary, point, a);
       g_string_append_printf (text, "%s%s=%s", a > 0 ? ", " : "", key, values[a]);

@@ -410,7 +410,7 @@ START_TEST (test_kernels_are_settled)
   ck_assert_int_ge (training_flash_version (&found->scenario->training), FLASH_3);
   ck_assert_int_ge (training_flash_version (&other->scenario->training), FLASH_3);
   ck_assert_double_lt (found->prediction->step_time_s, other->prediction->step_time_s);
-  ck_assert_msg (strstr (found->options, "--compile true") != NULL, "%s", found->options);
+  ck_assert_msg (strstr (found->options, "--compile=true") != NULL, "%s", found->options);
   ck_assert_msg (strstr (found->label, "compile") == NULL, "%s", found->label);
 }
 END_TEST
