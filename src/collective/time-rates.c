@@ -93,33 +93,41 @@ timed_passed_on (const Timed *self)
 }
 
 /*
- * How much longer the copies take where parts of S begin between multiples of 16 bytes: kernels
- * then move elements, not packs. LL moves 8 bytes at a time anyway.
+ * Whether kernels move elements, not packs: where parts of S begin between multiples of 16 bytes. LL
+ * moves 8 bytes at a time anyway.
  */
-static double
-unaligned (const Timed *self)
+static gboolean
+is_unaligned (const Timed *self)
 {
-  const CollectiveGraph *graph = self->graph;
-  gboolean parts = self->kind == COLLECTIVE_ALL_GATHER || self->kind == COLLECTIVE_REDUCE_SCATTER
-                   || self->kind == COLLECTIVE_ALL_TO_ALL;
+  const gboolean parts = self->kind == COLLECTIVE_ALL_GATHER
+                         || self->kind == COLLECTIVE_REDUCE_SCATTER
+                         || self->kind == COLLECTIVE_ALL_TO_ALL;
 
-  if (!parts || self->algorithm->whole_rows || self->protocol == PROTOCOL_LL
-      || fmod (self->bytes / graph->n_ranks, 16) == 0)
-    return 1;
-  return MAX (graph->per_node > 1 ? timed_figure_or (&graph->intra->unaligned_slowdown, 1) : 1,
-              graph->nic != NULL ? timed_figure_or (&graph->nic->unaligned_slowdown, 1) : 1);
+  return parts && !self->algorithm->whole_rows && self->protocol != PROTOCOL_LL
+         && fmod (self->bytes / self->graph->n_ranks, 16) != 0;
 }
 
-/* CAP, or what the slower copies of unaligned parts let through of the stand-alone rate. */
+/*
+ * CAP, or what the slower copies of unaligned parts let through: of a node's channels, and of the
+ * links that kernels copy over themselves. What crosses a network or lies between sites has been
+ * copied by then.
+ */
 double
 timed_unaligned_cap (const Timed *self, double cap)
 {
-  double slowdown = unaligned (self);
-  double links = 1 / (self->layout->link_seconds_per_byte * timed_wire_scale (self->protocol));
+  const CollectiveGraph  *graph = self->graph;
+  const CollectiveLayout *layout = self->layout;
+  const double            scale = timed_wire_scale (self->protocol);
+  const double            inside =
+      graph->per_node > 1 ? timed_figure_or (&graph->intra->unaligned_slowdown, 1) : 1;
+  const double card = graph->nic != NULL ? timed_figure_or (&graph->nic->unaligned_slowdown, 1) : 1;
+  double       seconds;
 
-  if (slowdown == 1)
+  if (!is_unaligned (self) || MAX (inside, card) == 1)
     return cap;
-  return (cap > 0 ? MIN (cap, links) : links) / slowdown;
+  seconds =
+      scale * MAX (inside * layout->intra_seconds_per_byte, card * layout->net_seconds_per_byte);
+  return 1 / (cap > 0 ? MAX (seconds, (graph->nic != NULL ? card : inside) / cap) : seconds);
 }
 
 /* B/s of S that the channels, and under LL the proxies of the host, let through; 0: no limit. */
