@@ -47,3 +47,18 @@ except ImportError:  # no pandas: rows are dicts
         print(run.seq_len, run.fits, round(run.peak_device_gib, 1))
 else:
     print(frame[["seq_len", "fits", "peak_device_gib", "tokens_per_s_per_gpu"]].to_string())
+
+# %% [markdown]
+# ## Which configuration is the best
+#
+# A search chooses what is left open, here micro-batch and checkpointing of the strategy above.
+
+# %%
+found = shardsim.search({**NODE, "training": {"seq_len": 8192, "global_batch": 64}},
+                        strategy=best.strategy, only=True,
+                        vary={"micro_batch": [1, 2, 4],
+                              "activation_checkpointing": ["none", "selective", "full"]})
+for run in found:
+    print(f"{run.options:55} {run.tokens_per_s_per_gpu:7.0f} tokens/s/GPU")
+assert found.answer is not None
+print(f"answer: {found.answer.options}")

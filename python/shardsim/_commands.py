@@ -12,7 +12,7 @@ Keys = Mapping[str, Optional[Value]]
 Quantity = Union[str, int, float]
 # A number, or one for each type of node.
 Rates = Union[Quantity, Mapping[str, Quantity]]
-# Values of each key, "training.micro_batch" or "micro_batch": a list, or a text such as "1,2,4..64".
+# Values of each key, "training.micro_batch" or "micro_batch": a list, or a text: "1,2,4..64".
 Vary = Union[Mapping[str, Union[str, Sequence[Value]]], Sequence[str]]
 
 # Parameters that are no options of a command.
@@ -95,6 +95,8 @@ class Plan:
         self.cluster: str = values["cluster"]  # the type of node
         # The numbers of nodes that were tried, ascending: the columns of `shardsim plan`.
         self.options: List[Record] = [Record(one) for one in values["options"]]
+        # Of several that are planned; None: one is.
+        self.scenario: Optional[str] = next((one["scenario"] for one in self.options), None)
         # The fewest nodes that meet the goal; None: none does.
         self.answer: Optional[Record] = next(
             (one for one in self.options if one["best"]), None)
@@ -103,7 +105,8 @@ class Plan:
 
     def __repr__(self) -> str:
         nodes = f"{self.answer['n_nodes']} nodes" if self.answer else "no number of nodes"
-        return f"<Plan '{self.cluster}': {nodes} of {len(self.options)} tried>"
+        where = f"{self.scenario} on {self.cluster}" if self.scenario else self.cluster
+        return f"<Plan '{where}': {nodes} of {len(self.options)} tried>"
 
     def to_frame(self) -> "pandas.DataFrame":
         """A row a number of nodes; needs pandas."""
@@ -140,7 +143,7 @@ def plan(scenario: Optional[Scenario] = None, *, tokens: Quantity, text: Optiona
          memory_margin: Optional[float] = None, simulate: Optional[int] = None,
          effort: Optional[float] = None, no_refine: bool = False,
          time_limit: Optional[Quantity] = None, **keys: Optional[Value]) -> List[Plan]:
-    """Plans a run, as `shardsim plan` does: a Plan for each type of node.
+    """Plans a run, as `shardsim plan` does: a Plan for each type of node and each scenario.
 
     GPU_NODES are types of node, in the place of the scenario's cluster. Where the scenario names no
     strategy, each number of nodes runs the best configuration that a search finds. PRICE and POWER

@@ -143,7 +143,12 @@ class TestPlan(unittest.TestCase):
     def test_types_of_node(self) -> None:
         plans = shardsim.plan(set={"cluster.node": None}, tokens=1e9, gpu_nodes="dgx-h100",
                               model="llama-3-8b", strategy="fsdp2", seq_len=2048, node_counts="1")
-        self.assertEqual([one.cluster for one in plans], ["dgx-h100"])
+        self.assertEqual([(one.cluster, one.scenario) for one in plans], [("dgx-h100", None)])
+
+    def test_several_scenarios(self) -> None:
+        plans = shardsim.plan({**OPEN, "strategies": ["ddp", "fsdp2"]}, hwprofiles=HARDWARE,
+                              tokens="1G", node_counts="1")
+        self.assertEqual([one.scenario for one in plans], ["ddp", "fsdp2"])
 
     def test_errors(self) -> None:
         with self.assertRaisesRegex(shardsim.InputError, "--node-counts"):

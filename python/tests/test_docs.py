@@ -30,6 +30,7 @@ class TestDocs(unittest.TestCase):
         with contextlib.redirect_stdout(said):
             runpy.run_path(str(ROOT / "docs/examples/notebook.py"))
         self.assertRegex(said.getvalue(), r"\nbest: \w+, bound by \w+\n")
+        self.assertRegex(said.getvalue(), r"\nanswer: --micro-batch \d")
 
 
 if __name__ == "__main__":
