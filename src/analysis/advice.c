@@ -168,6 +168,7 @@ advice_find (const Scenario *scenario, const StrategySet *strategies, const Pred
   result->cut |= n_figures < self.figures->len;
   g_array_set_size (self.figures, n_figures);
   parallel_run (n_figures, n_threads, try_figure, &self, options->count);
+  result->cut |= work_count_is_cut (options->count);
   g_array_sort (self.figures, compare_figures);
   while (
       self.figures->len > ADVICE_FIGURES

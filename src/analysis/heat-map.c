@@ -275,8 +275,9 @@ simulate_cells (Search *self, guint n_threads, DiagList *diags)
   for (guint i = 0; i < n; i++)
     if (g_array_index (map->cells, HeatCell, i).possible)
       any = TRUE;
-    else if (map->reason == NULL)
+    else if (map->reason == NULL && diag_list_has_errors (own[i]))
       map->reason = reason_of (map, i, own[i]);
+  any = any || work_count_is_cut (self->options->count);
   if (!any)
     diag_list_append (diags, own[0]);
   for (guint i = 0; i < n; i++)

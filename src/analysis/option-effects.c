@@ -33,6 +33,8 @@ try_move (guint i, gpointer user)
   options.count = NULL;
   if (scenario != NULL)
     p = predict (scenario, &options, diags, &error);
+  if (p == NULL && stop_cuts (options.replay.stop))
+    g_clear_pointer (&effect->options, g_free);
   if (p == NULL)
     return;
   if (!prediction_trains_alike (self->given, p)) /* gradients that are sent as less than they are */
@@ -105,6 +107,12 @@ option_effects_find (const Scenario *scenario, const StrategySet *strategies,
   g_array_set_clear_func (effects, effect_clear);
   g_array_set_size (effects, moves->len);
   parallel_run (effects->len, n_threads, try_move, &self, options->count);
+  for (guint i = effects->len; i-- > 0;)
+    if (g_array_index (effects, OptionEffect, i).options == NULL) /* left out at the end */
+      {
+        g_array_remove_index (effects, i);
+        *cut = TRUE;
+      }
   g_array_sort (effects, compare_effects);
   return effects;
 }

@@ -28,14 +28,14 @@ WorkCount *
 plan_progress_begin (const PlanProgress *self, const char *work, const char *unit, gpointer *shown)
 {
   *shown = NULL;
-  return self != NULL ? self->begin (work, unit, shown) : NULL;
+  return self != NULL ? self->begin (self->user, work, unit, shown) : NULL;
 }
 
 void
-plan_progress_end (const PlanProgress *self, gpointer shown)
+plan_progress_end (const PlanProgress *self, const char *work, gpointer shown)
 {
   if (self != NULL)
-    self->end (shown);
+    self->end (self->user, work, shown);
 }
 
 GPtrArray *
@@ -190,7 +190,8 @@ predict_as_it_is (const PlanChooser *self, guint n_nodes, RunChoice *choice, Dia
   choice->scenario = scenario_on (self, self->scenario, n_nodes, diags);
   prediction =
       choice->scenario != NULL ? predict (choice->scenario, &self->predict, diags, error) : NULL;
-  work_count_done (self->predict.count);
+  if (prediction != NULL || !stop_is_due (self->predict.replay.stop))
+    work_count_done (self->predict.count);
   return prediction;
 }
 
@@ -285,10 +286,10 @@ find_winner (const PlanChooser *self, guint n_nodes, RunChoice *choice, Predicti
   result =
       search_run (scenario, self->context->strategies, self->words->varied, self->words->n_varied,
                   self->words->only, self->search, &predict, diags, error);
-  plan_progress_end (self->context->progress, shown);
+  plan_progress_end (self->context->progress, work, shown);
   if (result == NULL || result->found->len == 0)
     {
-      if (result != NULL)
+      if (result != NULL && !result->is_cut)
         choice->why = miss_text (result);
       return NULL;
     }
@@ -397,6 +398,16 @@ search_best (const PlanChooser *self, guint n_nodes, RunChoice *choice, DiagList
   return best;
 }
 
+/* What the choice needs is predicted when the time is over, too. */
+static PredictOptions
+to_its_end (const PlanChooser *self)
+{
+  PredictOptions options = self->predict;
+
+  options.replay.stop = NULL;
+  return options;
+}
+
 /* ---- with a slow node ------------------------------------------------------------------------ */
 
 /* `slow_gpus` of N GPUs at RATE, and what SCENARIO has of them. Newly allocated. */
@@ -421,10 +432,10 @@ predict_slow (const PlanChooser *self, const Scenario *scenario, guint n)
   g_autoptr (GError)     error = NULL;
   g_autofree char       *value = slow_gpus_of (scenario, n, self->slow_node_rate);
   const ScenarioOverride option = { "cluster.slow_gpus", value, "--slow-node-rate" };
+  const PredictOptions   whole = to_its_end (self);
   g_autoptr (Scenario)   slow =
       scenario_with (scenario, self->context->strategies, &option, 1, diags);
-  g_autoptr (Prediction) prediction =
-      slow != NULL ? predict (slow, &self->predict, diags, &error) : NULL;
+  g_autoptr (Prediction) prediction = slow != NULL ? predict (slow, &whole, diags, &error) : NULL;
 
   return prediction != NULL ? prediction->step_time_s : 0;
 }
@@ -439,8 +450,9 @@ plan_choose (guint n_nodes, gpointer who, RunChoice *choice, DiagList *diags, GE
                               : predict_as_it_is (self, n_nodes, choice, diags, error);
   if (prediction != NULL && prediction->fits && self->loses_sites)
     {
-      const SiteLoss loss =
-          site_loss_find (choice->scenario, self->context->strategies, prediction, &self->predict);
+      const PredictOptions whole = to_its_end (self);
+      const SiteLoss       loss =
+          site_loss_find (choice->scenario, self->context->strategies, prediction, &whole);
 
       choice->n_sites = loss.n_sites;
       choice->are_workers = loss.are_workers;

@@ -8,14 +8,15 @@
 typedef struct
 {
   /* WORK: "searching 4 x dgx-h100", UNIT: "steps"; *SHOWN is for `end` */
-  WorkCount *(*begin) (const char *work, const char *unit, gpointer *shown);
-  void (*end) (gpointer shown);
+  WorkCount *(*begin) (gpointer user, const char *work, const char *unit, gpointer *shown);
+  void (*end) (gpointer user, const char *work, gpointer shown);
+  gpointer user;
 } PlanProgress;
 
 /* SELF may be NULL. */
 WorkCount *plan_progress_begin (const PlanProgress *self, const char *work, const char *unit,
                                 gpointer *shown);
-void       plan_progress_end (const PlanProgress *self, gpointer shown);
+void       plan_progress_end (const PlanProgress *self, const char *work, gpointer shown);
 
 /* Whose plan it is. */
 typedef struct

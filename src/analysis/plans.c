@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#define PLANNING       "planning"
 #define MOST_NODES     1024 /* of the numbers that are tried unless told */
 #define MOST_COUNTS    256
 #define MOST_OF_A_LIST 1048576
@@ -189,7 +190,7 @@ make_each (Plans *self, PlanChooser *chooser, const PlanWords *words, const GPtr
                                                    : chooser->context->progress;
   gpointer            shown;
 
-  chooser->predict.count = plan_progress_begin (progress, "planning", "predictions", &shown);
+  chooser->predict.count = plan_progress_begin (progress, PLANNING, "predictions", &shown);
   for (guint i = 0; i < n; i++)
     {
       g_autoptr (GPtrArray) winners = plan_winners_new ();
@@ -200,12 +201,12 @@ make_each (Plans *self, PlanChooser *chooser, const PlanWords *words, const GPtr
       chooser->loses_sites = goodput_loses_sites (&self->goals[i].failures);
       plan = run_plan_new (&self->goals[i], plan_chooser_type (chooser),
                            (const guint *) (void *) nodes->data, nodes->len, words->counts != NULL,
-                           plan_choose, chooser);
+                           plan_choose, chooser, chooser->predict.replay.stop);
       if (scenarios->len > 1)
         plan->label = g_strdup (chooser->scenario->name);
       g_ptr_array_add (self->plans, plan);
     }
-  plan_progress_end (progress, shown);
+  plan_progress_end (progress, PLANNING, shown);
 }
 
 /* Why not even one number of nodes has an answer; NULL: one has. */

@@ -47,6 +47,13 @@ typedef struct
   Remedies             *result;
 } Search;
 
+/* Whether the search ends here, asked by who leaves something out when it does. */
+static gboolean
+is_over (const Search *self)
+{
+  return stop_cuts (self->options->replay.stop);
+}
+
 /* ---- changes --------------------------------------------------------------------------------- */
 
 static Change *
@@ -171,7 +178,8 @@ is_planned_out (const Search *self)
 static void
 plan_from (Search *self, guint first)
 {
-  while (first < self->changes->len && self->planned_items < self->budget.max_planned_items)
+  while (first < self->changes->len && self->planned_items < self->budget.max_planned_items
+         && !is_over (self))
     {
       Batch batch = { .search = self, .first = first };
       guint end = MIN (first + PLANS_AT_ONCE, self->changes->len);
@@ -356,7 +364,7 @@ simulate_picked (Search *self, const GArray *indices, guint n)
 {
   guint done = 0;
 
-  while (done < indices->len && !is_spent (self, n))
+  while (done < indices->len && !is_spent (self, n) && !is_over (self))
     {
       const guint left = self->budget.max_simulated - self->result->n_simulated;
       const guint now = MIN (MIN (indices->len - done, RUNS_AT_ONCE), left);
@@ -364,11 +372,11 @@ simulate_picked (Search *self, const GArray *indices, guint n)
 
       batch.indices = (guint *) (gpointer) indices->data + done;
       parallel_run (now, self->budget.n_threads, simulate_change, &batch, self->options->count);
-      self->result->n_simulated += now;
       for (guint i = 0; i < now; i++)
         {
           const Change *change = change_at (self, batch.indices[i]);
 
+          self->result->n_simulated += change->prediction != NULL || !is_over (self);
           self->n_events += change->n_events;
           self->result->cut |= change->ended;
         }
@@ -452,7 +460,7 @@ simulate_nearest (Search *self)
           && (least == G_MAXUINT || change->excess < change_at (self, least)->excess))
         least = i;
     }
-  if (least == G_MAXUINT)
+  if (least == G_MAXUINT || is_over (self))
     return;
   change_at (self, least)->chosen = TRUE;
   simulate_change (0, &batch);
@@ -501,7 +509,7 @@ search_changes (Search *self)
         ;
       if (n_remedies (self) >= REMEDIES_MAX)
         break;
-      if (is_planned_out (self) || is_spent (self, REMEDY_MAX_CHANGES))
+      if (is_planned_out (self) || is_spent (self, REMEDY_MAX_CHANGES) || is_over (self))
         {
           self->result->cut |= n < REMEDY_MAX_CHANGES;
           break;
@@ -546,5 +554,7 @@ remedies_find (const Scenario *scenario, const StrategySet *strategies,
   take_remedies (&self);
   if (result->found->len == 0)
     name_nearest (&self);
+  result->ended_by = stop_reason (options->replay.stop);
+  result->cut |= result->ended_by != NULL;
   return result;
 }

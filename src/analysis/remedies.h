@@ -49,9 +49,10 @@ typedef struct
 
 struct _Remedies
 {
-  GPtrArray *found; /* Remedy, the shortest step first, one a set of levers */
-  guint      n_planned, n_simulated;
-  gboolean   cut;  /* a bound of the budget ended the search: there were more changes */
+  GPtrArray  *found; /* Remedy, the shortest step first, one a set of levers */
+  guint       n_planned, n_simulated;
+  gboolean    cut;      /* a bound of the budget ended the search: there were more changes */
+  const char *ended_by; /* "time limit", "SIGINT", in the budget's place; static; NULL: nothing */
   char   *nearest; /* where none fits: options of what lacks least, "" for the scenario as it is */
   guint64 lacking; /* bytes, of that */
 };

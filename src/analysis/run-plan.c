@@ -113,19 +113,28 @@ hopeless (const RunGoal *goal, guint n_nodes)
   return NULL;
 }
 
+/* NULL: STOP left it out. */
 static RunOption *
-option_new (const RunGoal *goal, guint n_nodes, RunChoose choose, gpointer who)
+option_new (const RunGoal *goal, guint n_nodes, RunChoose choose, gpointer who, Stop *stop)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
   g_autoptr (GError)   error = NULL;
-  RunOption           *self = g_new0 (RunOption, 1);
+  RunOption           *self;
 
+  if (stop_cuts (stop))
+    return NULL;
+  self = g_new0 (RunOption, 1);
   self->n_nodes = n_nodes;
   self->why = hopeless (goal, n_nodes);
   self->answered = TRUE;
   if (self->why != NULL)
     return self;
   self->prediction = choose (n_nodes, who, &self->choice, diags, &error);
+  if (self->prediction == NULL && stop_cuts (stop))
+    {
+      option_free (self);
+      return NULL;
+    }
   self->answered = self->prediction != NULL || self->choice.why != NULL;
   if (self->prediction == NULL || !self->prediction->fits)
     {
@@ -176,7 +185,7 @@ only_costs_more (const RunPlan *self)
  * something worse than those: they are chosen for once more, by who now knows what more nodes run.
  */
 static void
-ask_again (RunPlan *self, const RunGoal *goal, RunChoose choose, gpointer who)
+ask_again (RunPlan *self, const RunGoal *goal, RunChoose choose, gpointer who, Stop *stop)
 {
   for (guint i = self->options->len; i-- > 1;)
     {
@@ -186,7 +195,9 @@ ask_again (RunPlan *self, const RunGoal *goal, RunChoose choose, gpointer who)
       if (fewer->choice.label == NULL || fewer->why != NULL || more->why != NULL
           || fewer->input.step_s * fewer->n_nodes <= more->input.step_s * more->n_nodes)
         continue;
-      again = option_new (goal, fewer->n_nodes, choose, who);
+      again = option_new (goal, fewer->n_nodes, choose, who, stop);
+      if (again == NULL)
+        return;
       if (again->why == NULL && again->input.step_s < fewer->input.step_s)
         {
           g_ptr_array_index (self->options, i - 1) = again;
@@ -233,7 +244,7 @@ between (const RunPlan *self, const RunGoal *goal, guint i)
 
 /* Bisection between the first option in time and that before it. */
 static void
-narrow (RunPlan *self, const RunGoal *goal, RunChoose choose, gpointer who)
+narrow (RunPlan *self, const RunGoal *goal, RunChoose choose, gpointer who, Stop *stop)
 {
   g_autoptr (GArray) nodes = NULL;
   guint              low = 0, high, at = 0;
@@ -246,8 +257,10 @@ narrow (RunPlan *self, const RunGoal *goal, RunChoose choose, gpointer who)
   for (high = nodes->len; low < high;)
     {
       const guint mid = low + (high - low) / 2;
-      RunOption  *option = option_new (goal, g_array_index (nodes, guint, mid), choose, who);
+      RunOption  *option = option_new (goal, g_array_index (nodes, guint, mid), choose, who, stop);
 
+      if (option == NULL)
+        return;
       g_ptr_array_insert (self->options, (gint) at, option);
       if (is_in_time (option))
         high = mid;
@@ -278,7 +291,7 @@ find_best (RunPlan *self)
 
 RunPlan *
 run_plan_new (const RunGoal *goal, const char *cluster, const guint *nodes, guint n, gboolean every,
-              RunChoose choose, gpointer who)
+              RunChoose choose, gpointer who, Stop *stop)
 {
   RunPlan *self = g_new0 (RunPlan, 1);
   gboolean more = TRUE;
@@ -287,14 +300,16 @@ run_plan_new (const RunGoal *goal, const char *cluster, const guint *nodes, guin
   self->options = g_ptr_array_new_with_free_func (option_free);
   for (guint i = 0; i < n && more; i++)
     {
-      RunOption *option = option_new (goal, nodes[i], choose, who);
+      RunOption *option = option_new (goal, nodes[i], choose, who, stop);
 
+      if (option == NULL)
+        break;
       g_ptr_array_add (self->options, option);
       more = every || (!option->meets && !only_costs_more (self));
     }
-  ask_again (self, goal, choose, who);
+  ask_again (self, goal, choose, who, stop);
   if (!every && goal->deadline_s > 0)
-    narrow (self, goal, choose, who);
+    narrow (self, goal, choose, who, stop);
   find_best (self);
   return self;
 }

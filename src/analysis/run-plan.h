@@ -94,8 +94,9 @@ typedef Prediction *(*RunChoose) (guint n_nodes, gpointer who, RunChoice *choice
  * CLUSTER: a name for reports. NODES: N numbers, ascending. EVERY: all of them. Else up to the
  * first that meets the goal, or from which on more nodes only cost more; where there is a deadline,
  * then by bisection between the first that keeps it and the last before it, to the fewest that do.
+ * When STOP (NULL: never) is due, those tried by then.
  */
 RunPlan *run_plan_new (const RunGoal *goal, const char *cluster, const guint *nodes, guint n,
-                       gboolean every, RunChoose choose, gpointer who);
+                       gboolean every, RunChoose choose, gpointer who, Stop *stop);
 void     run_plan_free (RunPlan *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (RunPlan, run_plan_free)

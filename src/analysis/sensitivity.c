@@ -29,6 +29,13 @@ predict_at (Search *self, const HardwareFigure *figure, double value)
   return predict_varied (self->scenario, self->strategies, &variation, 1, self->options, NULL);
 }
 
+/* Whether what failed was cut, and says nothing. */
+static gboolean
+is_over (const Search *self)
+{
+  return stop_cuts (self->options->replay.stop);
+}
+
 static FigureEffect *
 effect_at (const Search *self, guint i)
 {
@@ -83,6 +90,8 @@ sample_figure (guint i, gpointer user)
   if (fabs (value / effect->figure.value - 1) < LEAST_CHANGE || value <= 0)
     return;
   prediction = predict_at (self, &effect->figure, value);
+  if (prediction == NULL && is_over (self))
+    sample->value = 0;
   if (prediction == NULL)
     return;
   *sample = (FigureSample){ value, prediction->step_time_s, prediction->fits };
@@ -144,6 +153,14 @@ halve (Search *self, const HardwareFigure *figure, double low, double high, IsBe
 }
 
 static void
+break_even_clear (BreakEven *self)
+{
+  g_free (self->binds_below);
+  g_free (self->binds_above);
+  *self = (BreakEven){ 0 };
+}
+
+static void
 find_break_even (guint i, gpointer user)
 {
   Search                *self = user;
@@ -171,6 +188,8 @@ find_break_even (guint i, gpointer user)
   point->kind = point->value > 0 ? BREAK_EVEN_AT : BREAK_EVEN_NOT_ASKED;
   if (!binds_as_below (high, point))
     point->binds_at = halve (self, figure, least, most, binds_as_below, point);
+  if (is_over (self))
+    break_even_clear (point);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
@@ -190,8 +209,7 @@ effect_clear (gpointer data)
 {
   FigureEffect *self = data;
 
-  g_free (self->break_even.binds_below);
-  g_free (self->break_even.binds_above);
+  break_even_clear (&self->break_even);
   g_free (self->setback);
 }
 
@@ -201,6 +219,19 @@ add_figure (Sensitivity *self, const HardwareFigure *figure)
   const FigureEffect effect = { .figure = *figure };
 
   g_array_append_val (self->figures, effect);
+}
+
+/* Figures that the end of the work left out. */
+static void
+drop_unsampled (Sensitivity *self)
+{
+  for (guint i = self->figures->len; i-- > 0;)
+    {
+      const FigureEffect *effect = &g_array_index (self->figures, FigureEffect, i);
+
+      if (effect->down.value == 0 || effect->up.value == 0)
+        g_array_remove_index (self->figures, i);
+    }
 }
 
 /* The figures that are WANTED; FALSE after diagnostics. */
@@ -264,12 +295,16 @@ sensitivity_find (const Scenario *scenario, const StrategySet *strategies,
   diag_list_drop_repeats (diags, FALSE);
   if (result->prediction == NULL)
     return NULL;
+  work_count_step (options->count, "changing figures", FALSE, 0);
   parallel_run (2 * result->figures->len, n_threads, sample_figure, &self, options->count);
+  drop_unsampled (result);
   for (guint i = 0; i < result->figures->len; i++)
     measure_effect (result, effect_at (&self, i));
+  work_count_step (options->count, "looking for break-even values", FALSE, 0);
   if (wanted->break_even)
     parallel_run (result->figures->len, n_threads, find_break_even, &self, options->count);
   g_array_sort (result->figures, compare_effects);
+  work_count_step (options->count, "changing options", FALSE, 0);
   if (wanted->options)
     find_options (&self, n_threads);
   result->n_simulated = 1 + (guint) self.n_simulated + result->options->len;

@@ -14,6 +14,9 @@ typedef struct
   gint   cut;      /* something was left out */
 } Stop;
 
+/* What is said of a piece that was. */
+#define STOP_LEFT_OUT "left out: the time limit or an interrupt came first"
+
 /* From now on SECONDS are left; 0: as many as it takes. */
 void stop_after (Stop *self, double seconds);
 
@@ -26,7 +29,7 @@ gboolean stop_is_due (const Stop *self);
 /* The same, of who leaves something out when it is: what the work gives is not all then. */
 gboolean stop_cuts (Stop *self);
 
-/* What was done when work was cut. Its texts are static. */
+/* What was done when work was cut. Whoever fills it says who owns its texts; most are static. */
 typedef struct
 {
   const char *reason;     /* "time limit", "SIGINT"; NULL: the work is whole */

@@ -216,21 +216,23 @@ print_figures (const Common *common, const FigureWish *wish)
   g_autoptr (GString)  out = g_string_new (NULL);
   gpointer             figures;
   Progress            *progress;
-  PredictOptions       options = { .profile_dir = common->hwprofiles, .files = common->read };
+  PredictOptions       options = { .profile_dir = common->hwprofiles,
+                                   .files = common->read,
+                                   .replay.stop = patience_stop (common->patience) };
   ExitStatus           status = stream_check_pictures ("--plot", wish->plot);
 
   if (status != EXIT_DONE)
     return status;
   if (kind == NULL)
     return stream_report_diags (diags);
-  progress = progress_start ("predicting", "scenarios", NULL);
+  progress = patience_begin (common->patience, "predicting", "scenarios");
   options.count = progress_count (progress);
   figures = kind->predict (wish->folder, wish->name, &options, common_n_jobs (common), diags);
-  progress_end (progress);
+  patience_end (common->patience, progress);
   status = figures != NULL && print_kind (kind, figures, wish, out, diags) ? EXIT_DONE : EXIT_USAGE;
   stream_report_diags (diags);
   if (status == EXIT_DONE)
-    status = draw (kind, figures, wish->plot, stream_print (out));
+    status = draw (kind, figures, wish->plot, common_print_result (common, out));
   if (figures != NULL)
     kind->free (figures);
   return status;
@@ -257,7 +259,7 @@ cmd_figures (int argc, char **argv)
   };
 
   if (!common_parse (
-          &common, COMMON_FORMAT | COMMON_JOBS, "[NAME]",
+          &common, COMMON_FORMAT | COMMON_JOBS | COMMON_TIME, "[NAME]",
           "Published tables and figures beside predictions of the same runs: a score, what each "
           "claim rests on, and the rows. Without a name: the list of them. The scenarios are "
           "files of workloads/figures.",
@@ -279,5 +281,5 @@ cmd_figures (int argc, char **argv)
   index = name_index (common.files[0], (const char *const *) names);
   wish = (FigureWish){ folder, index >= 0 ? names[index] : common.files[0], plot, details,
                        common.format };
-  return print_figures (&common, &wish);
+  return (int) patience_status (common.patience, print_figures (&common, &wish));
 }

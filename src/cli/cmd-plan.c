@@ -26,7 +26,7 @@ print_plans (const Common *common, const GPtrArray *plans, const RunGoal *goals)
       report_run_plan_json (plans, out);
       break;
     }
-  return stream_print (out);
+  return common_print_result (common, out);
 }
 
 /* The answer, and its settings. */
@@ -52,29 +52,32 @@ tell (const Common *common, const GPtrArray *plans, const RunGoal *goals, EmitAr
 }
 
 static WorkCount *
-begin_work (const char *work, const char *unit, gpointer *shown)
+begin_work (gpointer user, const char *work, const char *unit, gpointer *shown)
 {
-  Progress *progress = progress_start (work, unit, NULL);
+  const Common *common = user;
+  Progress     *progress = patience_begin (common->patience, work, unit);
 
   *shown = progress;
   return progress_count (progress);
 }
 
 static void
-end_work (gpointer shown)
+end_work (gpointer user, const char *work, gpointer shown)
 {
-  progress_end (shown);
+  const Common *common = user;
+
+  patience_end (common->patience, shown);
+  patience_name (common->patience, work);
 }
 
 static PlanContext
-context_of (const Common *common)
+context_of (const Common *common, PlanProgress *progress)
 {
-  static const PlanProgress progress = { begin_work, end_work };
-
+  *progress = (PlanProgress){ begin_work, end_work, (gpointer) common };
   return (PlanContext){ .strategies = common->strategies,
                         .overrides = common->overrides,
                         .file = common->files[0],
-                        .progress = &progress };
+                        .progress = progress };
 }
 
 static ExitStatus
@@ -82,7 +85,8 @@ plan (const Common *common, const GPtrArray *scenarios, const PlanWords *words, 
 {
   g_auto (Plans)       plans = { 0 };
   g_autoptr (DiagList) diags = diag_list_new ();
-  const PlanContext    context = context_of (common);
+  PlanProgress         progress;
+  const PlanContext    context = context_of (common, &progress);
   const PredictOptions predict = common_predict_options (common);
   g_autoptr (Runners)  runners = runners_new (&predict);
   const SearchOptions  search = { .n_threads = common_n_jobs (common),
@@ -92,6 +96,7 @@ plan (const Common *common, const GPtrArray *scenarios, const PlanWords *words, 
   plans_make (&plans, scenarios, words, &search, &predict, &context, diags);
   if (stream_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
+  patience_close (common->patience);
   return tell (common, plans.plans, plans.goals, emit);
 }
 
@@ -118,7 +123,8 @@ follow (const Common *common, const GPtrArray *scenarios, const PlanWords *words
 {
   g_auto (MembershipPlan) plan = { 0 };
   g_autoptr (DiagList)    diags = diag_list_new ();
-  const PlanContext       context = context_of (common);
+  PlanProgress            progress;
+  const PlanContext       context = context_of (common, &progress);
   const PredictOptions    predict = common_predict_options (common);
   ExitStatus              told, status = EXIT_NO;
 
@@ -256,7 +262,8 @@ cmd_plan (int argc, char **argv)
 
   plan_line_init (&line, &words);
   if (!common_parse (
-          &common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_JOBS | COMMON_PAGES, "[SCENARIO.yaml]",
+          &common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_JOBS | COMMON_PAGES | COMMON_TIME,
+          "[SCENARIO.yaml]",
           "Plans a run: how many nodes train so many tokens by a deadline, within a budget; days, "
           "GPU-hours, money and energy, with failures, checkpoints, spare and slow nodes. Where "
           "the scenario names no strategy, each number of nodes runs the best configuration that a "
@@ -272,5 +279,6 @@ cmd_plan (int argc, char **argv)
           "    --restart '10 min' --checkpoint-bandwidth '400 GB/s' --price 2.5\n",
           (const GOptionEntry *) (void *) line.entries->data, argc, argv, &done))
     return EXIT_USAGE;
-  return done ? EXIT_DONE : answer (&common, &line, &words);
+  return done ? EXIT_DONE
+              : (int) patience_status (common.patience, answer (&common, &line, &words));
 }

@@ -119,6 +119,7 @@ search (Common *common, const SearchWords *words, SearchOptions *options, EmitAr
   result = search_run (g_ptr_array_index (scenarios, 0), common->strategies, words->varied,
                        words->n_varied, words->only, options, &predict, diags, &error);
   patience_end (common->patience, progress);
+  patience_close (common->patience);
   if (stream_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
   if (result == NULL)

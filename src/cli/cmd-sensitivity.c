@@ -18,7 +18,7 @@ print_sensitivity (const Common *common, const Sensitivity *sensitivity)
   g_autoptr (GString) out = g_string_new (NULL);
 
   print[common->format](sensitivity, out);
-  return stream_print (out);
+  return common_print_result (common, out);
 }
 
 static ExitStatus
@@ -31,12 +31,12 @@ find (Common *common, const Scenario *scenario, SensitivityOptions *wanted)
   ExitStatus              status;
   gboolean                drawn;
   PredictOptions          options = common_predict_options (common);
-  Progress               *progress = progress_start ("changing figures", "changes", NULL);
+  Progress               *progress = patience_begin (common->patience, "sampling", "changes");
 
   wanted->n_threads = common_n_jobs (common);
   options.count = progress_count (progress);
   sensitivity = sensitivity_find (scenario, common->strategies, wanted, &options, diags, &error);
-  progress_end (progress);
+  patience_end (common->patience, progress);
   if (stream_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
   if (sensitivity == NULL)
@@ -60,7 +60,7 @@ print_map (const Common *common, const HeatMap *map)
   g_autoptr (GString) out = g_string_new (NULL);
 
   print[common->format](map, out);
-  return stream_print (out);
+  return common_print_result (common, out);
 }
 
 static ExitStatus
@@ -71,14 +71,14 @@ find_map (Common *common, const Scenario *scenario, char *const *axes)
   g_autoptr (GError)   error = NULL;
   g_autoptr (HeatMap)  map = NULL;
   PredictOptions       options = common_predict_options (common);
-  Progress            *progress = progress_start ("mapping", "cells", NULL);
+  Progress            *progress = patience_begin (common->patience, "mapping", "cells");
   ExitStatus           status;
   gboolean             drawn;
 
   options.count = progress_count (progress);
   map = heat_map_find (scenario, common->strategies, axes[0], axes[1], &options,
                        common_n_jobs (common), diags);
-  progress_end (progress);
+  patience_end (common->patience, progress);
   if (stream_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
   status = print_map (common, map);
@@ -129,7 +129,8 @@ cmd_sensitivity (int argc, char **argv)
 
   g_array_append_vals (entries, own, G_N_ELEMENTS (own));
   if (!common_parse (
-          &common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_JOBS | COMMON_ASKED, "[SCENARIO.yaml]",
+          &common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_JOBS | COMMON_ASKED | COMMON_TIME,
+          "[SCENARIO.yaml]",
           "Changes each figure of the hardware and each option, one at a time, and simulates "
           "again: what buys how much.\n"
           "--figure NAME, without a value, asks about that figure alone; may be repeated.",
@@ -155,6 +156,8 @@ cmd_sensitivity (int argc, char **argv)
   if (status != EXIT_DONE)
     return status;
   if (words.map != NULL)
-    return find_map (&common, g_ptr_array_index (scenarios, 0), words.map);
-  return find (&common, g_ptr_array_index (scenarios, 0), &wanted);
+    status = find_map (&common, g_ptr_array_index (scenarios, 0), words.map);
+  else
+    status = find (&common, g_ptr_array_index (scenarios, 0), &wanted);
+  return (int) patience_status (common.patience, status);
 }

@@ -16,13 +16,15 @@ find_remedies (const Common *common, const Scenario *scenario, Prediction *predi
 {
   RemedyBudget   budget = remedy_budget_after (n_events);
   PredictOptions counted = *options;
-  Progress      *progress = progress_start ("looking for what fits", "changes", NULL);
+  Progress      *progress = patience_begin (common->patience, "looking for what fits", "changes");
 
   budget.n_threads = common_n_jobs (common);
   counted.count = progress_count (progress);
+  counted.replay.stop = patience_stop (common->patience);
   prediction->remedies =
       remedies_find (scenario, common->strategies, prediction, &counted, &budget);
-  progress_end (progress);
+  patience_end (common->patience, progress);
+  patience_close (common->patience);
 }
 
 static void
@@ -31,12 +33,14 @@ find_advice (const Common *common, const Scenario *scenario, Prediction *predict
 {
   AdviceBudget   budget = advice_default_budget;
   PredictOptions counted = *options;
-  Progress      *progress = progress_start ("looking for what is faster", "changes", NULL);
+  Progress *progress = patience_begin (common->patience, "looking for what is faster", "changes");
 
   budget.n_threads = common_n_jobs (common);
   counted.count = progress_count (progress);
+  counted.replay.stop = patience_stop (common->patience);
   prediction->advice = advice_find (scenario, common->strategies, prediction, &counted, &budget);
-  progress_end (progress);
+  patience_end (common->patience, progress);
+  patience_close (common->patience);
 }
 
 /*
@@ -116,6 +120,7 @@ simulate (Common *common, const GPtrArray *scenarios, const Wanted *wanted, Emit
   options.of_rank = wanted->rank != NULL;
   options.rank = (guint) wanted->rank_number;
   options.replay.work = &work;
+  options.replay.stop = NULL; /* the limit is for what is said beside the prediction */
   progress = progress_start ("simulating", "scenarios", NULL);
   prediction = common_keeps_replays (common, 1)
                    ? predict_with_replay (g_ptr_array_index (scenarios, 0), &options, &replay,
@@ -174,6 +179,7 @@ find_maximum (Common *common, const Scenario *scenario, const Lever *key)
   ExitStatus           status;
 
   options.count = progress_count (progress);
+  options.replay.stop = NULL; /* a part of the predictions would say nothing */
   maximum = maximum_find (scenario, common->strategies, key, &options, diags, &error);
   progress_end (progress);
   if (stream_report_diags (diags) != EXIT_DONE)
@@ -272,7 +278,8 @@ cmd_simulate (int argc, char **argv)
   };
 
   if (!common_parse (
-          &common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_RUN | COMMON_TRACE | COMMON_PAGES,
+          &common,
+          COMMON_SCENARIO | COMMON_FORMAT | COMMON_RUN | COMMON_TRACE | COMMON_PAGES | COMMON_TIME,
           "[SCENARIO.yaml]",
           "Predicts throughput, memory and bottlenecks of one training scenario.\n"
           "Exit status: 0 it fits, 3 it does not fit (--max: no value does), 2 bad input, "
@@ -303,6 +310,7 @@ cmd_simulate (int argc, char **argv)
     return EXIT_USAGE;
   if (common.print_scenario)
     return common_print_scenarios (&common, scenarios);
-  return key != NULL ? find_maximum (&common, g_ptr_array_index (scenarios, 0), key)
-                     : simulate (&common, scenarios, &wanted, emit);
+  if (key != NULL)
+    return (int) find_maximum (&common, g_ptr_array_index (scenarios, 0), key);
+  return (int) patience_status (common.patience, simulate (&common, scenarios, &wanted, emit));
 }

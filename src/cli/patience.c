@@ -8,6 +8,7 @@ struct _Patience
 {
   Stop    stop;
   Partial partial;
+  char   *step; /* of PARTIAL, named with its work; or NULL */
 };
 
 Patience *
@@ -23,6 +24,8 @@ void
 patience_free (Patience *self)
 {
   patience_close (self);
+  if (self != NULL)
+    g_free (self->step);
   g_free (self);
 }
 
@@ -46,6 +49,16 @@ patience_end (Patience *self, Progress *progress)
   if (self != NULL && self->partial.reason == NULL)
     self->partial = work_count_partial (progress_count (progress));
   progress_end (progress);
+}
+
+void
+patience_name (Patience *self, const char *work)
+{
+  if (self == NULL || self->partial.reason == NULL || self->step != NULL)
+    return;
+  self->step = self->partial.step != NULL ? g_strdup_printf ("%s: %s", work, self->partial.step)
+                                          : g_strdup (work);
+  self->partial.step = self->step;
 }
 
 void

@@ -32,6 +32,9 @@ void patience_end (Patience *self, Progress *progress);
 /* The work is over: a signal ends the program again. */
 void patience_close (Patience *self);
 
+/* What was cut was a part of WORK: "searching 8 x dgx-h100". */
+void patience_name (Patience *self, const char *work);
+
 /* So many of so many were done, which tells more than the work's own count. */
 void patience_count (Patience *self, guint64 done, guint64 todo);
 

@@ -262,7 +262,7 @@ engine_set_over (Stop *stop, GError **error)
 {
   g_set_error_literal (error, ENGINE_ERROR, ENGINE_ERROR_OVER,
                        stop_is_due (stop)
-                           ? "it was stopped before its end: the time limit, or an interrupt"
+                           ? STOP_LEFT_OUT
                            : "it was stopped before its end, as it takes more than it may");
 }
 

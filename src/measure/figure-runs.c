@@ -69,6 +69,9 @@ figure_runs_new (const GPtrArray *scenarios, const PredictOptions *options, guin
   self->predictions = g_new0 (Prediction *, scenarios->len);
   self->reasons = g_new0 (char *, scenarios->len);
   parallel_run (scenarios->len, n_threads, predict_one, &job, options->count);
+  for (guint i = 0; i < scenarios->len; i++)
+    if (self->predictions[i] == NULL && self->reasons[i] == NULL)
+      self->reasons[i] = g_strdup (STOP_LEFT_OUT);
   return self;
 }
 

@@ -275,6 +275,9 @@ predict_rows (TrainingValidation *self, const PredictOptions *options, guint n_t
   order = order_runs (runs.outcomes, self->n_simulated);
   runs.order = order;
   parallel_run (self->n_simulated, n_threads, simulate_run, &runs, options->count);
+  for (guint i = 0; i < self->n_simulated; i++)
+    if (runs.outcomes[i].profiles == NULL && runs.outcomes[i].reason == NULL)
+      runs.outcomes[i].reason = g_strdup (STOP_LEFT_OUT);
   for (guint i = 0; i < n_rows; i++)
     add_row (self, &g_array_index (self->table->rows, TrainingRow, i), &runs.outcomes[run_of[i]]);
   for (guint i = 0; i < self->n_simulated; i++)

@@ -78,7 +78,13 @@ misfits_append_text (const Prediction *prediction, GString *out)
 void
 remedies_append_text (const Prediction *prediction, GString *out)
 {
-  const Remedies *self = prediction->remedies;
+  const Remedies  *self = prediction->remedies;
+  const Partial    partial = { .reason = self != NULL ? self->ended_by : NULL };
+  g_autofree char *ended = partial.reason != NULL ? partial_text (&partial) : NULL;
+  g_autofree char *more = ended != NULL ? g_strdup_printf ("; partial: %s", ended)
+                          : self != NULL && self->cut
+                              ? g_strdup ("; there are more, but the search ends there")
+                              : g_strdup ("");
 
   misfits_append_text (prediction, out);
   if (self != NULL && self->found->len > 0)
@@ -87,8 +93,7 @@ remedies_append_text (const Prediction *prediction, GString *out)
     append_none (self, out);
   if (self != NULL)
     g_string_append_printf (out, "(%u changes planned, %u of them simulated%s)\n", self->n_planned,
-                            self->n_simulated,
-                            self->cut ? "; there are more, but the search ends there" : "");
+                            self->n_simulated, more);
   g_string_append_c (out, '\n');
 }
 
@@ -114,6 +119,8 @@ remedies_json_add (const Remedies *self, struct json_object *result)
   json_add_count (search, "planned", self->n_planned);
   json_add_count (search, "simulated", self->n_simulated);
   json_object_object_add (search, "cut", json_object_new_boolean (self->cut));
+  if (self->ended_by != NULL)
+    json_add_text (search, "ended_by", self->ended_by);
   json_add_text (search, "nearest", self->nearest);
   if (self->nearest != NULL)
     json_add_count (search, "lacking_bytes", self->lacking);

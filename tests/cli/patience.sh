@@ -103,7 +103,7 @@ before=$(stored int.db)
   [ "$(stored int.db)" -gt "$before" ]
 verdict $? 'sweep: the same command goes on, up to a limit, with status 0'
 
-"$program" sweep --store int.db --format csv 2>/dev/null | grep -c 'before its end' >failures
+"$program" sweep --store int.db --format csv 2>/dev/null | grep -c 'left out' >failures
 [ "$(cat failures)" -eq 0 ]
 verdict $? 'sweep: no run is stored as failed that was cut'
 
@@ -111,6 +111,72 @@ verdict $? 'sweep: no run is stored as failed that was cut'
 [ $? -eq 0 ] && [ "$(head -n 1 out | grep -c ',partial$')" -eq 1 ] &&
   [ "$(grep -c 'ended by the time limit after' out)" -eq "$(stored csv.db)" ]
 verdict $? 'sweep: rows of CSV say it'
+
+# ---- plan
+plan=(plan --model llama-3-70b --seq-len 8192 --global-batch 1024 --tokens 2T --days 30
+  --gpu-nodes dgx-h100 --effort 100)
+"$program" "${plan[@]}" --time-limit '500 ms' >out 2>err
+[ $? -eq 3 ] && has '^Partial: ended by the time limit while searching 64 x dgx-h100: ' out &&
+  has 'cannot: even at the GPUs' out
+verdict $? 'plan: numbers of nodes that were looked at by then are told'
+
+after INT 1 "${plan[@]}" --format json
+[ $? -eq 130 ] && json 'd["partial"]["reason"] == "SIGINT" and len (d["plans"][0]["options"]) > 0'
+verdict $? 'plan: an interrupt leaves them, too'
+
+alone=(plan --model llama-3-8b --strategy fsdp2 --seq-len 8192 --tokens 1T --days 30
+  --gpu-nodes dgx-h100 --node-counts 1..1024)
+"$program" "${alone[@]}" --time-limit '1 ms' --format csv >out 2>err
+[ $? -eq 3 ] && has 'partial: ended by the time limit' err && head -n 1 out | grep -q ',partial$'
+verdict $? 'plan: nothing was tried in time'
+
+# ---- figures: all kinds of them
+good=0
+for name in co2 famous megatron memband scaling sharded-family intellect; do
+  "$program" figures $name --time-limit '150 ms' -j 1 --format json >out 2>err
+  [ $? -eq 0 ] && json 'd["partial"]["reason"] == "time limit" and d["partial"]["done"] < d["partial"]["of"]' &&
+    has "shardsim figures: partial: ended by the time limit after" err || good=1
+done
+verdict $good 'figures: a limit leaves the rows by then'
+"$program" figures famous --time-limit '150 ms' -j 1 >out 2>err
+[ $? -eq 0 ] && has '^Partial: ended by the time limit after [0-9]* of ' out && has 'left out: ' out
+verdict $? 'figures: text says which rows were left out'
+after TERM 0.5 figures sharded-family -j 1 --format csv
+[ $? -eq 143 ] && head -n 1 out | grep -q ',partial$' && has 'ended by SIGTERM' out
+verdict $? 'figures: a signal leaves the rows by then'
+
+# ---- sensitivity
+changed=(--cluster '4 x dgx-h100' --model llama-3-8b --strategy fsdp2 --seq-len 8192 -j 1)
+after INT 0.6 sensitivity "${changed[@]}" --format json
+[ $? -eq 130 ] && json 'd["partial"]["step"]'
+verdict $? 'sensitivity: an interrupt leaves what was changed by then'
+"$program" sensitivity "${changed[@]}" --map mesh.tp=1,2,4,8 \
+  --map nic.bandwidth='1 Gbit/s..800 Gbit/s:60' --time-limit '500 ms' >out 2>err
+[ $? -eq 0 ] && has '^Partial: ended by the time limit after [0-9]* of 240' out
+verdict $? 'sensitivity: a map of the cells by then'
+
+# ---- simulate: the verdict comes first, whatever the search for remedies takes
+misfit=(simulate --cluster '8 x dgx-h100' --model qwen3-30b-a3b --seq-len 4096 --micro-batch 1
+  --grad-accum 8 --pp 4 --ep 8 --strategy fsdp2 --pipeline dualpipe -j 1)
+"$program" "${misfit[@]}" --time-limit '10 ms' >out 2>err
+[ $? -eq 3 ] && has 'DOES NOT FIT' out && has '; partial: ended by the time limit)' out
+verdict $? 'simulate: remedies end at a limit, the prediction is whole'
+rm -f fifo && mkfifo fifo
+env --default-signal=INT "$program" "${misfit[@]}" >fifo 2>err &
+pid=$!
+exec 3<fifo
+IFS= read -r verdict <&3
+kill -INT $pid # while it looks for remedies
+cat <&3 >rest
+exec 3<&-
+wait $pid
+status=$?
+[ $status -eq 130 ] && [[ $verdict == *'DOES NOT FIT'* ]] && has '; partial: ended by SIGINT)' rest &&
+  has '^Confidence' rest
+verdict $? 'simulate: the verdict is printed before remedies, which an interrupt ends'
+"$program" "${misfit[@]}" --time-limit '10 ms' --format json >out 2>err
+[ $? -eq 3 ] && json 'd["results"][0]["remedy_search"]["ended_by"] == "time limit"'
+verdict $? 'simulate: JSON says that remedies were cut'
 
 # ---- the end
 echo "1..$number"
