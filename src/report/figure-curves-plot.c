@@ -7,6 +7,7 @@
 #define PANEL_WIDTH  640
 #define PANEL_HEIGHT 560
 #define MAX_NAME     48
+#define KEY_LINE     6 /* of the margin, from the axis on */
 #define MAX_TITLE    96
 
 static const CurvePanel *
@@ -57,7 +58,8 @@ append_panel (const CurvePanel *panel, guint first, GString *out)
   append_text (out, "set ylabel ", panel->metric);
   if (panel->over != NULL)
     g_string_append_printf (out, "set ylabel 'gain over %s'\n", panel->over);
-  g_string_append (out, "plot ");
+  /* a line of the margin for two entries of the key, below the axis and its title */
+  g_string_append_printf (out, "set bmargin %u\nplot ", panel->series->len / 2 + KEY_LINE);
   for (guint s = 0; s < panel->series->len; s++)
     {
       g_autofree char *name = gnuplot_plain_text (g_ptr_array_index (panel->series, s), MAX_NAME);
@@ -82,7 +84,8 @@ plot_of (const FigureCurves *self)
 
   g_string_append_printf (out,
                           "set multiplot layout 1,%u\nset logscale x 10\nset yrange [0:*]\n"
-                          "set grid xtics ytics back ls 21\nset key below center horizontal\n",
+                          "set offsets 0,0,graph 0.05,0\n"
+                          "set grid xtics ytics back ls 21\nset key bmargin center horizontal\n",
                           self->panels->len);
   for (guint p = 0; p < self->panels->len; p++)
     {

@@ -9,7 +9,7 @@
 
 #define CELL_WIDTH   118 /* pixels */
 #define CELL_HEIGHT  44
-#define OTHER_WIDTH  230 /* of a panel: names of lines, margin and legend */
+#define OTHER_WIDTH  130 /* of a panel: names of lines and margins */
 #define OTHER_HEIGHT 110
 #define MAX_NAME     24
 #define MAX_TITLE    72
@@ -108,16 +108,11 @@ append_panel (const FigureMap *self, guint page, const GPtrArray *winners, GStri
   g_string_append (out, "set title ");
   gnuplot_append_quoted (out, plain);
   g_string_append (out, "\nplot ");
-  for (guint w = 0; w < winners->len; w++)
-    {
-      g_autofree char *name = gnuplot_plain_text (g_ptr_array_index (winners, w), MAX_NAME);
-
-      g_string_append_printf (out,
-                              "data index %u using 1:2:(0.5):(0.5) with boxxyerror ls %u title ",
-                              block + w, w % N_STYLES + 1);
-      gnuplot_append_quoted (out, name);
-      g_string_append (out, ", \\\n  ");
-    }
+  for (guint w = 0; w < winners->len; w++) /* each cell names its own */
+    g_string_append_printf (out,
+                            "data index %u using 1:2:(0.5):(0.5) with boxxyerror ls %u notitle, "
+                            "\\\n  ",
+                            block + w, w % N_STYLES + 1);
   g_string_append_printf (
       out,
       "data index %u:%u using 1:2:(stringcolumn(3) . \"\\n\" . stringcolumn(4)) "

@@ -3,6 +3,7 @@
  * are measured, lines of the same colour predicted.
  */
 #include <math.h>
+#include <string.h>
 
 #include "report/figure-scaling.h"
 #include "report/gnuplot-private.h"
@@ -92,15 +93,59 @@ page_of (const FigureScaling *self, const GArray *runs, guint r)
   return point_at (self, g_array_index (runs, Run, r).first)->page;
 }
 
-static char *
-label_of (const FigureScaling *self, Run run)
+static const char *
+series_of (const FigureScaling *self, const GArray *runs, guint r)
 {
-  const ScalingPoint *first = point_at (self, run.first);
-  g_autofree char    *plain = gnuplot_plain_text (first->series, MAX_SERIES);
+  return point_at (self, g_array_index (runs, Run, r).first)->series;
+}
+
+static gboolean
+ends_word (char c)
+{
+  return c == '\0' || c == ',' || c == ' ';
+}
+
+/* Bytes of the whole words with which both A and B begin. */
+static gsize
+common_words (const char *a, const char *b)
+{
+  gsize words = 0;
+
+  for (gsize i = 0;; i++)
+    {
+      if (ends_word (a[i]) && ends_word (b[i]))
+        words = i;
+      if (a[i] != b[i] || a[i] == '\0')
+        return words;
+    }
+}
+
+/* The same of the series FIRST up to END. */
+static gsize
+common_of (const FigureScaling *self, const GArray *runs, guint first, guint end)
+{
+  const char *name = series_of (self, runs, first);
+  gsize       common = strlen (name);
+
+  for (guint r = first + 1; r < end; r++)
+    common = MIN (common, common_words (name, series_of (self, runs, r)));
+  while (common > 0 && ends_word (name[common - 1]))
+    common--;
+  return common;
+}
+
+/* What tells the series R apart, past COMMON bytes. */
+static char *
+label_of (const FigureScaling *self, const GArray *runs, guint r, gsize common)
+{
+  const ScalingPoint *first = point_at (self, g_array_index (runs, Run, r).first);
+  const char         *rest = series_of (self, runs, r) + common;
+  g_autofree char    *plain = gnuplot_plain_text (rest + strspn (rest, ", "), MAX_SERIES);
+  const char         *name = *plain != '\0' ? plain : "default";
 
   return first->part == SCALING_BUS_BANDWIDTH
-             ? g_strdup (plain)
-             : g_strdup_printf ("%s (1 = %.0f)", plain, first->measured);
+             ? g_strdup (name)
+             : g_strdup_printf ("%s (1 = %.0f)", name, first->measured);
 }
 
 /* The runs FIRST up to END with some room on both sides. */
@@ -123,7 +168,11 @@ append_range (const FigureScaling *self, const GArray *runs, guint first, guint 
 static void
 append_panel (const FigureScaling *self, const GArray *runs, guint first, guint end, GString *out)
 {
-  g_autofree char *title = gnuplot_plain_text (page_of (self, runs, first), MAX_TITLE);
+  const gsize      common = common_of (self, runs, first, end);
+  g_autofree char *all =
+      g_strdup_printf ("%s%s%.*s", page_of (self, runs, first), common > 0 ? "; " : "",
+                       (int) common, series_of (self, runs, first));
+  g_autofree char *title = gnuplot_plain_text (all, MAX_TITLE);
 
   append_range (self, runs, first, end, out);
   g_string_append (out, "set title ");
@@ -131,13 +180,13 @@ append_panel (const FigureScaling *self, const GArray *runs, guint first, guint 
   g_string_append (out, "\nplot ");
   for (guint r = first; r < end; r++)
     {
-      g_autofree char *name = label_of (self, g_array_index (runs, Run, r));
+      g_autofree char *name = label_of (self, runs, r, common);
       const guint      style = (r - first) % N_COLOURS + 1, mark = r - first < N_COLOURS ? 7 : 5;
 
       g_string_append_printf (out,
                               "%sdata index %u using 1:2 with points ls %u pt %u ps 0.9 title ",
                               r > first ? ", \\\n  " : "", r, style, mark);
-      gnuplot_append_quoted (out, name);
+      gnuplot_append_quoted (out, end - first > 1 ? name : ""); /* one by itself is the title's */
       /* one that coincides with a later one shows at its edges */
       g_string_append_printf (out, ", \\\n  data index %u using 1:3 with lines ls %u lw %g notitle",
                               r, style, 2 + 0.7 * (double) (end - 1 - r));

@@ -11,7 +11,7 @@
 #define LINE_PIXELS  24
 #define OTHER_PIXELS 150
 #define PIXELS       1000
-#define MAX_NAME     60
+#define MAX_NAME     80
 #define LOG_FROM     20 /* of the largest number over the smallest */
 
 static const FigureRow *
@@ -161,7 +161,8 @@ append_axes (const Lines *self, const char *title, const char *metric, GString *
                           "set lmargin %ld\nset format x '%%g'\n",
                           metric, self->lines->len, self->widest + 2);
   if (self->least > 0 && self->most > LOG_FROM * self->least)
-    g_string_append (out, "set logscale x\n");
+    g_string_append_printf (out, "set logscale x\nset xrange [%g/1.2:%g*1.2]\n", self->least,
+                            self->most);
   else
     g_string_append (out, "set xrange [0:*]\n");
   append_names (self, out);
