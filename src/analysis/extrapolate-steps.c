@@ -44,7 +44,7 @@ predict_round (ReplayPlan *plan, const PredictOptions *options)
   ReplayOptions           quick = options->replay;
 
   quick.min_periods = 1;
-  return predict_bound (bound, &quick, options, NULL, &error);
+  return bound != NULL ? predict_bound (bound, &quick, options, NULL, &error) : NULL;
 }
 
 /* The outermost strategy exchanges, and no other one does. */

@@ -16,6 +16,7 @@
  */
 #include "analysis/few-runs.h"
 #include "analysis/growth.h"
+#include "base/own-memory.h"
 
 #include <math.h>
 
@@ -221,6 +222,8 @@ few_run (Few *self, guint n, gboolean first)
   quick.min_periods = 1;
   if (few_bind (self, n))
     made = predict_bound (self->bound, &quick, self->options, NULL, &error);
+  if (made == NULL && own_memory_was_over ())
+    return NULL; /* it says nothing of the next */
   few_family_add (self->family, n, first, made);
   return made;
 }

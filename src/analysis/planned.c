@@ -1,5 +1,6 @@
 #include "analysis/planned.h"
 
+#include "base/own-memory.h"
 #include "replay/plan-memory.h"
 
 static guint64
@@ -13,17 +14,43 @@ n_items_of (const Schedule *schedule)
   return n;
 }
 
-gint64
-scenario_planned_excess (const Scenario *scenario, const PredictOptions *options, guint64 *n_items,
-                         DiagList *diags)
+static gint64
+planned_excess (const Scenario *scenario, const PredictOptions *options, guint64 *n_items,
+                DiagList *diags)
 {
   g_autoptr (ProfileSet) profiles = predict_profiles (options);
-  g_autoptr (ReplayPlan) plan = NULL;
+  g_autoptr (ReplayPlan) plan = replay_plan_for_memory (scenario, profiles, diags);
 
-  plan = replay_plan_for_memory (scenario, profiles, diags);
   if (plan == NULL)
     return BYTES_UNKNOWN;
   if (n_items != NULL)
     *n_items = n_items_of (replay_plan_schedule (plan));
   return replay_plan_excess (plan);
+}
+
+gint64
+scenario_planned_excess (const Scenario *scenario, const PredictOptions *options, guint64 *n_items,
+                         DiagList *diags)
+{
+  for (gboolean alone = FALSE;; alone = TRUE)
+    {
+      g_autoptr (DiagList) own = diag_list_new ();
+      g_autoptr (GError)   error = NULL;
+      gint64               excess;
+      OwnMemoryEnd         end;
+
+      own_memory_begin (alone);
+      excess = planned_excess (scenario, options, n_items, own);
+      end = own_memory_end ();
+      if (excess == BYTES_UNKNOWN && end == OWN_MEMORY_CROWDED)
+        continue;
+      if (excess == BYTES_UNKNOWN && end == OWN_MEMORY_OVER)
+        {
+          own_memory_set_error (&error);
+          diag_error (diags, NULL, NULL, "%s", error->message);
+        }
+      else
+        diag_list_append (diags, own);
+      return excess;
+    }
 }

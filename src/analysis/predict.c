@@ -1,6 +1,7 @@
 /* From a scenario to a prediction: the replay, and the interval that its inputs' ranges imply. */
 #include "analysis/placement-band.h"
 #include "analysis/prediction.h"
+#include "base/own-memory.h"
 
 /* ---- the interval ---------------------------------------------------------------------------- */
 
@@ -8,7 +9,8 @@
 static gboolean
 is_over (const PredictOptions *options)
 {
-  return engine_work_is_over (options->replay.work) || stop_cuts (options->replay.stop);
+  return engine_work_is_over (options->replay.work) || stop_cuts (options->replay.stop)
+         || own_memory_was_over ();
 }
 
 static Prediction *
@@ -116,28 +118,93 @@ predict_profiles (const PredictOptions *options)
   return profile_set_new_shared (options->profile_dir, &variant, options->files);
 }
 
+/* What a prediction is made of; it goes in the order of the members. */
+typedef struct
+{
+  Replay           *replay; /* or NULL */
+  ResolvedScenario *resolved;
+  ProfileSet       *profiles;
+} Made;
+
+static void
+made_clear (Made *self)
+{
+  g_clear_pointer (&self->replay, replay_free);
+  g_clear_pointer (&self->resolved, resolved_unref);
+  g_clear_pointer (&self->profiles, profile_set_free);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Made, made_clear)
+
+/* All that one thread does for a prediction. KEEPS: the replay. */
+static Prediction *
+predict_once (const Scenario *scenario, const PredictOptions *options, gboolean keeps, Made *made,
+              DiagList *diags, GError **error)
+{
+  g_autoptr (Prediction) self = NULL;
+
+  made->profiles = predict_profiles (options);
+  made->resolved = resolved_new (scenario, made->profiles, diags);
+  if (made->resolved != NULL && has_rank (made->resolved, options, diags))
+    self = predict_with (made->resolved, options, keeps ? &made->replay : NULL, diags, error);
+  if (self != NULL && options->interval
+      && !fill_interval (self, scenario, options, profile_set_files (made->profiles), diags, error))
+    return NULL;
+  return g_steal_pointer (&self);
+}
+
+/*
+ * The same within what memory there may be. A run that others left too little for runs once more,
+ * alone: what is predicted does not hang on how many threads there are.
+ */
+static Prediction *
+predict_within (const Scenario *scenario, const PredictOptions *options, gboolean keeps, Made *made,
+                DiagList *diags, GError **error)
+{
+  for (gboolean alone = FALSE;; alone = TRUE)
+    {
+      g_autoptr (DiagList)   own = diag_list_new ();
+      g_autoptr (GError)     own_error = NULL;
+      g_autoptr (Prediction) self = NULL;
+      OwnMemoryEnd           end;
+
+      own_memory_begin (alone);
+      self = predict_once (scenario, options, keeps, made, own, &own_error);
+      if (self == NULL)
+        made_clear (made);
+      end = own_memory_end ();
+      if (self != NULL || end == OWN_MEMORY_ENOUGH)
+        {
+          diag_list_append (diags, own);
+          if (own_error != NULL)
+            g_propagate_error (error, g_steal_pointer (&own_error));
+          return g_steal_pointer (&self);
+        }
+      if (end == OWN_MEMORY_OVER)
+        {
+          own_memory_set_error (error);
+          return NULL;
+        }
+    }
+}
+
 Prediction *
 predict_with_replay (const Scenario *scenario, const PredictOptions *options, Replay **replay,
                      ProfileSet **profiles, DiagList *diags, GError **error)
 {
-  g_autoptr (ProfileSet)       own_profiles = predict_profiles (options);
-  g_autoptr (ResolvedScenario) resolved = resolved_new (scenario, own_profiles, diags);
-  g_autoptr (Replay)           own_replay = NULL;
-  g_autoptr (Prediction)       self = NULL;
+  g_auto (Made)          made = { 0 };
+  g_autoptr (Prediction) self =
+      predict_within (scenario, options, replay != NULL, &made, diags, error);
 
-  if (resolved != NULL && has_rank (resolved, options, diags))
-    self = predict_with (resolved, options, replay != NULL ? &own_replay : NULL, diags, error);
   if (self == NULL)
     return NULL;
-  if (options->interval
-      && !fill_interval (self, scenario, options, profile_set_files (own_profiles), diags, error))
-    return NULL;
-  if (!options->no_band && !placement_band_predict (self, resolved, options, predict, diags, error))
+  if (!options->no_band
+      && !placement_band_predict (self, made.resolved, options, predict, diags, error))
     return NULL;
   if (replay != NULL)
     {
-      *replay = g_steal_pointer (&own_replay);
-      *profiles = g_steal_pointer (&own_profiles);
+      *replay = g_steal_pointer (&made.replay);
+      *profiles = g_steal_pointer (&made.profiles);
     }
   return g_steal_pointer (&self);
 }

@@ -274,10 +274,18 @@ add_miss (Search *self, const Candidate *candidate, double excess)
 static void
 take_try (Search *self, Try *try)
 {
+  SearchResult    *result = self->result;
   const Candidate *candidate = &try->candidate;
   Prediction      *prediction = g_steal_pointer (&try->prediction);
   double           excess;
 
+  if (prediction == NULL && try->reason != NULL && try->excess <= 0
+      && !stop_cuts (self->predict->replay.stop))
+    {
+      result->n_failed++;
+      if (result->failure == NULL)
+        result->failure = g_steal_pointer (&try->reason);
+    }
   if (prediction == NULL)
     return;
   excess = search_excess (self, prediction);

@@ -60,6 +60,7 @@ search_result_free (SearchResult *self)
   g_ptr_array_unref (self->found);
   g_ptr_array_unref (self->missed);
   g_array_unref (self->drops);
+  g_free (self->failure);
   g_free (self);
 }
 

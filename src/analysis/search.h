@@ -110,6 +110,8 @@ typedef struct
   guint64  n_alike;   /* of n_open: with the bounds of their strategy's defaults, which are tried */
   guint64  n_refused; /* no model, mesh or strategy that goes together */
   guint    n_planned, n_simulated;
+  guint    n_failed;   /* of n_simulated: had no end */
+  char    *failure;    /* why the first of them had none; NULL: all had */
   guint64  n_hopeless; /* of n_open: need 5 % more memory than there is by what their like took */
   guint64  n_open;     /* left untried with a better bound than the best: 0: the best is proved */
   double   open_gain;  /* of them: the best bound's throughput over that of the best, at most */

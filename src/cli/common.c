@@ -6,6 +6,7 @@
 #include "base/layout.h"
 #include "base/suggest.h"
 #include "cli/help.h"
+#include "cli/out-of-memory.h"
 #include "cli/pages.h"
 #include "cli/progress.h"
 #include "cli/section-options.h"
@@ -29,6 +30,9 @@ static const char *const most_used[] = { "cluster",
                                          "figure",
                                          "set",
                                          NULL };
+
+/* Of commands that may take much memory. */
+#define SIMULATES (COMMON_SCENARIO | COMMON_RUN | COMMON_JOBS | COMMON_NETWORK | COMMON_CLUSTER)
 
 /* Scenarios whose steps a page shows: each of them takes memory until it is written. */
 #define MAX_SHOWN 8
@@ -155,9 +159,19 @@ typedef struct
 {
   gboolean help, help_all;
   gboolean help_group[N_OPTION_SECTIONS];
-  char    *format, *time_limit;
+  char    *format, *time_limit, *max_memory_use;
   gint     steps, jobs;
 } SharedWords;
+
+static void
+shared_words_clear (SharedWords *self)
+{
+  g_free (self->format);
+  g_free (self->time_limit);
+  g_free (self->max_memory_use);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (SharedWords, shared_words_clear)
 
 /* Taken as bytes: GLib would convert from the locale's characters, or refuse them. */
 static GOptionArg
@@ -265,6 +279,12 @@ add_shared_entries (Common *self, CommonFlags flags, SharedWords *words, GOption
       "work side by side in N threads (default: one a core)", "N" },
     G_OPTION_ENTRY_NULL,
   };
+  const GOptionEntry memory[] = {
+    { "max-memory-use", 0, 0, G_OPTION_ARG_STRING, &words->max_memory_use,
+      "memory that shardsim itself may take, such as '16 GB' (default: half of the machine's)",
+      "SIZE" },
+    G_OPTION_ENTRY_NULL,
+  };
 
   const GOptionEntry times[] = {
     { "time-limit", 0, 0, G_OPTION_ARG_STRING, &words->time_limit,
@@ -285,6 +305,8 @@ add_shared_entries (Common *self, CommonFlags flags, SharedWords *words, GOption
     add_entries (context, jobs, group, names);
   if (flags & COMMON_TIME)
     add_entries (context, times, group, names);
+  if (flags & SIMULATES)
+    add_entries (context, memory, group, names);
   add_help_entries (self, flags, words, context, names);
 }
 
@@ -401,8 +423,7 @@ common_parse (Common *self, CommonFlags flags, const char *arguments, const char
   HelpGroup                 *general = help_groups_add (groups, NULL, "General options");
   g_autoptr (GError)         error = NULL;
   g_auto (GStrv)             words = g_strdupv (argv);
-  SharedWords                shared = { .steps = NOT_GIVEN, .jobs = NOT_GIVEN };
-  g_autofree char           *format = NULL, *limit = NULL;
+  g_auto (SharedWords)       shared = { .steps = NOT_GIVEN, .jobs = NOT_GIVEN };
   Help                       help = { .command = argv[0],
                                       .arguments = arguments,
                                       .summary = summary,
@@ -429,13 +450,9 @@ common_parse (Common *self, CommonFlags flags, const char *arguments, const char
     spell_out_jobs (words);
   if (!g_option_context_parse_strv (context, &words, &error))
     {
-      g_free (shared.format);
-      g_free (shared.time_limit);
       print_usage_error (self, names, error);
       return FALSE;
     }
-  format = shared.format;
-  limit = shared.time_limit;
   wanted = wanted_help (&shared, done);
   if (*done)
     return print_help (self, &help, groups, wanted);
@@ -444,7 +461,8 @@ common_parse (Common *self, CommonFlags flags, const char *arguments, const char
          && refuse_empty (self, (const GOptionEntry *) (void *) general->entries->data)
          && common_take_count (self, "--steps", shared.steps, &self->steps)
          && common_take_count (self, "--jobs", shared.jobs, &self->jobs)
-         && parse_format (self, flags, format) && begin_time (self, flags, limit)
+         && out_of_memory_take_limit (self->command, shared.max_memory_use)
+         && parse_format (self, flags, shared.format) && begin_time (self, flags, shared.time_limit)
          && complete_profile_path (self) && load_plugins (self);
 }
 

@@ -13,6 +13,7 @@
 #include "base/temporary.h"
 #include "cli/common.h"
 #include "cli/help.h"
+#include "cli/out-of-memory.h"
 
 /* Those of common.h, in the order of the help. */
 const Command commands[] = {
@@ -146,6 +147,7 @@ main (int argc, char **argv)
 
   keep_freed_memory ();
   stream_open_all ();
+  out_of_memory_prepare ();
   setvbuf (stdout, help, _IOFBF, sizeof help);
   signal (SIGPIPE, SIG_IGN); /* who writes hears of it, */
   signal (SIGXFSZ, SIG_IGN); /* also of a file that may not grow */

@@ -1,14 +1,19 @@
 /*
  * A program that gets no memory ends: that is said, with exit status 1. GLib would end it with a
  * signal, as if it were a fault of the program, and other libraries would write to where nothing
- * is. So the C library's functions are asked here, of all libraries, in the program alone. Under a
- * sanitizer, which has functions of its own, or with another C library, nothing is changed.
+ * is. So the C library's functions are asked here, of all libraries, in the program alone, and the
+ * limit of memory is looked at on the way. Under a sanitizer, which has functions of its own, or
+ * with another C library, these stay as they are.
  */
+#include "cli/out-of-memory.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/own-memory.h"
 #include "base/temporary.h"
+#include "base/units.h"
 #include "cli/stream.h"
 
 #if defined(__has_feature)
@@ -19,22 +24,45 @@
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) \
     && !defined(HAS_SANITIZER)
 
+#define COUNT_AT (4u << 20) /* bytes that a thread asks for before the memory is looked at */
+
 void *__libc_malloc (size_t n_bytes);
 void *__libc_calloc (size_t n, size_t n_bytes);
 void *__libc_realloc (void *memory, size_t n_bytes);
 
-static void *
-checked (void *memory, size_t n_bytes)
-{
-  static const char words[] = "shardsim: out of memory: this needs more than there is\n";
-  ssize_t           written;
+static _Thread_local size_t asked; /* since then */
 
-  if (memory != NULL || n_bytes == 0)
-    return memory;
+static G_NORETURN void
+give_up (const char *words)
+{
+  ssize_t written;
+
   temporary_clean_up ();
   written = write (STDERR_FILENO, words, strlen (words));
   (void) written;
   _exit (EXIT_RUNTIME);
+}
+
+static void
+pass_on (void)
+{
+  const size_t n_bytes = asked;
+
+  asked = 0;
+  if (!own_memory_count (n_bytes))
+    give_up ("shardsim: out of memory: this needs more than it may take: see "
+             "'--max-memory-use'\n");
+}
+
+static inline void *
+checked (void *memory, size_t n_bytes)
+{
+  if (G_UNLIKELY (memory == NULL && n_bytes > 0))
+    give_up ("shardsim: out of memory: this needs more than there is\n");
+  asked += n_bytes;
+  if (G_UNLIKELY (asked >= COUNT_AT))
+    pass_on ();
+  return memory;
 }
 
 void *
@@ -46,7 +74,7 @@ malloc (size_t n_bytes)
 void *
 calloc (size_t n, size_t n_bytes)
 {
-  return checked (__libc_calloc (n, n_bytes), n > 0 ? n_bytes : 0);
+  return checked (__libc_calloc (n, n_bytes), n * n_bytes);
 }
 
 void *
@@ -54,4 +82,33 @@ realloc (void *memory, size_t n_bytes)
 {
   return checked (__libc_realloc (memory, n_bytes), n_bytes);
 }
+
 #endif
+
+void
+out_of_memory_prepare (void)
+{
+  own_memory_set_limit (own_memory_of_machine () / 2);
+}
+
+gboolean
+out_of_memory_take_limit (const char *command, const char *size)
+{
+  g_autofree char *why = NULL;
+  double           bytes;
+
+  if (size == NULL)
+    return TRUE;
+  if (!quantity_parse (QUANTITY_BYTES, size, &bytes, &why))
+    stream_say ("shardsim %s: --max-memory-use: %s\n", command, why);
+  else if (bytes < 1)
+    stream_say ("shardsim %s: --max-memory-use: nothing runs in no memory: leave it out for half "
+                "of the machine's\n",
+                command);
+  else
+    {
+      own_memory_set_limit (bytes < (double) G_MAXINT64 ? (guint64) bytes : (guint64) G_MAXINT64);
+      return TRUE;
+    }
+  return FALSE;
+}

@@ -2,6 +2,7 @@
  * The one walk of training that all strategies hang on: round > step > slot of the pipeline > layer
  * > unit > kernel.
  */
+#include "base/own-memory.h"
 #include "driver/driver-private.h"
 #include "driver/matrix-plan.h"
 
@@ -23,7 +24,7 @@ steps_of_period (const Driver *self)
 
 /*
  * A period of N_ITEMS, twice (first and steady), for every role. FALSE after a diagnostic when a
- * schedule may not hold so many.
+ * schedule may not hold so many; without one where this process may take no more memory.
  */
 static gboolean
 period_fits (const Driver *self, double n_items, DiagList *diags)
@@ -31,7 +32,7 @@ period_fits (const Driver *self, double n_items, DiagList *diags)
   double all = n_items * schedule_n_roles (schedule_builder_peek (self->b)) * 2;
 
   if (all <= DRIVER_MAX_ITEMS)
-    return TRUE;
+    return !own_memory_is_over ();
   diag_error (diags, NULL, "take fewer steps a round, or fewer micro-steps",
               "strategy '%s': a period of %u steps would take %.0f schedule items (at most %u)",
               self->at->levels[0].strategy->name, steps_of_period (self), all, DRIVER_MAX_ITEMS);

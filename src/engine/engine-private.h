@@ -287,7 +287,7 @@ struct _Engine
   guint64       events;
   EngineWork   *work;  /* or NULL */
   Stop         *stop;  /* or NULL */
-  guint64       asked; /* events when STOP was asked last */
+  guint64       asked; /* events when STOP and the memory were asked last */
 };
 
 static inline LiveOp *

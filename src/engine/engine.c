@@ -1,4 +1,5 @@
 /* The engine object, its resources and records, and the run loop. */
+#include "base/own-memory.h"
 #include "engine/engine-private.h"
 
 #define ASKED_EVERY 1024 /* events: less than a millisecond */
@@ -284,10 +285,10 @@ count_work (Engine *self, guint64 before)
 {
   if (self->work != NULL)
     self->work->done += self->events - before;
-  if (self->stop != NULL && self->events - self->asked >= ASKED_EVERY)
+  if (self->events - self->asked >= ASKED_EVERY)
     {
       self->asked = self->events;
-      if (stop_cuts (self->stop))
+      if ((self->stop != NULL && stop_cuts (self->stop)) || own_memory_is_over ())
         return FALSE;
     }
   return !engine_work_is_over (self->work);

@@ -1,4 +1,5 @@
 /* Building the graph: the nodes of a cluster, and the ops of a schedule on it. */
+#include "base/own-memory.h"
 #include "replay/bind-private.h"
 
 #define LIGHT 1e-3 /* of its latency: what the links may take of a collective that loads none */
@@ -242,6 +243,7 @@ add_groups (BindGraph *self, CommRef comm, guint kind)
     }
 }
 
+/* Some of them, where this process may take no more memory. */
 static void
 add_collectives (BindGraph *self)
 {
@@ -252,6 +254,8 @@ add_collectives (BindGraph *self)
       {
         GraphUse *use = &self->uses[comm * COLLECTIVE_N_KINDS + kind];
 
+        if (own_memory_is_over ())
+          return;
         use->first_op = self->ops->len;
         if (use->sizes != NULL)
           add_groups (self, comm, kind);

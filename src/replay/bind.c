@@ -11,6 +11,7 @@
  * of ops the sum of the loads of ALL its ops on each simulated resource. A rank's class decides the
  * class of its groups, so a simulated rank finds its collective by its class.
  */
+#include "base/own-memory.h"
 #include "replay/bind-private.h"
 
 #include <string.h>
@@ -472,6 +473,12 @@ binding_new (const Cluster *cluster, const Schedule *schedule, const BoundOption
   Folder    folder = { .binding = binding_alloc (), .graph = &graph, .classes = &classes };
 
   bind_graph_init (&graph, cluster, schedule, options);
+  if (own_memory_is_over ())
+    {
+      bind_graph_clear (&graph);
+      binding_free (folder.binding);
+      return NULL;
+    }
   if (how->times_only)
     bind_graph_thin (&graph);
   classes_init (&classes, &graph, how->unfolded);

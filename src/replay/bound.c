@@ -72,6 +72,11 @@ replay_bound_new_with (const ReplayPlan *plan, const BoundOptions *options)
   self->cluster = plan->resolved->cluster;
   self->schedule = plan->schedule;
   self->binding = binding_new (self->cluster, self->schedule, options, &library);
+  if (self->binding == NULL)
+    {
+      replay_bound_unref (self);
+      return NULL;
+    }
   compile_programs (self);
   return self;
 }
@@ -81,7 +86,7 @@ bound_clear (gpointer data)
 {
   ReplayBound *self = data;
 
-  g_ptr_array_unref (self->programs);
+  g_clear_pointer (&self->programs, g_ptr_array_unref);
   g_free (self->program_of);
   binding_free (self->binding);
   replay_plan_unref (self->plan);

@@ -17,7 +17,7 @@ typedef struct
   LayoutStore *layouts;    /* NULL: none. Of other plans of this thread; outlives the bound one */
 } BoundOptions;
 
-/* Binds PLAN, to which it refers. */
+/* Binds PLAN, to which it refers. NULL: this process may take no more memory (own-memory.h). */
 ReplayBound *replay_bound_new_with (const ReplayPlan *plan, const BoundOptions *options);
 ReplayBound *replay_bound_new (const ReplayPlan *plan, gboolean unfolded); /* with none */
 

@@ -132,6 +132,7 @@ typedef struct
   guint32 *group_of;  /* [comm * ranks + rank]: in `groups`, or REPLAY_NONE */
 } Binding;
 
+/* NULL: this process may take no more memory. */
 Binding *binding_new (const Cluster *cluster, const Schedule *schedule, const BoundOptions *how,
                       const CollectiveOptions *options);
 void     binding_free (Binding *self);

@@ -77,9 +77,12 @@ add_verdict (HtmlPage *page, const SearchResult *self)
     html_page_add_text (page, "The simplest of those as good; %s is %.1f %% faster%s.",
                         fastest->label, 100 * (best->score / fastest->score - 1),
                         fastest->runs_on == NULL ? ", and no framework is known to run it" : "");
-  if (self->n_open == 0)
+  if (self->n_failed > 0)
+    html_page_add_text (page, "%u of those that were simulated failed: %s", self->n_failed,
+                        self->failure);
+  if (self->n_open == 0 && self->n_failed == 0)
     html_page_add_text (page, "Proved: nothing with a better bound is left.");
-  else
+  else if (self->n_open > 0)
     html_page_add_text (page,
                         "Not proved: " COUNT " configurations were not tried; by their bounds none "
                         "is more than %.2f times as fast (--effort 4 tries more).",

@@ -181,7 +181,9 @@ append_counts (const SearchResult *self, GString *out)
                           self->n_configurations, self->n_structures, self->n_cut,
                           self->n_too_large, self->n_refused);
   g_string_append_printf (out, "  %u planned, %u simulated\n", self->n_planned, self->n_simulated);
-  if (self->n_open == 0 && self->found->len > 0)
+  if (self->n_failed > 0)
+    g_string_append_printf (out, "  %u of these failed: %s\n", self->n_failed, self->failure);
+  if (self->n_open == 0 && self->n_failed == 0 && self->found->len > 0)
     g_string_append (out,
                      self->is_sampled
                          ? "  nothing with a better bound is left; bounds of other frameworks' "
@@ -357,6 +359,11 @@ report_search_json (const SearchResult *self, GString *out)
   json_add_count (search, "alike", self->n_alike);
   json_add_count (search, "planned", self->n_planned);
   json_add_count (search, "simulated", self->n_simulated);
+  if (self->n_failed > 0)
+    {
+      json_add_count (search, "failed", self->n_failed);
+      json_add_text (search, "failure", self->failure);
+    }
   json_add_count (search, "open", self->n_open);
   json_add_number (search, "open_gain", self->n_open > 0 ? self->open_gain : 1);
   json_object_object_add (search, "near_misses", misses_json (self));

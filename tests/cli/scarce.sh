@@ -36,6 +36,44 @@ for limit in 30000 60000 90000 120000 150000; do
   verdict $good "$limit kB of memory"
 done
 
+# ---- the program's own limit: a run that takes more fails, the others are there
+size='--cluster dgx-h100 --model llama-3-8b --strategy zero3 --seq-len 512
+  --set replay.extrapolate=false --max-memory-use'
+for jobs in 1 3; do
+  # shellcheck disable=SC2086
+  "$program" sweep $size 60MB --vary training.grad_accum=1,150,2 --store l$jobs.db -j $jobs \
+    --format csv >l$jobs.csv 2>err
+  [ $? -eq 0 ] && [ "$(grep -c 'more memory than shardsim may' l$jobs.csv)" -eq 1 ] &&
+    grep -q ',150,.*more memory than shardsim may' l$jobs.csv &&
+    [ "$(grep -c 'zero3,1,' l$jobs.csv)" -eq 2 ] &&
+    grep -q '1 failed: .*--max-memory-use' err
+  verdict $? "$jobs threads: the run that takes more than its limit fails alone"
+done
+cmp -s l1.csv l3.csv
+verdict $? 'whatever the threads'
+# shellcheck disable=SC2086
+"$program" sweep $size 1GB --vary training.grad_accum=1,150,2 --store l1.db --retry-failed \
+  --format csv >out 2>err
+[ $? -eq 0 ] && [ "$(grep -c 'zero3,1,' out)" -eq 3 ]
+verdict $? 'with more memory it is tried again'
+# shellcheck disable=SC2086
+"$program" simulate --grad-accum 150 $size 60MB >out 2>err
+[ $? -eq 1 ] && grep -q "more memory than shardsim may.*raise '--max-memory-use'" err
+verdict $? 'simulate'
+# shellcheck disable=SC2086
+"$program" compare --grad-accum 1,150 $size 60MB >out 2>err
+[ $? -eq 1 ] && grep -q 'left out' err && grep -q '169.6 ms' out
+verdict $? 'compare leaves it out'
+# shellcheck disable=SC2086
+"$program" search --only --vary training.grad_accum=1,150 $size 60MB >out 2>err
+[ $? -eq 0 ] && grep -q 'more memory than shardsim may' out && grep -q -- '--grad-accum 1' out
+verdict $? 'search takes another'
+for wrong in 0B 5 x ''; do
+  "$program" simulate good.yaml --hwprofiles hwprofiles --max-memory-use "$wrong" >out 2>err
+  [ $? -eq 2 ] && grep -q -- '--max-memory-use' err
+  verdict $? "'$wrong' is no size"
+done
+
 # ---- descriptors
 for limit in 4 5 6 7 8 9; do
   (
