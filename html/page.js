@@ -2,32 +2,85 @@
 
 /* ---- tables: a click on a title sorts by its column ---------------------------------------- */
 
-function cellValue(row, column) {
-  const cell = row.cells[column];
+const TONES = ['plain', 'good', 'bad'], MORE = 200; /* rows that are drawn at a time */
+
+function elementValue(cell) {
   if (!('value' in cell.dataset)) return cell.textContent;
   return cell.dataset.value === '' ? null : Number(cell.dataset.value);
 }
 
+function textValue(text) {
+  return text.trim() !== '' && Number.isFinite(Number(text)) ? Number(text) : text;
+}
+
+function rowOfElement(element) {
+  const cells = [...element.cells];
+  return { element, texts: cells.map((cell) => cell.textContent), values: cells.map(elementValue) };
+}
+
+/* ENTRY: a tone, then a text, or a text and a value, a cell; 0: as in the row ABOVE. */
+function rowOfData(entry, above) {
+  const cells = entry.slice(1).map((cell, i) =>
+    cell === 0 ? [above.texts[i], above.values[i]] :
+      typeof cell === 'string' ? [cell, textValue(cell)] : cell);
+  return { tone: TONES[entry[0]], texts: cells.map(([text]) => text),
+    values: cells.map(([, value]) => value) };
+}
+
+/* A row that was data, as an element like LIKE. */
+function elementOf(row, like) {
+  if (row.element) return row.element;
+  row.element = document.createElement('tr');
+  row.element.className = row.tone;
+  row.texts.forEach((text, i) => {
+    const cell = row.element.insertCell();
+    cell.textContent = text;
+    if (typeof row.values[i] !== 'string' || like.cells[i].className === 'right')
+      cell.className = 'right';
+    if (typeof row.values[i] !== 'string') cell.dataset.value = row.values[i] ?? '';
+  });
+  return row.element;
+}
+
+/* The rows of a table, all of them, and how many are drawn. */
+const rowsOf = new WeakMap();
+
+function draw(table) {
+  const state = rowsOf.get(table), body = table.tBodies[0];
+  const found = state.words === '' ? state.rows : state.rows.filter((row) =>
+    row.texts.some((text) => text.toLowerCase().includes(state.words)));
+  const drawn = found.slice(0, state.shown).map((row) => elementOf(row, state.like));
+  body.replaceChildren(...drawn);
+  if (!state.tell) return;
+  state.tell.textContent = `${drawn.length} of ${found.length} rows` +
+    (found.length < state.rows.length ? ` with these words, of ${state.rows.length}` : '');
+  state.more.hidden = drawn.length === found.length;
+}
+
 /* What has no value comes last, whichever way round. */
 function compareRows(a, b, column, sign) {
-  const x = cellValue(a, column), y = cellValue(b, column);
+  const x = a.values[column], y = b.values[column];
   if (x === null || y === null) return (x === null) - (y === null);
   if (typeof x === 'number' && typeof y === 'number') return sign * (x - y);
-  return sign * String(x).localeCompare(String(y), 'en', { numeric: true });
+  return sign * inOrder.compare(String(x), String(y));
 }
+
+const inOrder = new Intl.Collator('en', { numeric: true });
 
 function sortBy(table, column) {
   const titles = table.tHead.rows[0].cells, title = titles[column];
   const down = title.getAttribute('aria-sort') === 'ascending';
-  const rows = [...table.tBodies[0].rows];
   for (const other of titles) other.removeAttribute('aria-sort');
   title.setAttribute('aria-sort', down ? 'descending' : 'ascending');
-  rows.sort((a, b) => compareRows(a, b, column, down ? -1 : 1));
-  table.tBodies[0].append(...rows);
+  rowsOf.get(table).rows.sort((a, b) => compareRows(a, b, column, down ? -1 : 1));
+  draw(table);
 }
 
 function makeSortable(table) {
   if (table.tBodies[0].rows.length < 2) return;
+  if (!rowsOf.has(table))
+    rowsOf.set(table, { rows: [...table.tBodies[0].rows].map(rowOfElement), words: '',
+      shown: Infinity });
   [...table.tHead.rows[0].cells].forEach((title, column) => {
     const button = document.createElement('button');
     if (title.textContent === '') return;
@@ -36,6 +89,36 @@ function makeSortable(table) {
     button.addEventListener('click', () => sortBy(table, column));
     title.replaceChildren(button);
   });
+}
+
+/* Rows behind the first hundreds are data: they are drawn as a reader asks for them. */
+function takeRest(box) {
+  const table = box.previousElementSibling.querySelector('table');
+  const rows = [...table.tBodies[0].rows].map(rowOfElement), n = rows.length;
+  const words = document.createElement('input'), more = document.createElement('button');
+  const tell = document.createElement('span'), tools = document.createElement('div');
+  const state = { rows, words: '', shown: n, like: rows[0].element, tell, more };
+  for (const entry of JSON.parse(box.querySelector('script').textContent))
+    rows.push(rowOfData(entry, rows.length > n ? rows[rows.length - 1] : null));
+  rowsOf.set(table, state);
+  tools.className = 'tools';
+  words.type = 'search';
+  words.placeholder = words.ariaLabel = 'rows with these words';
+  words.addEventListener('input', () => {
+    state.words = words.value.trim().toLowerCase();
+    state.shown = MORE;
+    draw(table);
+  });
+  tools.append(words, tell);
+  table.parentElement.before(tools);
+  more.type = 'button';
+  more.textContent = `Show ${MORE} more`;
+  more.addEventListener('click', () => {
+    state.shown += MORE;
+    draw(table);
+  });
+  box.append(more);
+  draw(table);
 }
 
 /* ---- texts to copy --------------------------------------------------------------------------- */
@@ -429,6 +512,7 @@ class Timeline {
   }
 }
 
+document.querySelectorAll('.rest').forEach(takeRest);
 document.querySelectorAll('table').forEach(makeSortable);
 document.querySelectorAll('.copy').forEach(makeCopyable);
 document.querySelectorAll('.timeline').forEach((box) => new Timeline(box));

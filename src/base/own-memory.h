@@ -19,8 +19,7 @@ guint64 own_memory_of_machine (void);
 guint64 own_memory_below (const char *root);
 
 /* At most BYTES from now on; 0: no limit. To be called before there are threads. */
-void    own_memory_set_limit (guint64 bytes);
-guint64 own_memory_limit (void);
+void own_memory_set_limit (guint64 bytes);
 
 /*
  * This thread has asked for BYTES more. FALSE: the process has more than it may, and no run could

@@ -1,13 +1,11 @@
-#include <math.h>
 #include <string.h>
 
 #include <json-c/json.h>
 
-#include "base/csv.h"
 #include "base/layout.h"
 #include "base/output.h"
 #include "base/printable.h"
-#include "report/html.h"
+#include "report/html-parts-private.h"
 
 #define MAX_MEMORY_LEVELS 2000
 
@@ -21,20 +19,12 @@ struct _HtmlPage
   gboolean in_section;
 };
 
-struct _HtmlTable
-{
-  GString *text;
-  guint    n_columns, at; /* cells so far */
-  HtmlTone tone;          /* of the row */
-};
-
-static const char *const tone_names[] = { "plain", "good", "bad" };
+const char *const html_tone_names[] = { "plain", "good", "bad" };
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* TEXT as HTML. */
-static void
-append_escaped (GString *out, const char *text)
+void
+html_append_escaped (GString *out, const char *text)
 {
   g_autofree char *plain = printable_text (text, strlen (text), FALSE);
   g_autofree char *escaped = g_markup_escape_text (plain, -1);
@@ -47,7 +37,7 @@ static void
 append_element (GString *out, const char *element, const char *text)
 {
   g_string_append_printf (out, "<%s>", element);
-  append_escaped (out, text);
+  html_append_escaped (out, text);
   g_string_append_printf (out, "</%s>\n", element);
 }
 
@@ -76,8 +66,8 @@ html_page_free (HtmlPage *self)
 void
 html_page_add_verdict (HtmlPage *self, HtmlTone tone, const char *text)
 {
-  g_string_append_printf (self->body, "<p class=\"verdict %s\">", tone_names[tone]);
-  append_escaped (self->body, text);
+  g_string_append_printf (self->body, "<p class=\"verdict %s\">", html_tone_names[tone]);
+  html_append_escaped (self->body, text);
   g_string_append (self->body, "</p>\n");
 }
 
@@ -115,7 +105,7 @@ html_page_add_section (HtmlPage *self, const char *title)
   g_string_append_printf (self->body, "<section id=\"s%u\">\n", ++self->n_sections);
   append_element (self->body, "h2", title);
   g_string_append_printf (self->contents, "<a href=\"#s%u\">", self->n_sections);
-  append_escaped (self->contents, title);
+  html_append_escaped (self->contents, title);
   g_string_append (self->contents, "</a>\n");
 }
 
@@ -141,7 +131,7 @@ void
 html_page_add_lines (HtmlPage *self, const char *text)
 {
   g_string_append (self->body, "<pre class=\"lines\">");
-  append_escaped (self->body, text);
+  html_append_escaped (self->body, text);
   g_string_append (self->body, "</pre>\n");
 }
 
@@ -153,7 +143,7 @@ html_page_add_copyable (HtmlPage *self, const char *text)
   g_string_append_printf (self->body,
                           "<div class=\"copy\"><button type=\"button\">Copy</button>\n<pre%s>",
                           one_line ? " class=\"lines\"" : "");
-  append_escaped (self->body, text);
+  html_append_escaped (self->body, text);
   g_string_append (self->body, "</pre>\n</div>\n");
 }
 
@@ -171,7 +161,7 @@ append_facts (HtmlPage *self, const char *class, const HtmlFact *facts, guint n)
       if (facts[i].note != NULL)
         {
           g_string_append (self->body, "<dd class=\"note\">");
-          append_escaped (self->body, facts[i].note);
+          html_append_escaped (self->body, facts[i].note);
           g_string_append (self->body, "</dd>");
         }
       g_string_append (self->body, "</div>\n");
@@ -193,138 +183,10 @@ html_page_add_facts (HtmlPage *self, const HtmlFact *facts, guint n)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-HtmlTable *
-html_table_new (const HtmlColumn *columns, guint n)
-{
-  HtmlTable *self = g_new0 (HtmlTable, 1);
-
-  self->n_columns = n;
-  self->text = g_string_new ("<div class=\"scroll\"><table>\n<thead><tr>");
-  for (guint i = 0; i < n; i++)
-    {
-      g_string_append_printf (self->text, "<th scope=\"col\"%s>",
-                              columns[i].right ? " class=\"right\"" : "");
-      append_escaped (self->text, columns[i].title);
-      g_string_append (self->text, "</th>");
-    }
-  g_string_append (self->text, "</tr></thead>\n<tbody>\n");
-  return self;
-}
-
-void
-html_table_mark_row (HtmlTable *self, HtmlTone tone)
-{
-  self->tone = tone;
-}
-
-/* ATTRIBUTES begin with a space. */
-static void
-add_cell (HtmlTable *self, const char *attributes, const char *text)
-{
-  if (self->at == 0)
-    g_string_append_printf (self->text, "<tr class=\"%s\">", tone_names[self->tone]);
-  g_string_append_printf (self->text, "<td%s>", attributes);
-  append_escaped (self->text, text);
-  g_string_append (self->text, "</td>");
-  if (++self->at < self->n_columns)
-    return;
-  g_string_append (self->text, "</tr>\n");
-  self->at = 0;
-  self->tone = HTML_PLAIN;
-}
-
-void
-html_table_add_text (HtmlTable *self, const char *text)
-{
-  add_cell (self, "", text);
-}
-
-void
-html_table_add_number (HtmlTable *self, const char *text, double value)
-{
-  g_autofree char *number = number_format_exact (value);
-  g_autofree char *attributes =
-      g_strdup_printf (" class=\"right\" data-value=\"%s\"", isfinite (value) ? number : "");
-
-  add_cell (self, attributes, text);
-}
-
-void
-html_table_add_either (HtmlTable *self, const char *text)
-{
-  char  *end;
-  double value = g_ascii_strtod (text, &end);
-
-  if (end > text && *end == '\0')
-    html_table_add_number (self, text, value);
-  else
-    html_table_add_text (self, text);
-}
-
 void
 html_page_take_table (HtmlPage *self, HtmlTable *table)
 {
-  g_assert (table->at == 0);
-  g_string_append (table->text, "</tbody>\n</table></div>\n");
-  g_string_append (self->body, table->text->str);
-  g_string_free (table->text, TRUE);
-  g_free (table);
-}
-
-/* A row by itself reads better as a column. */
-static HtmlTable *
-table_of_row (const CsvReader *reader)
-{
-  static const HtmlColumn columns[] = { { "column", FALSE }, { "value", FALSE } };
-  HtmlTable              *table = html_table_new (columns, G_N_ELEMENTS (columns));
-
-  for (guint i = 0; i < csv_reader_n_columns (reader); i++)
-    {
-      html_table_add_text (table, csv_reader_column (reader, i));
-      html_table_add_text (table, csv_reader_field (reader, i));
-    }
-  return table;
-}
-
-static HtmlTable *
-table_of_rows (CsvReader *reader, DiagList *diags)
-{
-  guint                  n = csv_reader_n_columns (reader);
-  g_autofree HtmlColumn *columns = g_new0 (HtmlColumn, n);
-  HtmlTable             *table;
-
-  for (guint i = 0; i < n; i++)
-    columns[i].title = csv_reader_column (reader, i);
-  table = html_table_new (columns, n);
-  while (csv_reader_next (reader, diags))
-    for (guint i = 0; i < n; i++)
-      html_table_add_either (table, csv_reader_field (reader, i));
-  return table;
-}
-
-/* Whether CSV has one row below its titles. */
-static gboolean
-has_one_row (const char *csv)
-{
-  g_autoptr (DiagList)  diags = diag_list_new ();
-  g_autoptr (CsvReader) reader = csv_reader_open_text ("results", csv, strlen (csv), diags);
-
-  return reader != NULL && csv_reader_next (reader, diags) && !csv_reader_next (reader, diags);
-}
-
-void
-html_page_add_csv (HtmlPage *self, const char *given)
-{
-  g_autofree char      *csv = printable_text (given, strlen (given), FALSE);
-  g_autoptr (DiagList)  diags = diag_list_new ();
-  g_autoptr (CsvReader) reader = csv_reader_open_text ("results", csv, strlen (csv), diags);
-
-  if (reader != NULL && !has_one_row (csv))
-    html_page_take_table (self, table_of_rows (reader, diags));
-  else if (reader != NULL && csv_reader_next (reader, diags))
-    html_page_take_table (self, table_of_row (reader));
-  if (diag_list_has_errors (diags)) /* above a limit */
-    html_page_add_text (self, "The table is cut: %s.", diag_list_first_message (diags));
+  html_table_finish (table, self->body);
 }
 
 /* ---- pictures -------------------------------------------------------------------------------- */
@@ -508,9 +370,9 @@ timeline_json (const Timeline *timeline)
   return root;
 }
 
-/* Nothing in JSON, where '<' stands in strings only, ends the script that it is in. */
-static void
-append_json (GString *out, struct json_object *root)
+/* Nothing in it, where '<' stands in strings only, ends the script that it is in. */
+void
+html_append_json (GString *out, struct json_object *root)
 {
   g_auto (GStrv) pieces =
       g_strsplit (json_object_to_json_string_ext (root, JSON_C_TO_STRING_PLAIN), "<", -1);
@@ -525,7 +387,7 @@ html_page_add_timeline (HtmlPage *self, const Timeline *timeline)
   struct json_object *root = timeline_json (timeline);
 
   g_string_append (self->body, "<div class=\"timeline\"><script type=\"application/json\">");
-  append_json (self->body, root);
+  html_append_json (self->body, root);
   g_string_append (self->body, "</script><noscript>The timeline is drawn by the page's own "
                                "script.</noscript></div>\n");
   json_object_put (root);
@@ -563,7 +425,7 @@ html_page_write (const HtmlPage *self, const char *file, GError **error)
                           self->contents->str, self->body->str, self->folded ? "</details>\n" : "",
                           self->in_section ? "</section>\n" : "");
   g_string_append (out, "<footer><p>Made by shardsim ");
-  append_escaped (out, layout_program_version ());
+  html_append_escaped (out, layout_program_version ());
   g_string_append_printf (out, ".</p></footer>\n<script>\n%s</script>\n</body>\n</html>\n", script);
   return output_file_write (file, out->str, error);
 }

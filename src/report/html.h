@@ -69,6 +69,12 @@ typedef struct
   gboolean    right; /* numbers */
 } HtmlColumn;
 
+/*
+ * Rows of a table that stand in the page. Those behind them are data, which the page's script draws
+ * as far as a reader asks for them: by the next ones, in another order, or with words in them.
+ */
+#define HTML_MAX_ROWS 200
+
 /* Cells are added row by row, from left to right. */
 HtmlTable *html_table_new (const HtmlColumn *columns, guint n);
 void       html_table_add_text (HtmlTable *self, const char *text);

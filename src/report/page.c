@@ -6,6 +6,7 @@
 #include "report/html-private.h"
 
 /* Ops of a timeline: about 30 bytes each. */
+#define MAX_EACH           200 /* scenarios whose details a page of several shows */
 #define MAX_SLICES         40000
 #define MAX_SLICES_OF_EACH 10000
 
@@ -200,25 +201,89 @@ add_memory (HtmlPage *page, const GPtrArray *predictions)
   html_page_take_table (page, table);
 }
 
+typedef struct
+{
+  const Prediction *prediction;
+  guint             index;
+} Ranked;
+
+/* What fits first, by throughput. */
+static gint
+compare_ranked (gconstpointer a, gconstpointer b)
+{
+  const Ranked *x = a, *y = b;
+
+  if (x->prediction->fits != y->prediction->fits)
+    return x->prediction->fits ? -1 : 1;
+  if (x->prediction->tokens_per_s_per_gpu != y->prediction->tokens_per_s_per_gpu)
+    return x->prediction->tokens_per_s_per_gpu > y->prediction->tokens_per_s_per_gpu ? -1 : 1;
+  return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* Whose details are shown, a flag each: all, or MAX_EACH of those that fit best. Newly allocated. */
+static gboolean *
+find_shown (const GPtrArray *predictions)
+{
+  gboolean          *shown = g_new0 (gboolean, predictions->len + 1);
+  g_autoptr (GArray) ranked = g_array_new (FALSE, FALSE, sizeof (Ranked));
+
+  for (guint i = 0; i < predictions->len; i++)
+    {
+      const Ranked one = { g_ptr_array_index (predictions, i), i };
+
+      g_array_append_val (ranked, one);
+    }
+  g_array_sort (ranked, compare_ranked);
+  for (guint i = 0; i < MIN (ranked->len, MAX_EACH); i++)
+    shown[g_array_index (ranked, Ranked, i).index] = TRUE;
+  return shown;
+}
+
+/* Of as many as their details are shown of: the first. */
+static void
+add_reasons (HtmlPage *page, const GPtrArray *predictions)
+{
+  g_autoptr (GString)   text = g_string_new (NULL);
+  g_autoptr (GPtrArray) first = g_ptr_array_new ();
+
+  for (guint i = 0; i < MIN (predictions->len, MAX_EACH); i++)
+    g_ptr_array_add (first, g_ptr_array_index (predictions, i));
+  comparison_append_caveats (first, text);
+  comparison_append_misfits (first, text);
+  comparison_append_reasons (first, text);
+  html_page_add_lines (page, g_strchug (text->str));
+  if (predictions->len > first->len)
+    html_page_add_text (page, "Of the first %u scenarios; --explain says it of all.", first->len);
+}
+
 static void
 add_each (HtmlPage *page, const GPtrArray *predictions, const Replay *const *replays)
 {
-  html_page_add_section (page, "Each scenario");
-  for (guint i = 0; i < predictions->len; i++)
-    {
-      const Prediction *p = g_ptr_array_index (predictions, i);
-      g_autofree char  *title = title_of (p);
+  g_autofree gboolean *shown = find_shown (predictions);
 
-      html_page_begin_fold (page, p->scenario);
-      html_page_add_text (page, "%s", title);
-      page_add_headline (page, p);
-      page_add_time (page, p);
-      if (replays != NULL && replays[i] != NULL)
-        page_add_streams (page, replays[i], MAX_SLICES_OF_EACH);
-      page_add_memory (page, p);
-      page_add_traffic (page, p);
-      page_add_scenario (page, p);
-    }
+  html_page_add_section (page, "Each scenario");
+  if (predictions->len > MAX_EACH)
+    html_page_add_text (
+        page,
+        "The %u with the most tokens/s/GPU of those that fit. All results has every "
+        "scenario, and 'shardsim simulate' the details of any.",
+        MAX_EACH);
+  for (guint i = 0; i < predictions->len; i++)
+    if (shown[i])
+      {
+        const Prediction *p = g_ptr_array_index (predictions, i);
+        g_autofree char  *title = title_of (p);
+
+        html_page_begin_fold (page, p->scenario);
+        html_page_add_text (page, "%s", title);
+        page_add_headline (page, p);
+        page_add_time (page, p);
+        if (replays != NULL && replays[i] != NULL)
+          page_add_streams (page, replays[i], MAX_SLICES_OF_EACH);
+        page_add_memory (page, p);
+        page_add_traffic (page, p);
+        page_add_scenario (page, p);
+      }
   html_page_end_fold (page);
 }
 
@@ -227,7 +292,7 @@ add_comparison (HtmlPage *page, const GPtrArray *predictions, const Replay *cons
                 const PagePictures *pictures)
 {
   static const char *const shown[] = { "scaling", "pareto", "heat-map" };
-  g_autoptr (GString)      common = g_string_new (NULL), reasons = g_string_new (NULL);
+  g_autoptr (GString)      common = g_string_new (NULL);
 
   differences_append_common (predictions, common);
   html_page_add_lines (page, g_strstrip (common->str));
@@ -241,10 +306,7 @@ add_comparison (HtmlPage *page, const GPtrArray *predictions, const Replay *cons
   html_page_add_section (page, "Where the time goes");
   page_add_picture (page, pictures, "time-split");
   html_page_add_section (page, "Why they differ");
-  comparison_append_caveats (predictions, reasons);
-  comparison_append_misfits (predictions, reasons);
-  comparison_append_reasons (predictions, reasons);
-  html_page_add_lines (page, g_strchug (reasons->str));
+  add_reasons (page, predictions);
   html_page_add_section (page, "GPU memory at the peak");
   add_memory (page, predictions);
   add_each (page, predictions, replays);

@@ -97,6 +97,13 @@ try search 'search, narrow and dark' 390 0 'timeline pictures scenario'
 try plan 'plan, narrow and light' 390 1 'pictures scenario'
 try regress 'regress, narrow and light' 390 1 ''
 try sweep 'sweep, narrow and dark' 390 0 'pictures scenario'
+
+# More rows than a page draws at once.
+"$program" compare --cluster dgx-h100 --model opt-1.3b --strategy fsdp2 --seq-len 256 \
+  --micro-batch "$(seq -s, 1 60)" --grad-accum 1,2,3,4 --html many.html >many.txt
+verdict $? 'a comparison of 240'
+try many 'many rows, narrow and light' 390 1 'pictures scenario many'
+try many 'many rows, wide and dark' 1200 0 'pictures scenario many'
 for page in page quickstart; do
   [ -s $page-0.background ] && ! cmp -s $page-0.background $page-1.background
   verdict $? "$page: dark is not light"

@@ -7,6 +7,7 @@
 
 #include <glib/gstdio.h>
 #include <json-c/json.h>
+#include <math.h>
 #include <string.h>
 
 #include "analysis/advice.h"
@@ -469,6 +470,87 @@ START_TEST (test_pages)
 }
 END_TEST
 
+#define MANY 5000
+
+/* A table has its first rows, and the others as data that hold what is new in each. */
+START_TEST (test_many_rows)
+{
+  static const HtmlColumn columns[] = { { "name", FALSE }, { "same", FALSE }, { "step", TRUE } };
+  g_autoptr (HtmlPage)    page = html_page_new ("many");
+  HtmlTable              *table = html_table_new (columns, G_N_ELEMENTS (columns));
+  g_autofree char        *text = NULL, *data = NULL;
+  struct json_object     *rows, *row;
+  char                   *start;
+
+  for (guint i = 0; i < MANY; i++)
+    {
+      g_autofree char *name = g_strdup_printf ("</script><b>%u", i);
+      g_autofree char *step = g_strdup_printf ("%u ms", i);
+
+      html_table_mark_row (table, i == MANY - 1 ? HTML_BAD : HTML_PLAIN);
+      html_table_add_text (table, name);
+      html_table_add_text (table, "2 x dgx-h100");
+      html_table_add_number (table, step, i == MANY - 2 ? NAN : i * 1e-3);
+    }
+  html_page_take_table (page, table);
+  text = written (page);
+  ck_assert_uint_eq (count (text, "<tr class=\"plain\">"), HTML_MAX_ROWS);
+  start = strstr (text, "<script type=\"application/json\">");
+  ck_assert_ptr_nonnull (start);
+  start += strlen ("<script type=\"application/json\">");
+  data = g_strndup (start, (gsize) (strstr (start, "</script>") - start));
+  rows = json_tokener_parse (data);
+  ck_assert_uint_eq (json_object_array_length (rows), MANY - HTML_MAX_ROWS);
+  ck_assert_uint_lt (strlen (data) / MANY, 60); /* bytes a row */
+  row = json_object_array_get_idx (rows, 1);
+  ck_assert_str_eq (json_object_to_json_string_ext (row, JSON_C_TO_STRING_PLAIN),
+                    "[0,\"<\\/script><b>201\",0,[\"201 ms\",0.201]]");
+  row = json_object_array_get_idx (rows, MANY - HTML_MAX_ROWS - 2);
+  ck_assert_ptr_null (json_object_array_get_idx (json_object_array_get_idx (row, 3), 1));
+  row = json_object_array_get_idx (rows, MANY - HTML_MAX_ROWS - 1);
+  ck_assert_int_eq (json_object_get_int (json_object_array_get_idx (row, 0)), HTML_BAD);
+  json_object_put (rows);
+}
+END_TEST
+
+/* A page of thousands of scenarios is a few MB, and has all of them. */
+START_TEST (test_many_scenarios)
+{
+  g_autoptr (GPtrArray)  all = g_ptr_array_new_with_free_func ((GDestroyNotify) prediction_free);
+  g_autoptr (ProfileSet) profiles = NULL;
+  g_autoptr (Replay)     replay = NULL;
+  g_autofree char       *gnuplot = g_find_program_in_path ("gnuplot"), *text = NULL;
+  g_autoptr (GError)     error = NULL;
+
+  if (gnuplot == NULL)
+    return;
+  g_ptr_array_add (all, predict_one ("row 0000", &replay, &profiles));
+  for (guint i = 1; i < MANY; i++)
+    {
+      Prediction *p = prediction_copy (g_ptr_array_index (all, 0));
+
+      g_free (p->scenario);
+      p->scenario = g_strdup_printf ("row %04u", i);
+      p->step_time_s *= 1 + 1.0 / (3 * i);
+      p->exposed_comm_s *= 1 + 1.0 / (7 * i);
+      prediction_derive (p);
+      g_ptr_array_add (all, p);
+    }
+  ck_assert_msg (report_page_write (all, NULL, style, file, &error), "%s",
+                 error != NULL ? error->message : "");
+  ck_assert (g_file_get_contents (file, &text, NULL, NULL));
+  check_self_contained (text);
+  ck_assert_msg (strlen (text) < 8000000, "the page is %.1f MB", (double) strlen (text) / 1e6);
+  for (guint i = 0; i < MANY; i++)
+    {
+      g_autofree char *drawn = g_strdup_printf ("<td>row %04u</td>", i);
+      g_autofree char *kept = g_strdup_printf (",\"row %04u\",", i);
+
+      ck_assert_msg (strstr (text, i < HTML_MAX_ROWS ? drawn : kept) != NULL, "row %u is lost", i);
+    }
+}
+END_TEST
+
 /* ---- pages of other answers ------------------------------------------------------------------ */
 
 /* The page of ANSWER, which holds HOSTILE names and none of their markup. NULL: no gnuplot. */
@@ -706,6 +788,8 @@ main (void)
   tcase_add_test (tests, test_timeline_memory);
   tcase_add_test (tests, test_timeline_stages);
   tcase_add_test (tests, test_pages);
+  tcase_add_test (tests, test_many_rows);
+  tcase_add_test (tests, test_many_scenarios);
   tcase_add_test (tests, test_search);
   tcase_add_test (tests, test_plan);
   tcase_add_test (tests, test_sweep);
