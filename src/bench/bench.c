@@ -8,13 +8,18 @@
 void
 bench_error (const Bench *bench, const char *what, const char *format, ...)
 {
-  const WorldPlace *place = world_place (bench->world);
+  const WorldPlace *place = bench->world != NULL ? world_place (bench->world) : NULL;
   char              text[1024];
   va_list           args;
 
   va_start (args, format);
   vsnprintf (text, sizeof text, format, args);
   va_end (args);
+  if (place == NULL)
+    {
+      fprintf (stderr, "shardsim-bench: %s: %s: %s\n", bench->name, what, text);
+      return;
+    }
   /* One call: lines of several ranks stay whole. */
   fprintf (stderr, "shardsim-bench: %s rank %u: %s%s%s: %s\n", place->host, place->rank,
            bench->name != NULL ? bench->name : "", bench->name != NULL ? ": " : "", what, text);

@@ -63,11 +63,12 @@ typedef enum
 
 typedef struct
 {
-  const char *name;   /* "host_copy": the word on the command line */
-  const char *title;  /* one line for --list */
-  unsigned    needs;  /* BenchNeeds */
-  bool        in_all; /* `shardsim-bench all` runs it */
-  bool        checks; /* it measures nothing: it fails, or all is well */
+  const char *name;                   /* "host_copy": the word on the command line */
+  const char *title;                  /* one line for --list */
+  unsigned    needs;                  /* BenchNeeds */
+  bool        in_all;                 /* `shardsim-bench all` runs it */
+  bool        checks;                 /* it measures nothing: it fails, or all is well */
+  bool (*check) (const Bench *bench); /* its options, before there is a world; NULL: nothing */
   bool (*run) (Bench *bench);
 } Benchmark;
 

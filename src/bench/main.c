@@ -93,6 +93,52 @@ select_word (Selection *selection, const char *word)
   return known;
 }
 
+/*
+ * Whether the benchmarks can do what the options ask, as far as that is known before MPI and CUDA
+ * start.
+ */
+static bool
+check_selection (Bench *bench, const Selection *selection)
+{
+  bool good = true;
+
+  for (unsigned i = 0; good && i < selection->n; i++)
+    {
+      bench->name = selection->list[i]->name;
+      good = selection->list[i]->check == NULL || selection->list[i]->check (bench);
+    }
+  bench->name = NULL;
+#ifdef BENCH_MPI
+  if (good && (selection->needs & NEEDS_MPI) != 0)
+    good = mpi_force_algorithm (bench->options->algorithm);
+#endif
+  return good;
+}
+
+/*
+ * What all ranks would say before they know each other one of them says: the others' stderr goes
+ * nowhere until it is given back. -1: it is theirs.
+ */
+static int
+mute_others (void)
+{
+  const int kept = world_launched_rank () > 0 ? dup (STDERR_FILENO) : -1;
+
+  if (kept >= 0 && freopen ("/dev/null", "w", stderr) == NULL)
+    return -1;
+  return kept;
+}
+
+static void
+speak_again (int kept)
+{
+  if (kept < 0)
+    return;
+  fflush (stderr);
+  dup2 (kept, STDERR_FILENO);
+  close (kept);
+}
+
 /* ---- ranks ----------------------------------------------------------------------------------- */
 
 #ifdef BENCH_CUDA
@@ -230,45 +276,55 @@ measure (Bench *bench, const Selection *selection)
   return status;
 }
 
-int
-main (int argc, char **argv)
+/* What the command line asks for into SELECTION. *STATUS where nothing is to be run. */
+static bool
+read_command_line (int argc, char **argv, Bench *bench, BenchOptions *options, Selection *selection,
+                   int *status)
 {
-  BenchOptions options;
-  Selection    selection = { 0 };
-  const char  *words[BENCH_MAX_LIST], *error;
-  unsigned     n = 0;
-  int          status;
-  Bench        bench = { .options = &options };
+  const char *words[BENCH_MAX_LIST];
+  unsigned    n = 0;
 
-  switch (options_parse (argc, argv, &options, words, &n))
+  *status = STATUS_DONE;
+  switch (options_parse (argc, argv, options, words, &n))
     {
     case OPTIONS_RUN:
       break;
     case OPTIONS_LIST:
       print_list ();
-      return STATUS_DONE;
+      return false;
     case OPTIONS_VERSION:
       print_version ();
-      return STATUS_DONE;
+      return false;
     case OPTIONS_HELP:
-      return STATUS_DONE;
+      return false;
     default:
-      return STATUS_USAGE;
+      *status = STATUS_USAGE;
+      return false;
     }
+  *status = STATUS_USAGE;
   for (unsigned i = 0; i < n; i++)
-    if (!select_word (&selection, words[i]))
-      return STATUS_USAGE;
-  if (selection.n == 0)
-    {
-      fputs ("shardsim-bench: no benchmark named\n"
-             "  'shardsim-bench --list' names them, 'shardsim-bench all' runs them\n",
-             stderr);
-      return STATUS_USAGE;
-    }
-#ifdef BENCH_MPI
-  if ((selection.needs & NEEDS_MPI) != 0 && !mpi_force_algorithm (options.algorithm))
-    return STATUS_USAGE;
-#endif
+    if (!select_word (selection, words[i]))
+      return false;
+  if (selection->n == 0)
+    fputs ("shardsim-bench: no benchmark named\n"
+           "  'shardsim-bench --list' names them, 'shardsim-bench all' runs them\n",
+           stderr);
+  return selection->n > 0 && check_selection (bench, selection);
+}
+
+int
+main (int argc, char **argv)
+{
+  BenchOptions options;
+  Selection    selection = { 0 };
+  const char  *error;
+  int          status, muted = mute_others ();
+  Bench        bench = { .options = &options };
+  const bool   runs = read_command_line (argc, argv, &bench, &options, &selection, &status);
+
+  speak_again (muted);
+  if (!runs)
+    return status;
   bench.world = world_open (choose_local_ranks (&options, &selection), options.rendezvous,
                             options.timeout_s, &status, &error);
   if (bench.world == NULL && status >= 0)

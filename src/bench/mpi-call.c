@@ -93,10 +93,6 @@ find_algorithm (const Algorithms *list, const char *name)
 static void
 complain (const char *name)
 {
-  const char *rank = getenv ("OMPI_COMM_WORLD_RANK");
-
-  if (rank != NULL && strcmp (rank, "0") != 0)
-    return;
   fprintf (stderr, "shardsim-bench: no collective has the algorithm '%s'\n", name);
   for (TestKind kind = 0; kind < TEST_N_KINDS; kind++)
     {

@@ -12,6 +12,7 @@
 #include <mpi.h>
 
 #include "bench/bench.h"
+#include "bench/mpi-watch.h"
 #include "bench/nccl-text.h"
 
 /*
@@ -21,7 +22,11 @@
 #define MPI_TRY(call)                               \
   do                                                \
     {                                               \
-      int mpi_try_ = (call);                        \
+      int mpi_try_;                                 \
+                                                    \
+      mpi_watch_begin (#call);                      \
+      mpi_try_ = (call);                            \
+      mpi_watch_end ();                             \
       if (mpi_try_ != MPI_SUCCESS)                  \
         return mpi_failed (bench, #call, mpi_try_); \
     }                                               \

@@ -13,6 +13,9 @@ typedef enum
   KIND_FACTOR,
   KIND_COUNT,
   KIND_TEXT,
+  KIND_WORDS,   /* some of `words`, with commas between them */
+  KIND_NUMBERS, /* whole ones, with commas between them */
+  KIND_PAIRS,   /* K=V, of keys that are `words`, with commas between them */
   KIND_SWITCH,
   KIND_VERDICT,
 } OptionKind;
@@ -25,6 +28,11 @@ typedef struct
   size_t      offset; /* in BenchOptions; of KIND_VERDICT the verdict */
   const char *value, *help;
 } OptionLine;
+
+static const char *const collectives[] = { "all_reduce", "all_gather", "reduce_scatter", "alltoall",
+                                           "broadcast",  "sendrecv",   "self_sendrecv",  NULL };
+static const char *const dtypes[] = { "bf16", "fp16", "fp32", "fp8", NULL };
+static const char *const hardware[] = { "gpu", "intra", "nics", "nic", NULL };
 
 #define AT(field) offsetof (BenchOptions, field)
 
@@ -44,14 +52,14 @@ static const OptionLine lines[] = {
   { "output", 'o', KIND_TEXT, AT (output), "DIR", "folder for results.csv and the tables (made)" },
   { "rendezvous", 0, KIND_TEXT, AT (rendezvous), "DIR",
     "empty folder that all ranks see, where they find each other without MPI" },
-  { "collectives", 0, KIND_TEXT, AT (collectives), "LIST",
+  { "collectives", 0, KIND_WORDS, AT (collectives), "LIST",
     "all_reduce,all_gather,reduce_scatter,alltoall,broadcast,sendrecv" },
-  { "dtypes", 'd', KIND_TEXT, AT (dtypes), "LIST", "bf16,fp16,fp32,fp8" },
-  { "channels", 'c', KIND_TEXT, AT (channels), "LIST",
+  { "dtypes", 'd', KIND_WORDS, AT (dtypes), "LIST", "bf16,fp16,fp32,fp8" },
+  { "channels", 'c', KIND_NUMBERS, AT (channels), "LIST",
     "numbers of NCCL channels to force, one after another" },
   { "algorithm", 'a', KIND_TEXT, AT (algorithm), "NAME",
     "of collectives over MPI: ring, pairwise, ..." },
-  { "hardware", 0, KIND_TEXT, AT (hardware), "K=V,...",
+  { "hardware", 0, KIND_PAIRS, AT (hardware), "K=V,...",
     "gpu, intra, nics, nic: ids for collectives.csv" },
   { "id", 0, KIND_TEXT, AT (id), "TEXT",
     "prefix of the ids in collectives.csv (default: the host's name)" },
@@ -69,7 +77,7 @@ static const OptionLine lines[] = {
   { "one-gpu", 0, KIND_SWITCH, AT (one_gpu), NULL,
     "several ranks on one GPU, where NCCL allows it" },
   { "timeout", 0, KIND_COUNT, AT (timeout_s), "S",
-    "seconds to wait for other ranks (default 1800)" },
+    "seconds to wait for other ranks, in each call (default 1800; 0 over MPI: for ever)" },
   { "list", 0, KIND_VERDICT, OPTIONS_LIST, NULL, "print the benchmarks" },
   { "version", 0, KIND_VERDICT, OPTIONS_VERSION, NULL, "print the version and what is built in" },
   { "help", 'h', KIND_VERDICT, OPTIONS_HELP, NULL, "print this" },
@@ -146,6 +154,81 @@ parse_factor (const char *text, double *factor)
   return end != text && *end == '\0' && isfinite (*factor) && *factor > 1;
 }
 
+/* The words that LINE, of KIND_WORDS or KIND_PAIRS, takes; NULL: it is of another kind. */
+static const char *const *
+words_of (const OptionLine *line)
+{
+  static const struct
+  {
+    size_t             offset;
+    const char *const *words;
+  } lists[] = {
+    { AT (collectives), collectives },
+    { AT (dtypes), dtypes },
+    { AT (hardware), hardware },
+  };
+
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+    if (lists[i].offset == line->offset)
+      return lists[i].words;
+  return NULL;
+}
+
+/* Whether the LENGTH bytes at TEXT are one of WORDS. */
+static bool
+is_one_of (const char *text, size_t length, const char *const *words)
+{
+  for (; *words != NULL; words++)
+    if (strlen (*words) == length && strncmp (text, *words, length) == 0)
+      return true;
+  return false;
+}
+
+/* Whether each part of LIST is of KIND; *BAD is the first that is not, of *LENGTH bytes. */
+static bool
+check_list (const char *list, OptionKind kind, const char *const *words, const char **bad,
+            size_t *length)
+{
+  for (const char *at = list;; at++)
+    {
+      const size_t n = strcspn (at, ","), key = strcspn (at, "=,");
+      const bool   good = kind == KIND_WORDS     ? is_one_of (at, n, words)
+                          : kind == KIND_NUMBERS ? n > 0 && strspn (at, "0123456789") == n
+                                                 : key < n && is_one_of (at, key, words);
+
+      *bad = at;
+      *length = n;
+      if (!good)
+        return false;
+      at += n;
+      if (*at == '\0')
+        return true;
+    }
+}
+
+/* FALSE after a line on stderr. */
+static bool
+take_list (const OptionLine *line, const char *text, const char **field)
+{
+  const char *const *words = words_of (line);
+  const char        *bad;
+  size_t             length;
+
+  *field = text;
+  if (check_list (text, line->kind, words, &bad, &length))
+    return true;
+  fprintf (stderr, "shardsim-bench: '--%s': '%.*s' is ", line->name, (int) length, bad);
+  if (words == NULL)
+    fputs ("no whole number: numbers with commas between them are wanted\n", stderr);
+  else
+    for (unsigned i = 0; words[i] != NULL; i++)
+      fprintf (stderr, "%s%s%s", i == 0 ? "none of " : ", ", words[i],
+               words[i + 1] == NULL       ? "\n"
+               : line->kind == KIND_PAIRS ? "=..."
+                                          : "");
+  return false;
+}
+
 static const char *
 expected (OptionKind kind)
 {
@@ -180,6 +263,10 @@ take_value (const OptionLine *line, const char *text, BenchOptions *options)
     case KIND_TEXT:
       *(const char **) field = text;
       break;
+    case KIND_WORDS:
+    case KIND_NUMBERS:
+    case KIND_PAIRS:
+      return take_list (line, text, field);
     default:
       *(bool *) field = true;
     }

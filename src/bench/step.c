@@ -139,6 +139,14 @@ shrink (StepModel *model, bool given)
 }
 
 static bool
+check (const Bench *bench)
+{
+  StepModel model = default_model;
+
+  return parse_model (bench, bench->options->model, &model) && check_model (bench, &model);
+}
+
+static bool
 choose_model (const Bench *bench, StepModel *model)
 {
   const BenchOptions *options = bench->options;
@@ -146,8 +154,7 @@ choose_model (const Bench *bench, StepModel *model)
   bool                shrunk = false;
 
   *model = default_model;
-  if (!parse_model (bench, options->model, model) || !check_model (bench, model)
-      || !room_device (bench, &device))
+  if (!parse_model (bench, options->model, model) || !room_device (bench, &device))
     return false;
   device -= device < WORKSPACE ? device : WORKSPACE;
   if (options->max_bytes > 0)
@@ -342,6 +349,7 @@ const Benchmark benchmark_step = {
   .title = "a training step of transformer layers: resident, offloaded, with a host cache",
   .needs = NEEDS_CUDA,
   .in_all = true,
+  .check = check,
   .run = run,
 };
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "bench/mpi-watch.h"
 #include "bench/world-private.h"
 
 #define ABORT_GAP_MS 100u
@@ -14,9 +15,13 @@
 static bool
 mpi_gather (World *self, const void *in, void *out, size_t bytes)
 {
+  int code;
+
   (void) self;
-  return MPI_Allgather (in, (int) bytes, MPI_BYTE, out, (int) bytes, MPI_BYTE, MPI_COMM_WORLD)
-         == MPI_SUCCESS;
+  mpi_watch_begin ("MPI_Allgather");
+  code = MPI_Allgather (in, (int) bytes, MPI_BYTE, out, (int) bytes, MPI_BYTE, MPI_COMM_WORLD);
+  mpi_watch_end ();
+  return code == MPI_SUCCESS;
 }
 
 static void
@@ -32,11 +37,14 @@ mpi_close (World *self, bool failed)
               * (self->place.rank < ABORT_GAPS ? self->place.rank : ABORT_GAPS));
       MPI_Abort (MPI_COMM_WORLD, 1);
     }
+  mpi_watch_begin ("MPI_Finalize");
   MPI_Finalize ();
+  mpi_watch_end ();
+  mpi_watch_close ();
 }
 
 bool
-world_mpi_open (World *self, const char **error)
+world_mpi_open (World *self, unsigned timeout_s, const char **error)
 {
   int rank, size, threads;
 
@@ -53,7 +61,10 @@ world_mpi_open (World *self, const char **error)
   self->place.size = (unsigned) size;
   self->gather = mpi_gather;
   self->close = mpi_close;
-  return true;
+  if (mpi_watch_open (&self->place, timeout_s))
+    return true;
+  *error = "no thread to watch MPI with";
+  return false;
 }
 
 #endif

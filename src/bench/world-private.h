@@ -12,8 +12,9 @@ struct World
   void (*close) (World *self, bool failed); /* frees state */
 };
 
-/* MPI (world-mpi.c): fills gather, close, state, place's rank, size and host. FALSE with *ERROR. */
-bool world_mpi_open (World *self, const char **error);
+/* MPI (world-mpi.c): fills gather, close, state, place's rank, size and host. A call that
+   takes longer than TIMEOUT_S ends the run. FALSE with *ERROR. */
+bool world_mpi_open (World *self, unsigned timeout_s, const char **error);
 
 /*
  * Files in FOLDER, which all ranks see (world-files.c): as above, for the RANK and SIZE that PLACE

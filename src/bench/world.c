@@ -75,8 +75,8 @@ launched_size (void)
   return size < 0 ? number_of (others) : size;
 }
 
-static long
-launched_rank (void)
+long
+world_launched_rank (void)
 {
   static const char *const mpi[] = { "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", NULL };
   static const char *const slurm[] = { "SLURM_PROCID", NULL };
@@ -91,7 +91,7 @@ launched_rank (void)
 static bool
 read_environment (WorldPlace *place)
 {
-  long rank = launched_rank (), size = launched_size ();
+  long rank = world_launched_rank (), size = launched_size ();
 
   if (rank < 0 || size < 2 || rank >= size)
     return false;
@@ -177,7 +177,7 @@ open_way (World *self, unsigned local_ranks, const char *rendezvous, unsigned ti
     {
       long size = launched_size ();
 
-      if (!world_mpi_open (self, error))
+      if (!world_mpi_open (self, timeout_s, error))
         return false;
       if (self->place.size > 1 || size < 2)
         return true;

@@ -31,6 +31,9 @@ typedef struct
 World *world_open (unsigned local_ranks, const char *rendezvous, unsigned timeout_s, int *status,
                    const char **error);
 
+/* Which of the processes that a launcher started this is, before a world is opened; -1: none did. */
+long world_launched_rank (void);
+
 /* Were we started by mpirun, or by a launcher with PMI? */
 bool world_mpi_launched (void);
 

@@ -71,9 +71,12 @@ done
 run 2 2 mpi_collective -a rnig &&
   says "no collective has the algorithm 'rnig'" 'all_gather: .* ring' && lines 1 "'rnig'" log
 verdict $? 'unknown algorithm'
-run 1 2 mpi_collective --collectives all_reducd &&
-  says "rank 0: mpi_collective: --collectives: none of 'all_reducd'"
+run 2 2 mpi_collective --collectives all_reducd &&
+  says "'--collectives': 'all_reducd' is none of all_reduce, " && lines 1 "'all_reducd'" log
 verdict $? 'unknown collective'
+run 2 3 mpi_collective -d int3 && says "'--dtypes': 'int3' is none of bf16, " &&
+  lines 1 "'int3'" log
+verdict $? 'unknown type'
 run 1 1 mpi_collective && says 'nothing crosses a network with one rank'
 verdict $? 'one rank'
 run 1 2 mpi_collective --collectives all_reduce -b 16G -e 16G &&
@@ -100,14 +103,14 @@ run 0 3 mpi_outer -b 60K -e 60K -w 1 -n 2 -r 3 -o outer \
   awk -F, '{ t[$9] = $19 } END { exit !(t["round.local"] >= 8000 && t["round.local"] < 12000 &&
     t["round.blocking"] > t["round.local"] && t["streaming.travel"] > 0) }' outer/results.csv
 verdict $? 'rounds of local steps'
-run 1 2 mpi_outer --outer steps=4,fragmets=2 &&
+run 2 2 mpi_outer --outer steps=4,fragmets=2 && lines 1 fragmets log &&
   says "'fragmets=2' is none of steps, step_us, fragments, overlap"
 verdict $? 'rounds: unknown key'
-run 1 2 mpi_outer --outer steps=-4 && says "'steps=-4': expected a whole number"
+run 2 2 mpi_outer --outer steps=-4 && says "'steps=-4': expected a whole number"
 verdict $? 'rounds: not a number'
-run 1 2 mpi_outer --outer steps=4,fragments=3 && says 'steps must be a multiple of fragments'
+run 2 2 mpi_outer --outer steps=4,fragments=3 && says 'steps must be a multiple of fragments'
 verdict $? 'rounds: odd fragments'
-run 1 2 mpi_outer --outer steps=4,fragments=2,overlap=2 && says 'one fragment travels at a time'
+run 2 2 mpi_outer --outer steps=4,fragments=2,overlap=2 && says 'one fragment travels at a time'
 verdict $? 'rounds: fragments that meet'
 run 1 2 mpi_outer -b 4 -e 4 && says '4 bytes are not an element for each of 4 fragments'
 verdict $? 'rounds: too small'
@@ -115,6 +118,33 @@ verdict $? 'rounds: too small'
 "$program" mpi_collective > out 2> log
 [ $? -eq 2 ] && says "start it with mpirun"
 verdict $? 'without mpirun'
+
+# A peer that stops answers nothing any more: the others say so, and end.
+hangs ()
+{ # ARGUMENT...
+  mpirun --oversubscribe --mca mpi_yield_when_idle 1 -n 2 "$program" "$@" --timeout 3 \
+    > out 2> log < /dev/null &
+  launcher=$!
+  peer=
+  for _ in $(seq 100); do
+    peer=$(pgrep -P $launcher -n) && [ "$(pgrep -P $launcher -c)" -eq 2 ] && break
+    sleep 0.1
+  done
+  sleep 2
+  kill -STOP "$peer" || return 1
+  for _ in $(seq 300); do
+    kill -0 $launcher 2> /dev/null || break
+    sleep 0.1
+  done
+  kill -0 $launcher 2> /dev/null && kill -KILL $launcher "$peer" && return 1
+  wait $launcher
+  status=$?
+  [ $status -ne 0 ] && says 'rank [01]: MPI_[A-Z][a-z]*: no end after 3 s: another rank has stopped'
+}
+if command -v pgrep > pgrep; then
+  hangs mpi_collective --collectives all_reduce -b 8 -e 64M -n 100000 -r 1000
+  verdict $? 'a peer that stopped'
+fi
 
 echo "1..$number"
 exit $failed

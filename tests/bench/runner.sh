@@ -262,11 +262,10 @@ for fault in cudaMalloc:3:1 ncclCommInitRankConfig:1:1 ncclGetUniqueId:1:0 ncclA
 done
 
 # shellcheck disable=SC2086
-run 1 collective --collectives nonsense $small && says 'names none of all_reduce'
+run 2 collective --collectives nonsense $small && says "'nonsense' is none of all_reduce"
 verdict $? 'unknown collective'
 # shellcheck disable=SC2086
-run 1 collective -c 4,x $small && says 'expected numbers from 1 to 64'; verdict $? 'bad channels'
-
+run 2 collective -c 4,x $small && says "'--channels': 'x' is no whole number"; verdict $? 'bad channels'
 
 # A step's table is what `shardsim validate training` reads; a model that is none is refused;
 # failing calls leave nothing behind.
@@ -277,8 +276,8 @@ run 0 step -e 16M $quick --model n_layers=2,d_model=128,n_heads=2,d_ff=256,seq_l
   grep -q "${row}cpu_offload=true,shardsim-bench,step_time_s," step/step.csv &&
   [ "$(wc -l <step/step.csv)" -eq 5 ]
 verdict $? 'step: a table for validation'
-run 1 step --model d_modl=4 && says "'d_modl=4' is none of d_model"; verdict $? 'step: unknown key'
-run 1 step --model d_model=4x && says 'expected a whole number'; verdict $? 'step: bad number'
+run 2 step --model d_modl=4 && says "'d_modl=4' is none of d_model"; verdict $? 'step: unknown key'
+run 2 step --model d_model=4x && says 'expected a whole number'; verdict $? 'step: bad number'
 # shellcheck disable=SC2086
 run 1 step -e 1K --model n_layers=1 $quick && says 'one layer needs'; verdict $? 'step: no room'
 for fault in cudaMallocHost:1 cudaMalloc:20 cudaMemcpyAsync:40 cudaStreamWaitEvent:5; do
