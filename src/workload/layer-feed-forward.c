@@ -458,7 +458,7 @@ add_moe (LayerBuilder *b, TapeValue x)
   const ModelShape *s = b->shape;
   RouteSpec         route = routes[b->style->routing];
   gint              module = layer_add_module (b, b->style->router);
-  gboolean          covers = b->mesh->shared_expert_overlap;
+  gboolean          covers = b->mesh->shared_expert_overlap && s->n_shared_experts > 0;
   TapeValue         logits, weights, out, shared = x;
 
   layer_add_replicated (b, "weight", s->n_experts, s->d_model);

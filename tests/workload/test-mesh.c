@@ -356,6 +356,32 @@ START_TEST (test_refused_shared_overlap)
 }
 END_TEST
 
+/* There is nothing to run beside the tokens where no expert is shared: the kernels stay. */
+START_TEST (test_no_shared_experts)
+{
+  ModelShape      shape = shipped ("mixtral-8x7b");
+  TrainingOptions options = training (4096, 1);
+  MeshOptions     mesh = { .ep = 2, .routing_skew = 1 };
+
+  mesh_normalise (&mesh);
+  {
+    g_autoptr (Workload) plain = workload_new_stage (&shape, &options, &mesh, 0);
+    g_autoptr (Workload) covered = NULL;
+
+    mesh.shared_expert_overlap = TRUE;
+    covered = workload_new_stage (&shape, &options, &mesh, 0);
+    for (guint l = 0; l < workload_n_layers (plain); l++)
+      {
+        ck_assert_uint_eq (workload_layer (covered, l)->n_forward,
+                           workload_layer (plain, l)->n_forward);
+        ck_assert_uint_eq (workload_layer (covered, l)->n_backward,
+                           workload_layer (plain, l)->n_backward);
+      }
+  }
+  model_shape_clear (&shape);
+}
+END_TEST
+
 /*
  * 16 ranks of a stage, two of which share attention: dp = 8. Experts that four ranks divide and two
  * groups share have a mesh of 16 = 4 x 2 x 2 of their own: rank = et + 4 (e + 2 d).
@@ -868,6 +894,7 @@ main (void)
   tcase_add_test (tcase, test_refused_experts);
   tcase_add_test (tcase, test_refused_overlap);
   tcase_add_test (tcase, test_refused_shared_overlap);
+  tcase_add_test (tcase, test_no_shared_experts);
   tcase_add_test (tcase, test_folded_groups);
   tcase_add_test (tcase, test_folded_layers);
   tcase_add_test (tcase, test_folded_backward);
