@@ -1,6 +1,11 @@
 #include "cluster/proximity.h"
 
+#include <string.h>
+
 #include "cluster/cluster-private.h"
+
+#define LEAST_SPEED 0.49 /* of the fastest: slower channels are not searched for */
+#define ROUNDING    1e-9
 
 /* Where cards are given to the GPUs of one node. */
 typedef struct
@@ -8,20 +13,37 @@ typedef struct
   const Cluster *cluster;
   guint          node, first, peer; /* GPUs: the node's first; any of another node */
   Proximity     *near;
+  double         speed;     /* B/s that each card in use has on its links */
   guint         *n_serving; /* by GPU: its cards */
-  GArray        *promised;  /* Promise: bandwidth of links that cards in use have taken */
+  GArray        *promised;  /* Promise: of links, how many cards in use cross them */
 } Giving;
 
 typedef struct
 {
   guint32 resource;
-  double  rate; /* payload B/s */
+  guint   n;
 } Promise;
 
+/*
+ * What the search takes RESOURCE for: it knows the rate that a card and a slot report, and neither
+ * what packets cost nor that a card has become slow.
+ */
 static double
-payload_rate (const ClusterResource *resource)
+searched_rate (const Giving *self, guint32 id)
 {
-  return resource->capacity * resource->efficiency;
+  const ClusterResource *resource = cluster_resource (self->cluster, id);
+
+  switch (resource->kind)
+    {
+    case RESOURCE_NIC_TX:
+      return cluster_nic_profile (self->cluster, self->node)->bandwidth.value * SEARCHED_OF_CARD;
+    case RESOURCE_PCIE_UP:
+    case RESOURCE_SWITCH_UP:
+    case RESOURCE_SWITCH_DOWN:
+      return resource->capacity * SEARCHED_OF_PCIE;
+    default:
+      return resource->capacity * resource->efficiency;
+    }
 }
 
 /* The resources of the node's own that local GPU crosses by CARD to another node; their number. */
@@ -37,40 +59,33 @@ own_route (const Giving *self, guint gpu, guint card, Route *route)
   return route->n = n;
 }
 
-static double *
-promised_rate (const Giving *self, guint32 resource)
+static Promise *
+promise_of (const Giving *self, guint32 resource)
 {
   Promise none = { .resource = resource };
 
   for (guint i = 0; i < self->promised->len; i++)
     if (g_array_index (self->promised, Promise, i).resource == resource)
-      return &g_array_index (self->promised, Promise, i).rate;
+      return &g_array_index (self->promised, Promise, i);
   g_array_append_val (self->promised, none);
-  return &g_array_index (self->promised, Promise, self->promised->len - 1).rate;
+  return &g_array_index (self->promised, Promise, self->promised->len - 1);
 }
 
-static double
-card_rate (const Giving *self, guint card)
-{
-  return payload_rate (cluster_resource (
-      self->cluster, cluster_node_resource (self->cluster, self->node, RESOURCE_NIC_TX, card)));
-}
-
-/* Sets the bandwidth of CARD aside on the links to GPU, times SIGN; FALSE when one is overdrawn. */
+/* One card more (SIGN 1) or less (-1) on the links from GPU to CARD; FALSE: one is overdrawn. */
 static gboolean
 promise_card (const Giving *self, guint gpu, guint card, gint sign)
 {
-  double   rate = sign * card_rate (self, card);
   gboolean enough = TRUE;
   Route    route;
 
   own_route (self, gpu, card, &route);
   for (guint i = 0; i < route.n; i++)
     {
-      double *promised = promised_rate (self, route.resources[i]);
+      Promise *promise = promise_of (self, route.resources[i]);
 
-      *promised += rate;
-      enough &= *promised <= payload_rate (cluster_resource (self->cluster, route.resources[i]));
+      promise->n += sign;
+      enough &=
+          promise->n * self->speed <= searched_rate (self, promise->resource) * (1 + ROUNDING);
     }
   return enough;
 }
@@ -87,7 +102,7 @@ crosses_sockets (const Giving *self, guint gpu, guint card)
   return FALSE;
 }
 
-/* TRUE when GPU reaches CARD inside its socket over links that have the card's bandwidth left. */
+/* TRUE when GPU reaches CARD inside its socket over links that have the speed left. */
 static gboolean
 has_room (const Giving *self, guint gpu, guint card)
 {
@@ -129,24 +144,98 @@ give_card (const Giving *self, guint card)
   promise_card (self, best, card, 1);
 }
 
+/* Each GPU its nearest card. */
 static void
-give_cards (const Giving *self)
+give_nearest (const Giving *self)
 {
-  g_autofree gboolean *wanted = g_new0 (gboolean, self->near->n_cards);
+  const guint n_cards = self->near->n_cards;
 
+  memset (self->near->serves, 0, self->near->n_gpus * n_cards * sizeof (gboolean));
+  g_array_set_size (self->promised, 0);
   for (guint gpu = 0; gpu < self->near->n_gpus; gpu++)
     {
-      guint card = cluster_nearest_card (self->cluster, self->first + gpu);
+      guint    card = cluster_nearest_card (self->cluster, self->first + gpu);
+      gboolean known = FALSE;
 
-      self->near->serves[gpu * self->near->n_cards + card] = TRUE;
+      for (guint other = 0; other < gpu; other++)
+        known |= self->near->serves[other * n_cards + card];
+      self->near->serves[gpu * n_cards + card] = TRUE;
       self->n_serving[gpu] = 1;
-      if (!wanted[card])
+      if (!known)
         promise_card (self, gpu, card, 1);
-      wanted[card] = TRUE;
     }
+}
+
+static gboolean
+is_in_use (const Giving *self, guint card)
+{
+  for (guint gpu = 0; gpu < self->near->n_gpus; gpu++)
+    if (self->near->serves[gpu * self->near->n_cards + card])
+      return TRUE;
+  return FALSE;
+}
+
+/* Cards that are in use where each has SPEED on its links. */
+static guint
+give_cards (Giving *self, double speed)
+{
+  guint n = 0;
+
+  self->speed = speed;
+  give_nearest (self);
   for (guint card = 0; card < self->near->n_cards; card++)
-    if (!wanted[card])
-      give_card (self, card);
+    {
+      if (!is_in_use (self, card))
+        give_card (self, card);
+      n += is_in_use (self, card);
+    }
+  return n;
+}
+
+/* The fastest at which the links carry what the GPUs' nearest cards do. */
+static double
+nearest_speed (Giving *self)
+{
+  double speed = G_MAXDOUBLE;
+
+  give_nearest (self);
+  for (guint i = 0; i < self->promised->len; i++)
+    {
+      const Promise *promise = &g_array_index (self->promised, Promise, i);
+
+      speed = MIN (speed, searched_rate (self, promise->resource) / promise->n);
+    }
+  return speed;
+}
+
+/*
+ * All cards run at one speed of the search's list, the one at which they carry most; of several the
+ * fastest. Where not all have room at one, they may at a slower one (src/graph/search.cc,
+ * ncclTopoCompute).
+ */
+static void
+give_at_best_speed (Giving *self)
+{
+  const GpuProfile *gpu = cluster_gpu_profile (self->cluster, self->first);
+  const double     *speed =
+      library_profile_generation (cluster_library (self->cluster, NULL), gpu)->inter_speeds;
+  const double fastest = nearest_speed (self);
+  double       first, best = fastest;
+  guint        most = 0;
+
+  while (*speed > fastest * (1 + ROUNDING))
+    speed++;
+  first = *speed;
+  for (; *speed > 0 && *speed >= LEAST_SPEED * first && most < self->near->n_cards; speed++)
+    {
+      const guint n = give_cards (self, *speed);
+
+      if (n * *speed <= most * best * (1 + ROUNDING))
+        continue;
+      most = n;
+      best = *speed;
+    }
+  give_cards (self, best);
 }
 
 static Proximity *
@@ -175,7 +264,7 @@ proximity_new (const Cluster *cluster, guint node)
 
         self->distance[gpu * n_cards + card] = (guint8) own_route (&giving, gpu, card, &route);
       }
-  give_cards (&giving);
+  give_at_best_speed (&giving);
   g_free (giving.n_serving);
   g_array_unref (giving.promised);
   return self;

@@ -2,12 +2,18 @@
  * How near the GPUs of a node are to its cards, read off routes: the resources that a transfer
  * crosses between GPU and card. A card serves the GPUs whose nearest card it is; one that is
  * nobody's nearest serves the GPU nearest to it, if that shares its socket and the links between
- * them have its bandwidth left, and nobody otherwise: rings carry equal parts, so one over a narrow
- * link would hold back all others. Every GPU has at least one card.
+ * them have room, and nobody otherwise: rings carry equal parts, so one over a narrow link would
+ * hold back all others. Every GPU has at least one card. There is room for as many cards as carry
+ * most together, all at one speed, by the rates that the collective library's search takes links
+ * for: not by what they do.
  */
 #pragma once
 
 #include "cluster/cluster.h"
+
+/* Of the rate that a link reports, what the search takes it for. */
+#define SEARCHED_OF_PCIE (24 / 31.5) /* PCIe 4 x16: 24 GB/s */
+#define SEARCHED_OF_CARD 0.96        /* 200 Gbit/s: 24 GB/s */
 
 typedef struct
 {

@@ -5,13 +5,11 @@
 #include <math.h>
 #include <string.h>
 
-#define PCIE_GRAPH_RATE (24 / 31.5) /* the search takes PCIe 4 x16 for 24 GB/s */
-#define NET_GRAPH_RATE  0.96        /* and 200 Gbit/s for 24 GB/s */
-#define MAX_SEARCHED    32
-#define SPLIT_RATE      25e9 /* channels at this rate and above run as two of half the rate ... */
-#define SPLIT_FEW       4    /* ... where there are no more of them */
-#define P2P_MAX         32
-#define FEW_CHANNELS    16 /* fewer of them, if fast, are doubled between nodes */
+#define MAX_SEARCHED 32
+#define SPLIT_RATE   25e9 /* channels at this rate and above run as two of half the rate ... */
+#define SPLIT_FEW    4    /* ... where there are no more of them */
+#define P2P_MAX      32
+#define FEW_CHANNELS 16 /* fewer of them, if fast, are doubled between nodes */
 
 /*
  * B/s that the search gives one GPU inside the node: into the switch, or over all links to its
@@ -34,11 +32,11 @@ intra_rate (const CollectiveGraph *self)
       return rate * factor * (self->per_node - 1);
     case LINK_GRAPH:
       return self->n_cycles > 0 ? rate * factor * self->n_cycles
-                                : self->gpu->host_link.value * PCIE_GRAPH_RATE;
+                                : self->gpu->host_link.value * SEARCHED_OF_PCIE;
     case LINK_PAIRS:
-      return self->per_node <= 2 ? rate * factor : self->gpu->host_link.value * PCIE_GRAPH_RATE;
+      return self->per_node <= 2 ? rate * factor : self->gpu->host_link.value * SEARCHED_OF_PCIE;
     default:
-      return self->gpu->host_link.value * PCIE_GRAPH_RATE;
+      return self->gpu->host_link.value * SEARCHED_OF_PCIE;
     }
 }
 
@@ -86,7 +84,7 @@ static void
 search_network (CollectiveGraph *self)
 {
   guint  n = MAX (MIN (self->n_cards, self->per_node), 1);
-  double card = self->nic->bandwidth.value * NET_GRAPH_RATE * self->n_cards / n;
+  double card = self->nic->bandwidth.value * SEARCHED_OF_CARD * self->n_cards / n;
 
   if (self->per_node > 1)
     card = MIN (card, self->inside / n);
