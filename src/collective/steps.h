@@ -75,7 +75,8 @@ typedef struct
   gboolean capped_inside;      /* only stages inside nodes have that limit */
   double   chunk;              /* bytes of S that pass a pipeline at once, on all channels; > 0 */
   guint    credits;            /* chunks that a connection of a ring holds; 0: any number */
-  guint    ways, flows;        /* between sites: of a message from end to end; of an edge */
+  guint    ways;               /* between sites: of a message from end to end */
+  double   flows;              /* of an edge between sites */
 } StepParameters;
 
 void collective_plan_step_parameters (CollectivePlan *plan, double bytes,

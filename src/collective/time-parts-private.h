@@ -27,7 +27,7 @@ typedef struct
   double                  hop_intra, hop_net; /* s: of a hop of either kind; hosts: of a message */
   double way;   /* s: of hop_net, between sites; rings have each edge's own instead */
   guint  ways;  /* between sites that a message makes: announced ones three */
-  guint  flows; /* of two neighbours on one lane, between sites */
+  double flows; /* of two neighbours on one lane, between sites: timed_flows */
 } Timed;
 
 /* ---- hops ------------------------------------------------------------------------------------ */
@@ -76,7 +76,7 @@ double   timed_chain_bound (const Timed *self, guint channels, double cap);
 
 /* ---- between sites --------------------------------------------------------------------------- */
 
-guint  timed_flows (const Timed *self, guint channels);
+double timed_flows (const Timed *self, guint channels);
 double timed_flow_cap (const Timed *self);
 double timed_site_hop (const Timed *self);
 double timed_unlike_seconds (const Timed *self, double cap, gboolean alone);

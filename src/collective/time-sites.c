@@ -6,9 +6,10 @@
 
 /*
  * Flows of two neighbours on one lane: a connection of the library has TCP connections of its own.
- * Messages of plain hosts have one.
+ * Lanes carry equal parts here and channels there, so a mean: six channels on four cards are one and
+ * a half each, and every flow carries a sixth. Messages of plain hosts have one.
  */
-guint
+double
 timed_flows (const Timed *self, guint channels)
 {
   const Algorithm       *algorithm = self->algorithm;
@@ -17,10 +18,10 @@ timed_flows (const Timed *self, guint channels)
   if (algorithm->hosts || graph->n_cards == 0)
     return 1;
   if (algorithm->connects_rings)
-    return MAX (channels / MAX (self->layout->ring.n_rings, 1), 1);
-  return MAX (algorithm->connections != NULL ? algorithm->connections (graph)
-                                             : channels / graph->n_cards,
-              1);
+    return (double) channels / MAX (self->layout->ring.n_rings, 1);
+  if (algorithm->connections != NULL)
+    return MAX (algorithm->connections (graph), 1);
+  return (double) channels / graph->n_cards;
 }
 
 /* B/s of S that TCP lets through between sites; 0: no limit. */

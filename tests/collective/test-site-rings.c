@@ -468,6 +468,44 @@ START_TEST (test_library_window)
 }
 END_TEST
 
+/*
+ * The same with three GPUs a node, 16 / 9 S an edge, and one to six cards: channels do not divide by
+ * them, and there are as many flows as channels whatever the cards.
+ */
+START_TEST (test_library_cards)
+{
+  const char *root = g_getenv ("SHARDSIM_SOURCE_ROOT");
+
+  for (guint cards = 1; cards <= 6; cards++)
+    {
+      Fixture             fixture;
+      g_autoptr (Cluster) cluster = NULL;
+      CollectiveOptions   options = collective_default_options;
+      g_autofree guint32 *all = NULL;
+      CollectiveCost      cost;
+
+      fixture_init (&fixture, NULL, 3);
+      fixture.options.sites = g_build_filename (root, "tests/cluster/sites/three.csv", NULL);
+      fixture.options.gpu = g_strdup ("a40-48");
+      fixture.options.intra = g_strdup ("nvlink-pairs");
+      fixture.options.nic = g_strdup ("ib-edr-100");
+      fixture.options.gpus_per_node = 3;
+      fixture.options.nics = cards;
+      fixture.options.wan_window = 20e3;
+      cluster = fixture_cluster (&fixture);
+      options.algorithm = ALGORITHM_RING;
+      options.channels = 7;
+      all = fixture_all (cluster);
+      g_autoptr (CollectivePlan) plan =
+          collective_plan_new (cluster, COLLECTIVE_ALL_REDUCE, all, 9, &options);
+      collective_plan_cost (plan, 1e9, &cost);
+      ck_assert_uint_eq (cost.channels, 7);
+      ck_assert_double_eq_tol (cost.rate_cap, 7 * (20e3 / 0.12) / (16.0 / 9), 1);
+      fixture_clear (&fixture);
+    }
+}
+END_TEST
+
 int
 main (void)
 {
@@ -488,6 +526,7 @@ main (void)
   tcase_add_test (tcase, test_ordered_ranks);
   tcase_add_test (tcase, test_library);
   tcase_add_test (tcase, test_library_window);
+  tcase_add_test (tcase, test_library_cards);
   suite_add_tcase (suite, tcase);
   srunner_run_all (runner, CK_ENV);
   failed = srunner_ntests_failed (runner);
