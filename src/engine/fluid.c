@@ -336,20 +336,22 @@ static void
 add_apart (Fluid *self, FluidOp op, const FluidSpec *spec)
 {
   FluidFlow *flow = &self->flows[op];
-  double     limit;
+  double     waves = 0, limit;
 
   if (flow->n_wave_parts > 0 || flow->waves.units > 0)
-    count_waves (flow, fluid_resource_at (self, flow->waves.resource));
+    waves = count_waves (flow, fluid_resource_at (self, flow->waves.resource));
   limit = op_limit (flow);
   flow->n_waves = 0;
   for (guint i = 0; i < spec->n_demands; i++)
     {
-      double most = fluid_capacity (self, spec->demands[i].resource) / spec->demands[i].amount;
+      const Demand *demand = &spec->demands[i];
+      const double  own = demand->resource == flow->waves.resource ? waves : 0;
+      double        most = fluid_capacity (self, demand->resource) / (demand->amount + own);
 
       if (limit > 0 && most >= limit)
         continue;
       limit = most;
-      flow->limit_on = spec->demands[i].resource;
+      flow->limit_on = demand->resource;
     }
   grow_route (&self->routes[op], 1, FALSE);
   flow->limit = fluid_new_node (self, flow->tier, ENGINE_NONE);

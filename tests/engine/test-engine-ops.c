@@ -486,6 +486,29 @@ START_TEST (apart)
 END_TEST
 
 /*
+ * Waves and other work on the same slots, as of several kernels that are one op, add up: 3 waves of
+ * 1 s and 20 slot-seconds more on 10 slots take 5 s, apart as ever.
+ */
+START_TEST (waves_and_a_demand_add_up)
+{
+  for (guint is_apart = 0; is_apart < 2; is_apart++)
+    {
+      g_autoptr (Engine) e = engine_new ();
+      ResourceId         sm = engine_add_resource (e, "sm", 10);
+      TestOp             both = waves (sm, 25, 1);
+      OpId               op;
+
+      both.demands[0] = (Demand){ sm, 20 };
+      both.share = 1.0 / 5;
+      engine_set_apart (e, is_apart);
+      op = start (e, both);
+      test_run (e);
+      ck_assert_uint_eq (test_end (e, op), SECONDS (5));
+    }
+}
+END_TEST
+
+/*
  * One wave of 8 leaves the 2 slots that a reservation wants: it need not drain, and is as long as
  * it was.
  */
@@ -794,6 +817,7 @@ main (void)
   tcase_add_test (slots, plain_demand_sees_reservation);
   tcase_add_test (slots, reservation_drains_a_wave);
   tcase_add_test (slots, apart);
+  tcase_add_test (slots, waves_and_a_demand_add_up);
   tcase_add_test (slots, reservation_beside_a_part_of_a_wave);
   tcase_add_loop_test (slots, reservation_waits_for_a_piece, 0, 4);
   tcase_add_test (slots, drain_waits_for_the_longest_wave);
