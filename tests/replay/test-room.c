@@ -149,14 +149,20 @@ typedef struct
   double     period; /* s */
 } Paged;
 
+static Scenario *
+paged_scenario (const char *paged)
+{
+  return fixture_scenario (LLAMA_OF_4, "cluster.node", "dgx-a100", "cluster.nodes", "1",
+                           "cluster.gpus_per_node", "1", "training.precision", "bf16",
+                           "training.optimizer", "adamw-fused", "training.optimizer_paged", paged,
+                           "strategy.name", "ddp", NULL);
+}
+
 static Paged
 run_paged (const char *paged, guint64 capacity)
 {
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
-  g_autoptr (Scenario)   scenario = fixture_scenario (
-        LLAMA_OF_4, "cluster.node", "dgx-a100", "cluster.nodes", "1", "cluster.gpus_per_node", "1",
-        "training.precision", "bf16", "training.optimizer", "adamw-fused", "training.optimizer_paged",
-        paged, "strategy.name", "ddp", NULL);
+  g_autoptr (Scenario)   scenario = paged_scenario (paged);
   g_autoptr (ReplayPlan) plan = NULL;
   g_autoptr (Replay)     replay = NULL;
 
