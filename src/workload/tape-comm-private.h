@@ -87,7 +87,7 @@ void tape_slice_gathered (Tape *tape, GArray *list, TapeValue value);
 /* Collectives that nothing joined are waited for where they stand. */
 void tape_comm_settle (Tape *tape);
 
-/* ---- for these operations (tape-comm.c, tape-comm-tokens.c) ---- */
+/* ---- for these operations (tape-comm.c, tape-comm-tokens.c, tape-slices.c) ---- */
 
 KernelDesc tape_comm_desc (const Tape *tape, const char *name, CollectiveKind comm, MeshAxis axis,
                            double bytes);
@@ -96,3 +96,28 @@ TapeOp    *tape_comm_op (Tape *tape, const char *name, TapeValue in, CommGroup g
 double     tape_comm_bytes (const Tape *tape, TapeValue value);
 /* VALUE, of BYTES, is a copy in fp8 of what pieces make up. */
 void tape_comm_mark_fp8 (Tape *tape, TapeValue value, double bytes);
+
+/* DESC of OP as it runs beside other products: userbuffers' is a kernel on SMs of its own. */
+KernelDesc tape_by_userbuffers (const TapeOp *op, KernelDesc desc);
+
+/*
+ * DESC of OP as a gather that products wait for in slices; what a rank does with PIECE, its own,
+ * before that is listed.
+ */
+KernelDesc tape_sliced_gather (Tape *tape, GArray *list, const TapeOp *op, KernelDesc desc,
+                               TapeValue piece);
+
+/*
+ * The product of IN, which is last, in slices, and the reduce-scatter to OUT with all but the
+ * first: whole behind that one, with a sum of what arrived, or a part behind each.
+ */
+void tape_push_sliced_scatter (Tape *tape, const TapeOp *op, KernelDesc desc, TapeValue in,
+                               TapeValue out);
+
+/*
+ * VALUE, gathered in slices for NAME, has the rows of all sequences token by token; products of
+ * weight gradients, which are last in the backward list, or behind it, want them sequence by
+ * sequence: a copy. (unflatten of _fused_all_gather_matmul_impl.) In fp8 they have it transposed,
+ * by the same copy.
+ */
+void tape_push_flat (Tape *tape, const char *name, TapeValue value);

@@ -38,35 +38,6 @@ tape_comm_op (Tape *tape, const char *name, TapeValue in, CommGroup group,
   return op;
 }
 
-/*
- * Userbuffers: the ring exchange of a gather is the copy engines' work and holds no SMs, what is
- * reduced, or runs whole beside a product, is a kernel on 16; a reduce-scatter follows the parts
- * of its product in 4. Source: NVIDIA/TransformerEngine, transformer_engine/pytorch/module/base.py,
- * initialize_ub: methods of each product, use_ce, num_sm and num_splits unless told.
- */
-#define UB_SPLITS 4
-
-/*
- * On which slices take turns: PyTorch's current and backend streams (_symmetric_memory,
- * _pipelined_multi_all_gather_and_consume). Userbuffers have three (num_max_streams), which hide
- * more of a start.
- */
-#define SLICE_STREAMS 2
-
-typedef enum
-{
-  UB_EXCHANGE = 1, /* KernelDesc.own_sms */
-  UB_KERNEL = 16 + 1,
-} UserbuffersSms;
-
-static KernelDesc
-by_userbuffers (const TapeOp *op, KernelDesc desc, UserbuffersSms sms)
-{
-  if (op->userbuffers && desc.async)
-    desc.own_sms = sms;
-  return desc;
-}
-
 double
 tape_comm_bytes (const Tape *tape, TapeValue value)
 {
@@ -104,7 +75,7 @@ push_concurrent (Tape *tape, const TapeOp *op, KernelDesc desc, TapeValue grad)
   if (place == list->len)
     return tape_push (tape, list, desc, FALSE);
   desc.async = TRUE;
-  desc = by_userbuffers (op, desc, UB_KERNEL);
+  desc = tape_by_userbuffers (op, desc);
   for (guint i = place; i < list->len; i++)
     {
       KernelDesc *product = &g_array_index (list, TapeKernel, i).desc;
@@ -114,40 +85,6 @@ push_concurrent (Tape *tape, const TapeOp *op, KernelDesc desc, TapeValue grad)
     }
   tape->join_next = TRUE;
   return tape_insert (tape, list, place, desc);
-}
-
-/*
- * Cuts the product that is last in LIST into N along its rows, which streams run in turn; *FIRST:
- * place of the first one.
- */
-static void
-slice_last (GArray *list, guint n, guint *first)
-{
-  TapeKernel slice = g_array_index (list, TapeKernel, list->len - 1);
-
-  *first = list->len - 1;
-  slice.desc.m = (slice.desc.m + n - 1) / n;
-  slice.desc.flops /= n;
-  slice.share /= n;
-  slice.desc.streams = SLICE_STREAMS;
-  slice.desc.turns = n;
-  g_array_index (list, TapeKernel, *first) = slice;
-  slice.desc.joins = FALSE;
-  for (guint i = 1; i < n; i++)
-    g_array_append_val (list, slice);
-}
-
-void
-tape_slice_gathered (Tape *tape, GArray *list, TapeValue value)
-{
-  TapeTensor *tensor = tape_tensor (tape, value);
-  guint       first;
-
-  if (tensor->slices == 0)
-    return;
-  slice_last (list, tensor->slices, &first);
-  g_array_index (list, TapeKernel, list->len - 1).desc.joins = TRUE;
-  tensor->slices = 0;
 }
 
 /* ---- copy and reduce: the value stays the same ---- */
@@ -237,17 +174,28 @@ tape_comm_mark_fp8 (Tape *tape, TapeValue value, double bytes)
 
 /*
  * FULL, which a tensor group has gathered or is about to scatter along the sequence, is chunked and
- * concatenated. What goes in slices is written where it belongs.
+ * concatenated: by the kernel that made it where a compiler can add that to one. What goes in
+ * slices is written where it belongs.
  */
 static void
-push_cat (Tape *tape, GArray *list, const TapeOp *op, TapeValue full)
+push_cat (Tape *tape, GArray *list, const TapeOp *op, TapeValue full, gboolean in_slices)
 {
-  double bytes = tape_comm_bytes (tape, full);
+  double            bytes = tape_comm_bytes (tape, full);
+  const TapeKernel *last = list->len > 0 ? &g_array_index (list, TapeKernel, list->len - 1) : NULL;
 
-  if (tape->training->traits.cats_sequence && op->axis == MESH_TENSOR && op->slices == 0)
+  if (tape->training->compile && last != NULL && last->fusible && kernel_writes (last, full))
+    return;
+  if (tape->training->traits.cats_sequence && op->axis == MESH_TENSOR && !in_slices)
     tape_push (tape, list,
                tape_stream (tape, KERNEL_COPY, tape_join (op->name, ".cat"), bytes, bytes, 1),
                FALSE);
+}
+
+/* Whether one product made what is to be scattered: its weight's gradient stands last in LIST. */
+static gboolean
+ends_in_weight (const GArray *list)
+{
+  return list->len > 0 && g_array_index (list, TapeKernel, list->len - 1).desc.weight_gradient;
 }
 
 static void
@@ -258,7 +206,9 @@ backward_gather (Tape *tape, const TapeOp *op)
                                      op->axis, tape_comm_bytes (tape, full));
   TapeKernel *kernel;
 
-  push_cat (tape, tape->backward, op, full);
+  push_cat (tape, tape->backward, op, full, op->slices > 0 && ends_in_weight (tape->backward));
+  if (op->slices > 0)
+    tape_push_flat (tape, op->name, op->out[0]);
   kernel = push_concurrent (tape, op, desc, full);
   tape_kernel_reads (kernel, full);
   tape_kernel_writes (kernel, grad);
@@ -293,11 +243,12 @@ tape_comm_gather (Tape *tape, const char *name, TapeValue in, CommGroup group)
   tape_tensor (tape, out)->slices = op->slices;
   desc =
       tape_comm_desc (tape, name, COLLECTIVE_ALL_GATHER, group.axis, tape_comm_bytes (tape, out));
-  desc.async = op->slices > 0;
-  kernel = tape_push (tape, tape->forward, by_userbuffers (op, desc, UB_EXCHANGE), FALSE);
+  if (op->slices > 0)
+    desc = tape_sliced_gather (tape, tape->forward, op, desc, piece);
+  kernel = tape_push (tape, tape->forward, desc, FALSE);
   tape_kernel_reads (kernel, piece);
   tape_kernel_writes (kernel, out);
-  push_cat (tape, tape->forward, op, out);
+  push_cat (tape, tape->forward, op, out, op->slices > 0);
   return out;
 }
 
@@ -357,10 +308,10 @@ tape_gather_again (Tape *tape, TapeValue value)
   desc = tape_comm_desc (tape, tape_join (op->name, ".again"), COLLECTIVE_ALL_GATHER, op->axis,
                          tensor->bytes);
   desc.async = op->concurrent;
-  kernel = tape_push (tape, tape->backward, by_userbuffers (op, desc, UB_KERNEL), FALSE);
+  kernel = tape_push (tape, tape->backward, tape_by_userbuffers (op, desc), FALSE);
   tape_kernel_reads (kernel, piece);
   tape_kernel_writes (kernel, value);
-  push_cat (tape, tape->backward, op, value);
+  push_cat (tape, tape->backward, op, value, FALSE);
   tensor->gathered_again = TRUE;
   tape_log_tensor (tape, value, TRUE);
   tape->alive += tensor->bytes;
@@ -414,10 +365,11 @@ backward_scatter (Tape *tape, const TapeOp *op)
   TapeValue   grad, piece = tape_grad (tape, op->out[0]);
   TapeKernel *kernel;
 
-  desc.async = op->slices > 0 && is_product (tape, op->in[0]);
-  desc = by_userbuffers (op, desc, UB_EXCHANGE);
-  if (desc.async)
-    tape_tensor (tape, op->in[0])->slices = op->slices;
+  if (op->slices > 0 && is_product (tape, op->in[0]))
+    {
+      desc = tape_sliced_gather (tape, tape->backward, op, desc, piece);
+      tape_tensor (tape, op->in[0])->slices = op->slices;
+    }
   if (op->fp8 && is_product (tape, op->in[0]))
     grad = gather_fp8_gradient (tape, op, desc, piece);
   else
@@ -426,33 +378,9 @@ backward_scatter (Tape *tape, const TapeOp *op)
       kernel = tape_push (tape, tape->backward, desc, FALSE);
       tape_kernel_reads (kernel, piece);
       tape_kernel_writes (kernel, grad);
-      push_cat (tape, tape->backward, op, grad);
+      push_cat (tape, tape->backward, op, grad, desc.async);
     }
   tape_give_grads (tape, op, 1, &grad);
-}
-
-/*
- * The product of IN, which is last, in slices, and the reduce-scatter to OUT with all but the
- * first: whole behind that one, or a part behind each.
- */
-static void
-push_sliced_scatter (Tape *tape, const TapeOp *op, KernelDesc desc, TapeValue in, TapeValue out)
-{
-  const guint parts = op->userbuffers ? UB_SPLITS : 1;
-  guint       first;
-
-  slice_last (tape->forward, op->userbuffers ? UB_SPLITS : op->slices, &first);
-  desc.async = TRUE;
-  desc.read_bytes /= parts;
-  desc = by_userbuffers (op, desc, UB_KERNEL);
-  for (guint i = 0; i < parts; i++)
-    {
-      TapeKernel *kernel = tape_insert (tape, tape->forward, first + 1 + 2 * i, desc);
-
-      tape_kernel_reads (kernel, in);
-      tape_kernel_writes (kernel, out);
-    }
-  tape->join_forward = TRUE;
 }
 
 TapeValue
@@ -469,10 +397,10 @@ tape_comm_scatter (Tape *tape, const char *name, TapeValue in, CommGroup group)
   op = tape_comm_op (tape, name, in, group, backward_scatter);
   out = tape_add_output (tape, op, tape_tensor (tape, in)->elements / group.members);
   if (op->slices > 0 && is_product (tape, in))
-    push_sliced_scatter (tape, op, desc, in, out);
+    tape_push_sliced_scatter (tape, op, desc, in, out);
   else
     {
-      push_cat (tape, tape->forward, op, in);
+      push_cat (tape, tape->forward, op, in, FALSE);
       kernel = tape_push (tape, tape->forward, desc, FALSE);
       tape_kernel_reads (kernel, in);
       tape_kernel_writes (kernel, out);

@@ -281,7 +281,8 @@ assert_order (gint64 sp, gboolean async_tp, MeshAsyncTp by, const char *forward,
 
 /*
  * DTensors that are sharded along the sequence, the second dimension: copies put into order what
- * was gathered and what is to be scattered, unless it goes in slices; nothing is gathered again.
+ * was gathered and what is to be scattered, unless it goes in slices; nothing is gathered again. Of
+ * several sequences what came in slices is copied for the gradients of weights.
  */
 START_TEST (test_order_of_dtensors)
 {
@@ -295,9 +296,16 @@ START_TEST (test_order_of_dtensors)
                    "mlp.activation.backward mlp.up.dgrad mlp.up.wgrad mlp.gather.cat "
                    "mlp.gather.backward norm2.backward ");
   assert_order_of (options, 1, TRUE, MESH_ASYNC_TP_SLICES,
-                   " norm2 mlp.gather* mlp.up mlp.up& mlp.activation mlp.down mlp.down.reduce* "
-                   "mlp.down mlp.residual&",
-                   "mlp.down.reduce.backward* mlp.down.dgrad mlp.down.dgrad& mlp.down.wgrad ");
+                   " norm2 mlp.gather.place mlp.gather* mlp.up mlp.up& mlp.activation mlp.down "
+                   "mlp.down.reduce* mlp.down mlp.down.reduce.sum& mlp.residual",
+                   "mlp.down.reduce.place mlp.down.reduce.backward* mlp.down.dgrad "
+                   "mlp.down.dgrad& mlp.down.wgrad ");
+  options.micro_batch = 2;
+  assert_order_of (
+      options, 1, TRUE, MESH_ASYNC_TP_SLICES, "mlp.residual",
+      "mlp.down.reduce.place mlp.down.reduce.backward* mlp.down.dgrad "
+      "mlp.down.dgrad& mlp.down.flat mlp.down.wgrad mlp.activation.backward "
+      "mlp.up.dgrad mlp.gather.flat mlp.gather.backward* mlp.up.wgrad norm2.backward& ");
 }
 END_TEST
 
@@ -317,13 +325,13 @@ START_TEST (test_order)
       " norm2 mlp.gather mlp.up mlp.activation mlp.down mlp.down.reduce mlp.residual",
       "mlp.down.reduce.backward mlp.down.dgrad mlp.down.wgrad mlp.activation.backward "
       "mlp.gather.again* mlp.up.dgrad mlp.gather.backward*& mlp.up.wgrad norm2.backward& ");
-  assert_order (
-      1, TRUE, MESH_ASYNC_TP_SLICES,
-      " norm2 mlp.gather* mlp.up mlp.up& mlp.activation mlp.down mlp.down.reduce* mlp.down "
-      "mlp.residual&",
-      "mlp.down.reduce.backward* mlp.down.dgrad mlp.down.dgrad& mlp.down.wgrad "
-      "mlp.activation.backward mlp.gather.again* mlp.up.dgrad mlp.gather.backward*& "
-      "mlp.up.wgrad norm2.backward& ");
+  assert_order (1, TRUE, MESH_ASYNC_TP_SLICES,
+                " norm2 mlp.gather.place mlp.gather* mlp.up mlp.up& mlp.activation mlp.down "
+                "mlp.down.reduce* mlp.down mlp.down.reduce.sum& mlp.residual",
+                "mlp.down.reduce.place mlp.down.reduce.backward* mlp.down.dgrad mlp.down.dgrad& "
+                "mlp.down.wgrad "
+                "mlp.activation.backward mlp.gather.again* mlp.up.dgrad mlp.gather.backward*& "
+                "mlp.up.wgrad norm2.backward& ");
   assert_order (
       1, TRUE, MESH_ASYNC_TP_USERBUFFERS,
       " norm2 mlp.gather* mlp.up mlp.up& mlp.activation mlp.down mlp.down.reduce* mlp.down "
@@ -331,6 +339,78 @@ START_TEST (test_order)
       "mlp.down.reduce.backward* mlp.down.dgrad mlp.down.dgrad& mlp.down.wgrad "
       "mlp.activation.backward mlp.gather.again* mlp.up.dgrad mlp.gather.backward*& "
       "mlp.up.wgrad norm2.backward& ");
+}
+END_TEST
+
+/*
+ * Of each piece that is gathered all products that want it make their rows, and those of the last
+ * piece wait for it, whichever of them run again. A piece is 4 tokens of 32 values of 2 bytes: 256
+ * bytes into the own buffer; sums of two ranks' rows are 512 bytes, of which one is left.
+ */
+START_TEST (test_order_of_slices)
+{
+  ModelShape           shape = arch ("llama", 1, 32, 2, 64, 256);
+  TrainingOptions      options = training (8, 1);
+  const MeshOptions    mesh = { .tp = 2, .sp = 1, .async_tp = TRUE, .routing_skew = 1 };
+  g_autoptr (Workload) workload = NULL;
+  g_autofree char     *ahead = NULL, *again = NULL;
+  const LayerDesc     *block;
+  const KernelDesc    *place, *sum;
+
+  options.checkpointing = CHECKPOINT_SELECTIVE_OP;
+  options.fused_norm = TRUE;
+  workload = workload_new_stage (&shape, &options, &mesh, 0);
+  block = workload_layer (workload, 1);
+  ahead = order_of (block->forward, block->n_forward);
+  again = order_of (block->recompute, block->n_recompute);
+  ck_assert_msg (g_str_has_prefix (ahead, "norm1 attn.gather.place attn.gather* attn.q attn.k "
+                                          "attn.v attn.q& attn.k& attn.v& "),
+                 "%s", ahead);
+  ck_assert_msg (strstr (ahead, " mlp.gather* mlp.gate mlp.up mlp.gate& mlp.up& ") != NULL, "%s",
+                 ahead);
+  ck_assert_msg (strstr (again, "attn.gather* attn.k attn.k& ") != NULL, "%s", again);
+  place = find_kernel (block->forward, block->n_forward, "mlp.gather.place");
+  ck_assert_double_eq (place->read_bytes, 256);
+  ck_assert_double_eq (place->write_bytes, 256);
+  sum = find_kernel (block->forward, block->n_forward, "mlp.down.reduce.sum");
+  ck_assert_double_eq (sum->read_bytes, 512);
+  ck_assert_double_eq (sum->write_bytes, 256);
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/*
+ * A sum of gradients that a compiler makes is written in the order in which it is scattered. One
+ * that it does not make is copied, with slices of other products too.
+ */
+START_TEST (test_compiled_cats)
+{
+  ModelShape      shape = arch ("llama", 1, 32, 2, 64, 256);
+  TrainingOptions options = training (8, 1);
+  MeshOptions     mesh = { .tp = 2, .sp = 1, .routing_skew = 1 };
+
+  options.traits.cats_sequence = options.traits.keeps_gathered = TRUE;
+  for (guint compiled = 0; compiled < 4; compiled++)
+    {
+      g_autoptr (Workload) workload = NULL;
+      g_autofree char     *ahead = NULL, *back = NULL;
+      const LayerDesc     *block;
+
+      options.compile = compiled % 2 == 1;
+      mesh.async_tp = compiled / 2 == 1;
+      workload = workload_new_stage (&shape, &options, &mesh, 0);
+      block = workload_layer (workload, 1);
+      ahead = order_of (block->forward, block->n_forward);
+      back = order_of (block->backward, block->n_backward);
+      ck_assert_msg ((strstr (ahead, " mlp.down.reduce.cat ") == NULL) == mesh.async_tp, "%s",
+                     ahead);
+      ck_assert_msg (strstr (back, options.compile
+                                       ? " grad_add mlp.gather.backward "
+                                       : " grad_add mlp.gather.cat mlp.gather.backward ")
+                         != NULL,
+                     "%s", back);
+    }
+  model_shape_clear (&shape);
 }
 END_TEST
 
@@ -392,9 +472,9 @@ START_TEST (test_order_of_shared_experts)
 END_TEST
 
 /*
- * Of userbuffers: gathers that products wait for are copies, which hold no SMs; what is reduced, or
- * runs beside a product, holds 16. The parts make up the whole, and streams run them in turn: as
- * many as ranks, or four behind which something is reduced.
+ * Gathers that products wait for are copies, which hold no SMs, and so is what PyTorch scatters in
+ * slices; what userbuffers reduce, or run beside a product, holds 16. The parts make up the whole,
+ * and streams run them in turn: as many as ranks, or four behind which something is reduced.
  */
 START_TEST (test_userbuffers)
 {
@@ -418,7 +498,10 @@ START_TEST (test_userbuffers)
           gboolean gathers = g_str_has_suffix (kernel->name, ".gather")
                              || g_str_has_suffix (kernel->name, ".reduce.backward");
 
-          flops[with] += kernel->flops;
+          gboolean beside = g_str_has_suffix (kernel->name, ".again")
+                            || g_str_has_suffix (kernel->name, ".gather.backward");
+
+          flops[with] += kernel_desc_is_product (kernel) ? kernel->flops : 0;
           if (g_str_equal (kernel->name, "mlp.up") || g_str_equal (kernel->name, "mlp.down.dgrad"))
             ck_assert_uint_eq (kernel->turns, 2);
           else if (g_str_equal (kernel->name, "mlp.down"))
@@ -428,7 +511,7 @@ START_TEST (test_userbuffers)
           if (kernel->kind != KERNEL_COMMUNICATION)
             continue;
           bytes[with] += kernel->read_bytes;
-          ck_assert_uint_eq (kernel->own_sms, !with ? 0 : gathers ? 1 : 17);
+          ck_assert_uint_eq (kernel->own_sms, gathers ? 1 : with ? 17 : beside ? 0 : 1);
         }
     }
   ck_assert_double_eq (bytes[0], bytes[1]);
@@ -584,6 +667,8 @@ main (void)
   tcase_add_test (tcase, test_sequence_parallel);
   tcase_add_test (tcase, test_order);
   tcase_add_test (tcase, test_order_of_dtensors);
+  tcase_add_test (tcase, test_order_of_slices);
+  tcase_add_test (tcase, test_compiled_cats);
   tcase_add_test (tcase, test_order_of_shared_experts);
   tcase_add_test (tcase, test_userbuffers);
   tcase_add_test (tcase, test_weight_gradients);
