@@ -93,13 +93,8 @@ static gboolean
 take (const Common *common, const TableWords *table, SensitivityWords *words,
       SensitivityOptions *options)
 {
-  g_autoptr (DiagList)     diags = diag_list_new ();
-  g_autoptr (GStrvBuilder) asked = g_strv_builder_new ();
+  g_autoptr (DiagList) diags = diag_list_new ();
 
-  for (guint i = 0; i < common->asked->len; i++)
-    g_strv_builder_add (asked, g_ptr_array_index (common->asked, i));
-  if (common->asked->len > 0)
-    words->figures = g_strv_builder_end (asked);
   if (table_words_take (table, words, diags)
       && sensitivity_words_take (words, common->format == FORMAT_CSV, options, diags)
       && options->no_figures && common->plot != NULL)
