@@ -164,6 +164,7 @@ class Sensitivity:
     def __init__(self, answer: Mapping[str, Any]) -> None:
         values = answer["sensitivity"]
         self.warnings: Tuple[Diagnostic, ...] = tuple(answer["warnings"])
+        self.partial = _partial(answer)
         self.prediction = Prediction(answer["results"][0], self.warnings)  # as it is
         self.factor: float = values["factor"]
         # The largest effect first.
@@ -179,7 +180,8 @@ def sensitivity(scenario: Optional[Scenario] = None, *, text: Optional[str] = No
                 set: Optional[Keys] = None, hwprofiles: Optional[Path] = None,
                 plugins: Paths = (), jobs: int = 0, factor: Optional[float] = None,
                 figure: Union[str, Sequence[str]] = (), only: Optional[str] = None,
-                no_break_even: bool = False, **keys: Optional[Value]) -> Sensitivity:
+                no_break_even: bool = False, time_limit: Optional[Quantity] = None,
+                **keys: Optional[Value]) -> Sensitivity:
     """What buys how much, as `shardsim sensitivity` says it.
 
     FIGURE: these figures of the hardware only, such as "nic.bandwidth"; ONLY: "figures" or
@@ -195,6 +197,7 @@ class HeatMap:
 
     def __init__(self, answer: Mapping[str, Any]) -> None:
         self.cells: List[Record] = [Record(one) for one in answer["heat_map"]["cells"]]
+        self.partial = _partial(answer)
         self.warnings: Tuple[Diagnostic, ...] = tuple(answer["warnings"])
 
     def to_frame(self) -> "pandas.DataFrame":
@@ -204,7 +207,8 @@ class HeatMap:
 
 def heat_map(scenario: Optional[Scenario] = None, *, x: str, y: str, text: Optional[str] = None,
              set: Optional[Keys] = None, hwprofiles: Optional[Path] = None, plugins: Paths = (),
-             jobs: int = 0, **keys: Optional[Value]) -> HeatMap:
+             jobs: int = 0, time_limit: Optional[Quantity] = None,
+             **keys: Optional[Value]) -> HeatMap:
     """Varies two things together, as `shardsim sensitivity --map X --map Y` does.
 
     Each is a figure of the hardware or an option and its values: "training.micro_batch=1,2,4",

@@ -208,6 +208,16 @@ class TestEarlyEnds(unittest.TestCase):
         self.assertEqual(found.partial.reason, "time limit")
         self.assertIsNone(search().partial)
 
+    def test_time_limit_of_others(self) -> None:
+        """A plan and a sensitivity that take minutes, too, and say so."""
+        run = {"cluster": "2 x dgx-h100", "model": "llama-3-8b", "seq_len": 8192}
+        began = time.monotonic()
+        for found in (*shardsim.plan(tokens="2T", time_limit="1 s", **LONG),
+                      shardsim.sensitivity(strategy="fsdp2", time_limit="2 s", **run)):
+            assert found.partial is not None
+            self.assertEqual(found.partial.reason, "time limit")
+        self.assertLess(time.monotonic() - began, 60)
+
     def test_interrupt(self) -> None:
         """The handler's exception is raised soon, and no thread is left at work."""
         began = time.monotonic()

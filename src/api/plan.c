@@ -67,6 +67,26 @@ load (Request *request, const PlanWords *words)
   return g_steal_pointer (&scenarios);
 }
 
+/* Each search counts anew, into the request's count. */
+static WorkCount *
+begin_work (gpointer user, const char *work, const char *unit, gpointer *shown)
+{
+  Request *request = user;
+
+  (void) work;
+  (void) unit;
+  *shown = NULL;
+  return &request->count;
+}
+
+static void
+end_work (gpointer user, const char *work, gpointer shown)
+{
+  (void) user;
+  (void) work;
+  (void) shown;
+}
+
 static void
 make (Request *request, const GPtrArray *scenarios, const Asked *asked,
       const PredictOptions *predict, GString *document)
@@ -77,9 +97,11 @@ make (Request *request, const GPtrArray *scenarios, const Asked *asked,
   const SearchOptions     search = { .n_threads = request_n_threads (request),
                                      .runners = runners_find,
                                      .runners_user = runners };
+  const PlanProgress      progress = { begin_work, end_work, request };
   const PlanContext       context = { .strategies = request->strategies,
                                       .overrides = request->overrides,
-                                      .file = request->file };
+                                      .file = request->file,
+                                      .progress = &progress };
 
   if (asked->membership == NULL
       && plans_make (&plans, scenarios, &asked->words, &search, predict, &context, request->diags))

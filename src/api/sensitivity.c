@@ -9,7 +9,9 @@ static gboolean
 take (Request *request, const char *text, ShardsimStop *stop, SensitivityWords *words,
       SensitivityOptions *options)
 {
-  const RequestPart parts[] = { { sensitivity_options, words }, { NULL, NULL } };
+  const RequestPart parts[] = { { sensitivity_options, words },
+                                { request_time_options, request },
+                                { NULL, NULL } };
   const RequestList lists[] = { { "figure", &words->figures },
                                 { "map", &words->map },
                                 { NULL, NULL } };
@@ -27,7 +29,7 @@ find_map (Request *request, const Scenario *scenario, char *const *axes)
                                             &predict, request_n_threads (request), request->diags);
   GString             *document;
 
-  if (!request_is_whole (request) || map == NULL || diag_list_has_errors (request->diags))
+  if (map == NULL || diag_list_has_errors (request->diags))
     return NULL;
   report_heat_map_json (map, document = g_string_new (NULL));
   return document;
@@ -44,7 +46,7 @@ find (Request *request, const Scenario *scenario, SensitivityOptions *options)
   options->n_threads = request_n_threads (request);
   found = sensitivity_find (scenario, request->strategies, options, &predict, request->diags,
                             &request->error);
-  if (!request_is_whole (request) || found == NULL || diag_list_has_errors (request->diags))
+  if (found == NULL || diag_list_has_errors (request->diags))
     return NULL;
   report_sensitivity_json (found, document = g_string_new (NULL));
   return document;

@@ -59,14 +59,17 @@ extern "C"
  *
  * The answer is the document that the command prints with `--format json`, and at its end
  * "diagnostics" and "error" as above; with an error of either kind there is no more than these.
- * Where a time limit or STOP has ended it early, it holds what there is by then and says so in
- * "partial"; a sensitivity and a maximum are whole or an error.
+ * Where {"time_limit": "2 min"} or STOP has ended it early, it holds what there is by then and says
+ * so in "partial".
  */
   char *shardsim_search (const char *request, ShardsimStop *stop);
   char *shardsim_plan (const char *request, ShardsimStop *stop);
   char *shardsim_sensitivity (const char *request, ShardsimStop *stop);
 
-  /* `shardsim simulate --max KEY`: {"max": "micro_batch"}, and unfolded, interval, steps. */
+  /*
+ * `shardsim simulate --max KEY`: {"max": "micro_batch"}, and unfolded, interval, steps; without a
+ * time limit, and an "error" where it is stopped.
+ */
   char *shardsim_maximum (const char *request, ShardsimStop *stop);
 
   /*
