@@ -167,13 +167,15 @@ hold_output (Driver *self, BufferRef *held, guint64 bytes)
 }
 
 /*
- * The place of a micro-batch's output is that of the one before the last, which goes when there is
- * a new one.
+ * The place of a micro-batch's output is that of the last one, or the one before it, which goes
+ * when there is a new one.
  */
 static BufferRef *
 held_by (Driver *self, const SlotWalk *walk)
 {
-  return &self->held[walk->slot->micro % G_N_ELEMENTS (self->held)];
+  guint n = training_held_outputs (workload_training (self->in->workload));
+
+  return &self->held[walk->slot->micro % MIN (n, G_N_ELEMENTS (self->held))];
 }
 
 static void

@@ -47,7 +47,7 @@ typedef struct
   gint     loss;         /* FrameworkLoss */
   gboolean loss_copies; /* that on divided logits takes the maximum off a copy of the fp32 logits */
   gint64
-      held_outputs; /* micro-steps whose last output, the 16-bit logits, its pipeline holds on to:
+      held_outputs; /* micro-steps whose last output, the logits, its loop or pipeline holds on to:
                           0 none */
   gboolean gpt_dropout;    /* a model of the family gpt has its dropouts, where nothing is said */
   gboolean recomputes_all; /* a recomputed block runs its whole forward again (reentrant

@@ -137,6 +137,19 @@ head_linear (LayerBuilder *b, gint64 width, gint64 vocab)
   return spec;
 }
 
+/* Bytes of LOGITS that the framework holds on to, if it does: PyTorch's as the loss takes them. */
+static double
+held_logits (const LayerBuilder *b, TapeValue logits)
+{
+  const TapeTensor *tensor = tape_tensor (b->tape, logits);
+
+  if (training_held_outputs (b->training) == 0)
+    return 0;
+  return b->training->traits.loss == FRAMEWORK_LOSS_TORCH
+             ? tensor->elements * training_loss_bytes (b->training, b->tape->e)
+             : tensor->bytes;
+}
+
 /* *HELD_BYTES: logits that the framework holds on to, if any. */
 static TapeValue
 build_head (LayerBuilder *b, double *held_bytes)
@@ -156,13 +169,13 @@ build_head (LayerBuilder *b, double *held_bytes)
   if (b->training->loss == LOSS_CHUNKED)
     return tape_chunked_loss (b->tape, "head", x, head, layer_tensor_group (b));
   x = tape_linear (b->tape, "head", x, head);
+  *held_bytes = held_logits (b, x);
   if (torch_loss (b))
     return tape_torch_loss (b->tape, x, b->tokens, (double) vocab, layer_tensor_group (b));
   if (parallel_loss (b))
     return tape_parallel_loss (b->tape, x, b->tokens, (double) vocab, layer_tensor_group (b));
   x = tape_comm_concat (b->tape, "head.concat", x, layer_tensor_group (b));
-  if (training_held_outputs (b->training) > 0)
-    *held_bytes = tape_tensor (b->tape, x)->bytes;
+  *held_bytes = held_logits (b, x);
   return tape_loss (b->tape, x, b->tokens, (double) vocab * (double) b->tp);
 }
 

@@ -196,6 +196,21 @@ START_TEST (test_aleph_alpha_keeps)
 }
 END_TEST
 
+/* PyTorch's loop holds on to its logits as the loss takes them: 512 x 1000 x 4 = 2048000 B. */
+START_TEST (test_torch_holds)
+{
+  ModelShape           shape = arch ("llama", 2, 512, 8, 1536, 1000);
+  TrainingOptions      options = training (256, 2);
+  const MeshOptions    mesh = { .tp = 1, .pp = 1, .cp = 1, .vp = 1, .ep = 1, .routing_skew = 1 };
+  g_autoptr (Workload) workload = NULL;
+
+  options.traits = (FrameworkTraits){ .loss = FRAMEWORK_LOSS_TORCH, .held_outputs = 1 };
+  workload = workload_new_stage (&shape, &options, &mesh, 0);
+  ck_assert_uint_eq (workload_layer (workload, 3)->held_bytes, 2048000);
+  model_shape_clear (&shape);
+}
+END_TEST
+
 /*
  * nanotron's, the same tokens and ranks. What both reduce-scatters of a block read is held: 2 x
  * 512 x 512 x 2 = 1048576 B. 1000 columns of logits are padded to 4 x 256: 512 x
@@ -322,6 +337,7 @@ main (void)
   tcase_add_test (tcase, test_programs_add_up);
   tcase_add_test (tcase, test_nested_parts_add_up);
   tcase_add_test (tcase, test_aleph_alpha_keeps);
+  tcase_add_test (tcase, test_torch_holds);
   tcase_add_test (tcase, test_nanotron_keeps);
   tcase_add_test (tcase, test_torch_parallel_loss);
   tcase_add_test (tcase, test_rearranging);
