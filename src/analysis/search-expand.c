@@ -78,7 +78,8 @@ effort_of (const ResolvedScenario *resolved)
 
 static void
 expand_variants (const Search *self, const Node *node, guint group,
-                 const ResolvedScenario *resolved, const ScreenedCompute *compute, Expansion *out)
+                 const ResolvedScenario *resolved, const ScreenedCompute *compute, ExpectSums *sums,
+                 Expansion *out)
 {
   const guint               n = self->space->variants->len;
   g_autofree ScreenedBound *bounds = g_new0 (ScreenedBound, n);
@@ -97,7 +98,7 @@ expand_variants (const Search *self, const Node *node, guint group,
 
       if (variant->group != group)
         continue;
-      if (!search_screen_bound (self->screen, resolved, compute, variant->choice, &bounds[v],
+      if (!search_screen_bound (self->screen, resolved, compute, variant->choice, sums, &bounds[v],
                                 diags))
         {
           g_ptr_array_add (out->reasons, g_strdup (diag_list_first_message (diags)));
@@ -133,12 +134,13 @@ n_of_group (const Search *self, guint group)
 
 static void
 expand_resolved (const Search *self, const Node *node, guint group,
-                 const ResolvedScenario *resolved, Expansion *out)
+                 const ResolvedScenario *resolved, ExpectSums *sums, Expansion *out)
 {
   const double    weight = search_weight (self, cluster_n_gpus (resolved->cluster));
   ScreenedCompute compute;
 
-  if (search_screen_activations (resolved) > search_memory (self))
+  expect_sums_begin (sums, resolved->workload);
+  if (search_screen_activations (resolved, sums) > search_memory (self))
     {
       out->n_too_large += n_of_group (self, group);
       return;
@@ -147,13 +149,13 @@ expand_resolved (const Search *self, const Node *node, guint group,
   if (weight * compute.compute / search_sequences (resolved) >= search_limit (self))
     out->n_cut += n_of_group (self, group);
   else
-    expand_variants (self, node, group, resolved, &compute, out);
+    expand_variants (self, node, group, resolved, &compute, sums, out);
 }
 
 /* The variants of GROUP, which compute the same. *BASE: one of the run; NULL: none yet. */
 static void
 expand_group (const Search *self, const Node *node, guint group, ProfileSet *profiles,
-              const ResolvedScenario **base, Expansion *out)
+              ExpectSums *sums, const ResolvedScenario **base, Expansion *out)
 {
   g_autoptr (DiagList)         diags = diag_list_new ();
   g_autoptr (ResolvedScenario) resolved = NULL;
@@ -166,7 +168,7 @@ expand_group (const Search *self, const Node *node, guint group, ProfileSet *pro
   if (*base == NULL && resolved != NULL)
     *base = resolved_ref (resolved);
   if (resolved != NULL)
-    expand_resolved (self, node, group, resolved, out);
+    expand_resolved (self, node, group, resolved, sums, out);
   for (guint i = 0; resolved == NULL && i < n_of_group (self, group); i++)
     g_ptr_array_add (out->reasons, g_strdup (diag_list_first_message (diags)));
 }
@@ -181,6 +183,7 @@ expand_run (guint job, gpointer user)
   const guint            *begin = &jobs->begins[job / n_groups];
   const ResolvedScenario *base = NULL;
   ProfileSet             *profiles = search_borrow_profiles (self);
+  ExpectSums             *sums = search_borrow_sums (self);
 
   for (guint i = begin[0]; i < begin[1]; i++)
     {
@@ -189,9 +192,10 @@ expand_run (guint job, gpointer user)
       out->candidates = g_array_new (FALSE, FALSE, sizeof (Candidate));
       out->alike = g_array_new (FALSE, FALSE, sizeof (double));
       out->reasons = g_ptr_array_new_with_free_func (g_free);
-      expand_group (self, node_at (self, jobs->nodes[i]), group, profiles, &base, out);
+      expand_group (self, node_at (self, jobs->nodes[i]), group, profiles, sums, &base, out);
     }
   g_clear_pointer (&base, resolved_unref);
+  search_return_sums (self, sums);
   search_return_profiles (self, profiles);
 }
 

@@ -43,18 +43,19 @@ typedef struct
   SearchSpace          *space;
   SearchScreen         *screen;
   ProfileSet           *profiles;
-  GAsyncQueue          *idle; /* ProfileSet: one thread at a time reads one */
+  GAsyncQueue          *idle;      /* ProfileSet: one thread at a time reads one */
+  GAsyncQueue          *idle_sums; /* ExpectSums: the same */
   guint                 n_gpus, gpus_per_node;
   guint64               hbm;        /* bytes of the smallest GPU */
   GHashTable           *work;       /* structure without pipeline -> ScreenedCompute */
   GArray               *nodes;      /* Node, the least score first */
   GArray               *candidates; /* Candidate */
   GArray               *alike;      /* double: scores of what only the best are refined to */
-  Ratio                *ratios;     /* [variants + 1][SEARCH_PIPELINES]; the last: of all */
-  GHashTable           *reasons;    /* text without numbers -> SearchDrop* */
-  double                effort;     /* spent */
-  double                best;       /* score of the best; INFINITY: none yet */
-  SearchResult         *result;
+  Ratio *ratios; /* [2 variants + 1][SEARCH_PIPELINES]: own, of families by their base, of all */
+  GHashTable   *reasons; /* text without numbers -> SearchDrop* */
+  double        effort;  /* spent */
+  double        best;    /* score of the best; INFINITY: none yet */
+  SearchResult *result;
 } Search;
 
 static inline Node *
@@ -82,6 +83,10 @@ search_jobs (const Search *self)
 /* A set of profiles for one thread at a time. */
 ProfileSet *search_borrow_profiles (const Search *self);
 void        search_return_profiles (const Search *self, ProfileSet *profiles);
+
+/* The same of what closed forms found out. */
+ExpectSums *search_borrow_sums (const Search *self);
+void        search_return_sums (const Search *self, ExpectSums *sums);
 
 /* What STRUCTURE sets KEY to; NULL or FALLBACK: it does not. */
 const char *search_text (const Search *self, guint64 structure, const char *key);
@@ -144,7 +149,10 @@ void search_expand_sample (Search *self, gboolean piped);
 /* ---- search-tries.c: candidates are planned and simulated ------------------------------------ */
 
 /* FALSE: there is nothing left to try, or the budget is spent. */
-gboolean search_try_some (Search *self, guint max_planned, guint max_simulated);
+gboolean search_try_some (Search *self);
+
+/* Whether the budget is: nothing more is tried. */
+gboolean search_is_spent (const Search *self);
 
 /* Whether CANDIDATE needs much more memory than there is, if it takes what its like have taken. */
 gboolean search_is_hopeless (const Search *self, const Candidate *candidate);

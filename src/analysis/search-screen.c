@@ -408,10 +408,20 @@ search_screen_compute (SearchScreen *self, const ResolvedScenario *resolved)
   return compute;
 }
 
-double
-search_screen_activations (const ResolvedScenario *resolved)
+static PlanInput
+input_with (const ResolvedScenario *resolved, ExpectSums *sums)
 {
-  const ActivationBounds bounds = activation_bounds (resolved->workload);
+  PlanInput in = resolved->input;
+
+  in.sums = sums;
+  return in;
+}
+
+double
+search_screen_activations (const ResolvedScenario *resolved, ExpectSums *sums)
+{
+  const PlanInput        in = input_with (resolved, sums);
+  const ActivationBounds bounds = activation_bounds (&in);
 
   return bounds.kept + bounds.low;
 }
@@ -447,18 +457,19 @@ traffic_seconds (SearchScreen *self, const ResolvedScenario *resolved, const Pla
 
 gboolean
 search_screen_bound (SearchScreen *self, const ResolvedScenario *resolved,
-                     const ScreenedCompute *compute, const StrategyChoice *choice,
+                     const ScreenedCompute *compute, const StrategyChoice *choice, ExpectSums *sums,
                      ScreenedBound *bound, DiagList *diags)
 {
-  PlanTotals totals;
-  double     steps;
+  const PlanInput in = input_with (resolved, sums);
+  PlanTotals      totals;
+  double          steps;
 
   *bound = (ScreenedBound){ .seconds = compute->compute };
-  if (!strategy_check (&resolved->input, choice, diags))
+  if (!strategy_check (&in, choice, diags))
     return FALSE;
-  if (!strategy_expect (&resolved->input, choice, &totals))
+  if (!strategy_expect (&in, choice, &totals))
     return TRUE;
-  steps = (double) strategy_period_steps (&resolved->input, choice);
+  steps = (double) strategy_period_steps (&in, choice);
   bound->seconds = MAX (compute->compute, traffic_seconds (self, resolved, &totals) / steps);
   for (Place place = 0; place < PLACE_N; place++)
     bound->bytes[place] = (guint64) MAX (totals.low[place], 0);

@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "driver/expect-sums.h"
 #include "replay/plan.h"
 
 typedef struct _SearchScreen SearchScreen;
@@ -28,8 +29,11 @@ typedef struct
 
 ScreenedCompute search_screen_compute (SearchScreen *self, const ResolvedScenario *resolved);
 
-/* Bytes that activations of RESOLVED's first stage take at least, whatever the strategy. */
-double search_screen_activations (const ResolvedScenario *resolved);
+/*
+ * Bytes that activations of RESOLVED's first stage take at least, whatever the strategy. SUMS: of
+ * its workload (expect_sums_begin), kept from one call to the next.
+ */
+double search_screen_activations (const ResolvedScenario *resolved, ExpectSums *sums);
 
 typedef struct
 {
@@ -45,4 +49,4 @@ typedef struct
  */
 gboolean search_screen_bound (SearchScreen *self, const ResolvedScenario *resolved,
                               const ScreenedCompute *compute, const StrategyChoice *choice,
-                              ScreenedBound *bound, DiagList *diags);
+                              ExpectSums *sums, ScreenedBound *bound, DiagList *diags);

@@ -1,6 +1,7 @@
 /* Structures: which divide, and the least that each of them can take. */
 #include "analysis/search-private.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/parallel.h"
@@ -22,6 +23,20 @@ void
 search_return_profiles (const Search *self, ProfileSet *profiles)
 {
   g_async_queue_push (self->idle, profiles);
+}
+
+ExpectSums *
+search_borrow_sums (const Search *self)
+{
+  ExpectSums *sums = g_async_queue_try_pop (self->idle_sums);
+
+  return sums != NULL ? sums : expect_sums_new ();
+}
+
+void
+search_return_sums (const Search *self, ExpectSums *sums)
+{
+  g_async_queue_push (self->idle_sums, sums);
 }
 
 /* ---- scores ---------------------------------------------------------------------------------- */
@@ -254,9 +269,57 @@ has_directions (const Search *self, guint64 structure)
                           : self->scenario->mesh.pipeline == PIPELINE_DUALPIPE;
 }
 
+/* Whether stages of STRUCTURE run all their layers in one chunk, and backward passes whole. */
+static gboolean
+has_whole_passes (const Search *self, guint64 structure)
+{
+  const OptionSpec *kinds = option_table_find (mesh_options, "pipeline");
+  const char       *kind = search_text (self, structure, "mesh.pipeline");
+
+  if (kind == NULL)
+    kind = kinds->choices[self->scenario->mesh.pipeline];
+  return search_number (self, structure, "mesh.vp", self->scenario->mesh.vp) <= 1
+         && (g_str_equal (kind, kinds->choices[PIPELINE_AUTO])
+             || g_str_equal (kind, kinds->choices[PIPELINE_1F1B])
+             || g_str_equal (kind, kinds->choices[PIPELINE_GPIPE]));
+}
+
+/*
+ * How much longer than evenly shared work P stages take for M micro-batches at least, however the
+ * layers lie on them. Stage s has m w(s) to do, and the first micro-batch passes the stages before
+ * it forward, the last one backward: w(0) + ... + w(s - 1). The longest is shortest where all are
+ * as long: each w is (m - 1) / m of the one before, and their sum is all work W, so that
+ * m w(0) = W / (1 - (1 - 1 / m)^p), in the place of m W / p.
+ */
+static double
+fill_and_drain (double p, double m)
+{
+  return p / (m * (1 - pow (1 - 1 / m, p)));
+}
+
+/* The same of STRUCTURE, of so many ranks a stage of so many sequences a micro-batch. */
+static double
+pipeline_share (const Search *self, guint64 structure, double ranks, double batch)
+{
+  const TrainingOptions *training = &self->scenario->training;
+  const double           stages =
+      (double) search_number (self, structure, "mesh.pp", MAX (self->scenario->mesh.pp, 1));
+  const double batch_of_all =
+      (double) search_number (self, structure, "training.global_batch", training->global_batch);
+  double micros =
+      (double) search_number (self, structure, "training.grad_accum", training->grad_accum);
+
+  if (stages <= 1 || !has_whole_passes (self, structure))
+    return 1;
+  if (batch_of_all > 0)
+    micros = batch_of_all * stages / (ranks * batch);
+  return fill_and_drain (stages, MAX (micros, 1));
+}
+
 /*
  * A step is no shorter than the work of all its micro-batches, shared out evenly over data ranks
- * and stages: per sequence that is work / (data ranks x stages x micro-batch).
+ * and stages: per sequence that is work / (data ranks x stages x micro-batch); and stages wait for
+ * each other.
  */
 static void
 set_bounds (Search *self)
@@ -273,10 +336,13 @@ set_bounds (Search *self)
       const double cp = (double) search_number (self, node->index, "mesh.cp", MAX (s->mesh.cp, 1));
       const double batch = (double) search_number (self, node->index, "training.micro_batch",
                                                    s->training.micro_batch);
+      const double ranks = n_gpus / (tp * cp);
 
       node->least = search_weight (self, n_gpus)
-                    * (has_directions (self, node->index) ? work->both : work->work)
-                    / (n_gpus / (tp * cp) * batch);
+                    * (has_directions (self, node->index)
+                           ? work->both
+                           : work->work * pipeline_share (self, node->index, ranks, batch))
+                    / (ranks * batch);
     }
   g_array_sort (self->nodes, compare_nodes);
 }

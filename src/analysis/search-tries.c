@@ -8,11 +8,11 @@
 
 /*
  * What a simulation takes grows with the kernels that are replayed: their number is its effort, of
- * which a core does some 500 000 a second. A plan takes a seventh.
+ * which a core does some 400 000 a second. A plan takes a seventh.
  */
-#define MOST_EFFORT   8e6
-#define MOST_OF_ONE   0.06 /* of that, for one configuration */
-#define MOST_AT_ONCE  0.1  /* and of those that are tried at a time */
+#define MOST_EFFORT   4e6
+#define MOST_OF_ONE   0.12 /* of that, for one configuration */
+#define MOST_AT_ONCE  0.2  /* and of those that are tried at a time */
 #define PLAN_EFFORT   0.15
 #define EFFORT_COUNTS 0.1 /* of an estimate, for each doubling: of like ones the cheaper first */
 
@@ -22,14 +22,19 @@
 #define TRIES    16   /* configurations that are planned and simulated at a time */
 #define HOUR     3600.0
 
+#define MOST_PLANNED   2000
+#define MOST_SIMULATED 300
+
 /* ---- estimates ------------------------------------------------------------------------------- */
 
-/* Of VARIANT and CANDIDATE's kind of pipeline; beyond the last variant: of all. */
-static Ratio *
-ratio_of (const Search *self, const Candidate *candidate, guint variant)
+/* Whose simulations are counted together, of one kind of pipeline. */
+typedef enum
 {
-  return &self->ratios[SEARCH_PIPELINES * variant + candidate->pipeline];
-}
+  LIKE_OWN,    /* the same variant's */
+  LIKE_FAMILY, /* and those that are a change of its strategy away from each other */
+  LIKE_ALL,
+  N_LIKE,
+} Like;
 
 static guint
 base_of (const Search *self, const Candidate *candidate)
@@ -38,16 +43,22 @@ base_of (const Search *self, const Candidate *candidate)
       ->base;
 }
 
-/* What is known of the most alike: the variant, its strategy, the kind of pipeline. */
+static Ratio *
+ratio_of (const Search *self, const Candidate *candidate, Like like)
+{
+  const guint n = self->space->variants->len;
+  const guint rows[] = { candidate->variant, n + base_of (self, candidate), 2 * n };
+
+  return &self->ratios[SEARCH_PIPELINES * rows[like] + candidate->pipeline];
+}
+
+/* What is known of the most alike. */
 static double
 mean_ratio (const Search *self, const Candidate *candidate, gboolean memory)
 {
-  const guint like[] = { candidate->variant, base_of (self, candidate),
-                         self->space->variants->len };
-
-  for (guint i = 0; i < G_N_ELEMENTS (like); i++)
+  for (Like like = 0; like < N_LIKE; like++)
     {
-      const Ratio *ratio = ratio_of (self, candidate, like[i]);
+      const Ratio *ratio = ratio_of (self, candidate, like);
 
       if (memory && ratio->n_memory > 0)
         return ratio->memory / ratio->n_memory;
@@ -69,7 +80,7 @@ search_is_hopeless (const Search *self, const Candidate *candidate)
 static gboolean
 is_sure (const Search *self, const Candidate *candidate)
 {
-  return ratio_of (self, candidate, base_of (self, candidate))->n_memory > 0
+  return ratio_of (self, candidate, LIKE_FAMILY)->n_memory > 0
          && (double) candidate->low * mean_ratio (self, candidate, TRUE)
                 <= SURE * search_memory (self);
 }
@@ -117,12 +128,8 @@ learn (Ratio *ratio, double time, double memory)
 static void
 learn_all (Search *self, const Candidate *candidate, double time, double memory)
 {
-  const guint base = base_of (self, candidate);
-
-  learn (ratio_of (self, candidate, candidate->variant), time, memory);
-  if (base != candidate->variant)
-    learn (ratio_of (self, candidate, base), time, memory);
-  learn (ratio_of (self, candidate, self->space->variants->len), time, memory);
+  for (Like like = 0; like < N_LIKE; like++)
+    learn (ratio_of (self, candidate, like), time, memory);
 }
 
 /* ---- tries ----------------------------------------------------------------------------------- */
@@ -412,9 +419,19 @@ is_unfinished (const Search *self, const Try *try)
   return try->prediction == NULL && stop_is_due (self->predict->replay.stop);
 }
 
-/* FALSE: there is nothing left to try, or the budget is spent. */
 gboolean
-search_try_some (Search *self, guint max_planned, guint max_simulated)
+search_is_spent (const Search *self)
+{
+  const SearchOptions *options = self->options;
+  const guint          max_planned = options->max_planned > 0 ? options->max_planned : MOST_PLANNED;
+  const guint max_simulated = options->max_simulated > 0 ? options->max_simulated : MOST_SIMULATED;
+
+  return self->result->n_planned >= max_planned || self->result->n_simulated >= max_simulated
+         || self->effort >= effort_allowed (self);
+}
+
+gboolean
+search_try_some (Search *self)
 {
   Try           tries[TRIES + 1] = { 0 };
   guint         which[TRIES], n, n_simulated = 0;
@@ -422,8 +439,7 @@ search_try_some (Search *self, guint max_planned, guint max_simulated)
   SearchResult *result = self->result;
   WorkCount     count = search_jobs (self);
 
-  if (result->n_planned >= max_planned || result->n_simulated >= max_simulated
-      || self->effort >= effort_allowed (self))
+  if (search_is_spent (self))
     return FALSE;
   n = put_back (self, tries, pick_tries (self, tries));
   if (n == 0)

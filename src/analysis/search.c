@@ -6,8 +6,6 @@
 
 #define FIRST_TRIES     3 /* of structures without stages, before those with */
 #define BLOCKS_A_TRY    4
-#define MOST_PLANNED    2000
-#define MOST_SIMULATED  300
 #define MOST_STRUCTURES 10000000
 
 const char *const search_objective_names[SEARCH_N_OBJECTIVES + 1] = { "throughput", "efficiency",
@@ -149,6 +147,7 @@ search_clear (Search *self)
   search_screen_free (self->screen);
   profile_set_free (self->profiles);
   g_async_queue_unref (self->idle);
+  g_async_queue_unref (self->idle_sums);
   g_hash_table_unref (self->work);
   g_hash_table_unref (self->reasons);
   g_array_unref (self->nodes);
@@ -160,28 +159,25 @@ search_clear (Search *self)
 static void
 branch_and_bound (Search *self)
 {
-  const SearchOptions *o = self->options;
-  const guint          max_planned = o->max_planned > 0 ? o->max_planned : MOST_PLANNED;
-  const guint          max_simulated = o->max_simulated > 0 ? o->max_simulated : MOST_SIMULATED;
-  guint                next = 0;
-  gboolean             expanded, tried = TRUE;
+  guint    next = 0;
+  gboolean expanded, tried = TRUE;
 
-  self->ratios = g_new0 (Ratio, (gsize) SEARCH_PIPELINES * (self->space->variants->len + 1));
+  self->ratios = g_new0 (Ratio, (gsize) SEARCH_PIPELINES * (2 * self->space->variants->len + 1));
   search_expand_sample (self, FALSE);
   for (guint i = 0; i < FIRST_TRIES && !search_is_over (self); i++)
-    search_try_some (self, max_planned, max_simulated);
+    search_try_some (self);
   search_expand_sample (self, TRUE);
   while (!isfinite (self->best) && !search_is_over (self)
-         && search_try_some (self, max_planned, max_simulated))
+         && search_try_some (self))
     continue;
   do
     {
       expanded = FALSE;
       for (guint i = 0; i < BLOCKS_A_TRY && !search_is_over (self); i++)
         expanded |= search_expand_next (self, &next);
-      tried = search_try_some (self, max_planned, max_simulated);
+      tried = search_try_some (self);
     }
-  while ((expanded || tried) && !search_is_over (self));
+  while ((expanded || tried) && !search_is_spent (self) && !search_is_over (self));
   search_count_open (self, stop_is_due (self->predict->replay.stop) ? 0 : next);
   search_refine (self);
   search_keep_misses (self);
@@ -203,6 +199,7 @@ search_run (const Scenario *scenario, const StrategySet *strategies, const Searc
                       .screen = search_screen_new (),
                       .profiles = predict_profiles (predict),
                       .idle = g_async_queue_new_full ((GDestroyNotify) profile_set_free),
+                      .idle_sums = g_async_queue_new_full ((GDestroyNotify) expect_sums_free),
                       .work = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free),
                       .nodes = g_array_new (FALSE, FALSE, sizeof (Node)),
                       .candidates = g_array_new (FALSE, FALSE, sizeof (Candidate)),

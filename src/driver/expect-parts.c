@@ -1,5 +1,5 @@
 /* What closed forms are made of: the norm, FLOPs, activations, the largest unit. */
-#include "driver/expect.h"
+#include "driver/expect-sums.h"
 
 #include "driver/pipeline.h"
 
@@ -123,29 +123,40 @@ keep (PipelinePass pass, Saved saved, double *gpu, double *host)
     }
 }
 
-/* The most that the micro-batches in flight keep at the end of a pass of the stage. */
-static void
-kept_by_stage (const Workload *workload, double *most_gpu, double *most_host)
+static ExpectKept
+kept_in_slots (const Workload *workload, const Pipeline *pipeline)
 {
-  Pipeline           pipeline = pipeline_of (workload);
-  g_autoptr (GArray) slots = NULL;
-  double             gpu = 0, host = 0;
+  g_autoptr (GArray) slots = pipeline_slots (pipeline, workload_stage (workload));
+  g_autofree Saved  *saved = g_new (Saved, pipeline->chunks);
+  ExpectKept         most = { 0 }, now = { 0 };
 
-  *most_gpu = *most_host = 0;
-  if (pipeline.stages == 1)
-    {
-      keep (PASS_FORWARD, saved_by_chunk (workload, 0), most_gpu, most_host);
-      return;
-    }
-  slots = pipeline_slots (&pipeline, workload_stage (workload));
+  for (guint c = 0; c < pipeline->chunks; c++)
+    saved[c] = saved_by_chunk (workload, c);
   for (guint i = 0; i < slots->len; i++)
     {
       const PipelineSlot *slot = &g_array_index (slots, PipelineSlot, i);
 
-      keep (slot->pass, saved_by_chunk (workload, slot->chunk), &gpu, &host);
-      *most_gpu = MAX (*most_gpu, gpu);
-      *most_host = MAX (*most_host, host);
+      keep (slot->pass, saved[slot->chunk], &now.gpu, &now.host);
+      most = (ExpectKept){ MAX (most.gpu, now.gpu), MAX (most.host, now.host) };
     }
+  return most;
+}
+
+/* The most that the micro-batches in flight keep at the end of a pass of the stage. */
+static ExpectKept
+kept_by_stage (const PlanInput *in)
+{
+  const Pipeline pipeline = pipeline_of (in->workload);
+  ExpectKept     kept = { 0 };
+
+  if (expect_sums_find_kept (in, &kept))
+    return kept;
+  if (pipeline.stages == 1)
+    keep (PASS_FORWARD, saved_by_chunk (in->workload, 0), &kept.gpu, &kept.host);
+  else
+    kept = kept_in_slots (in->workload, &pipeline);
+  expect_sums_keep_kept (in, kept);
+  return kept;
 }
 
 /*
@@ -158,7 +169,7 @@ plan_expect_checkpoints (const PlanInput *in, double gradients, PlanTotals *tota
 {
   const Workload *workload = in->workload;
   Pipeline        pipeline = pipeline_of (workload);
-  double          kept, host, moved = 0, gathered = 0, micros = pipeline_chunk_micros (&pipeline);
+  double          host, moved = 0, gathered = 0, micros = pipeline_chunk_micros (&pipeline);
 
   for (guint i = 0; i < workload_n_layers (workload); i++)
     {
@@ -172,14 +183,15 @@ plan_expect_checkpoints (const PlanInput *in, double gradients, PlanTotals *tota
   totals->moves[move_kind (PLACE_HBM, PLACE_PAGEABLE)] += moved;
   totals->moves[move_kind (PLACE_PAGEABLE, PLACE_HBM)] += moved;
   plan_totals_add (totals, COLLECTIVE_ALL_GATHER, mesh_tensor (&in->mesh), gathered);
-  kept_by_stage (workload, &kept, &host);
+  host = kept_by_stage (in).host;
   totals->low[PLACE_PAGEABLE] += host - MIN (host, gradients);
   totals->high[PLACE_PAGEABLE] += host;
 }
 
 ActivationBounds
-activation_bounds (const Workload *workload)
+activation_bounds (const PlanInput *in)
 {
+  const Workload  *workload = in->workload;
   guint            n = workload_n_layers (workload);
   gboolean         pipelined = workload_mesh (workload)->pp > 1;
   const LayerDesc *head = workload_layer (workload, n - 1);
@@ -187,9 +199,8 @@ activation_bounds (const Workload *workload)
                                          ? 0
                                          : (double) (head->backward_bytes + head->held_bytes) };
   guint            held = training_held_outputs (workload_training (workload));
-  double           host;
 
-  kept_by_stage (workload, &bounds.kept, &host);
+  bounds.kept = kept_by_stage (in).gpu;
   for (guint i = 0; i < n; i++)
     {
       const LayerDesc *layer = workload_layer (workload, i);

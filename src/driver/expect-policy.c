@@ -3,7 +3,7 @@
  * how many elements pass a route in a step; nothing of what emits is called.
  */
 #include "driver/driver-private.h"
-#include "driver/expect.h"
+#include "driver/expect-sums.h"
 #include "workload/optimizer.h"
 
 #include <math.h>
@@ -12,47 +12,53 @@
 
 /* FORMAT's formula for N TENSORS, or for those of them that are not frozen. */
 static double
-format_padded (const ShardFormat *format, const TensorDesc *tensors, guint n, guint m,
-               gboolean trainable)
+format_padded (const PlanInput *in, const ShardFormat *format, const TensorDesc *tensors, guint n,
+               guint m, gboolean trainable)
 {
   g_autofree TensorDesc *some = NULL;
   guint                  n_some = 0;
 
   if (!trainable)
-    return format->formula (tensors, n, m);
+    return expect_formula (in, format, tensors, n, m);
   some = g_new (TensorDesc, n + 1);
   for (guint i = 0; i < n; i++)
     if (!tensors[i].frozen)
       some[n_some++] = tensors[i];
-  return format->formula (some, n_some, m);
+  return expect_formula (in, format, some, n_some, m);
 }
 
 /* Experts that are spread stand together: what is before and behind them are units of one. */
 static double
-layer_padded (const Workload *workload, const LayerDesc *layer, const ShardFormat *format,
-              guint kind, guint m, gboolean trainable)
+layer_padded (const PlanInput *in, const LayerDesc *layer, const ShardFormat *format, guint kind,
+              guint m, gboolean trainable)
 {
   const TensorDesc *tensors = layer->tensors;
+  const gboolean    spread = mesh_spreads_experts (workload_mesh (in->workload));
   guint             all = layer->n_tensors, first = 0, n = 0;
 
-  while (first < all
-         && (!mesh_spreads_experts (workload_mesh (workload)) || !tensors[first].expert))
+  while (first < all && (!spread || !tensors[first].expert))
     first++;
   while (first + n < all && tensors[first + n].expert)
     n++;
   if (kind == 1)
-    return n > 0 ? format_padded (format, tensors + first, n, m, trainable) : 0;
-  return format_padded (format, tensors, first, m, trainable)
-         + format_padded (format, tensors + first + n, all - first - n, m, trainable);
+    return n > 0 ? format_padded (in, format, tensors + first, n, m, trainable) : 0;
+  return format_padded (in, format, tensors, first, m, trainable)
+         + format_padded (in, format, tensors + first + n, all - first - n, m, trainable);
 }
 
 static double
-layers_padded (const Workload *workload, guint first, guint end, const ShardFormat *format,
-               guint kind, guint m, ExpectFilter filter, gboolean trainable)
+layers_padded (const PlanInput *in, guint first, guint end, const ShardFormat *format, guint kind,
+               guint m, ExpectFilter filter, gboolean trainable)
 {
+  const Workload *workload = in->workload;
+  const ExpectSum wanted = {
+    trainable ? SUM_TRAINABLE : SUM_PADDED, format, filter, first, end, kind, m
+  };
   double sum = 0;
 
   g_assert (format->formula != NULL);
+  if (expect_sums_find (in, &wanted, &sum))
+    return sum;
   while (first < end)
     {
       const LayerDesc *layer = workload_layer (workload, first);
@@ -61,24 +67,23 @@ layers_padded (const Workload *workload, guint first, guint end, const ShardForm
       while (first < end && workload_layer (workload, first) == layer)
         first++;
       if (filter == NULL || filter (workload, layer))
-        sum +=
-            (double) (first - begin) * layer_padded (workload, layer, format, kind, m, trainable);
+        sum += (double) (first - begin) * layer_padded (in, layer, format, kind, m, trainable);
     }
-  return sum;
+  return expect_sums_keep (in, &wanted, sum);
 }
 
 double
-expect_padded (const Workload *workload, guint first, guint end, const ShardFormat *format,
-               guint kind, guint m, ExpectFilter filter)
+expect_padded (const PlanInput *in, guint first, guint end, const ShardFormat *format, guint kind,
+               guint m, ExpectFilter filter)
 {
-  return layers_padded (workload, first, end, format, kind, m, filter, FALSE);
+  return layers_padded (in, first, end, format, kind, m, filter, FALSE);
 }
 
 double
-expect_padded_trainable (const Workload *workload, guint first, guint end,
-                         const ShardFormat *format, guint kind, guint m)
+expect_padded_trainable (const PlanInput *in, guint first, guint end, const ShardFormat *format,
+                         guint kind, guint m)
 {
-  return layers_padded (workload, first, end, format, kind, m, NULL, TRUE);
+  return layers_padded (in, first, end, format, kind, m, NULL, TRUE);
 }
 
 /* All tensors of KIND as one list, of all layers in turn. */
@@ -86,10 +91,17 @@ static double
 joined_padded (const PlanInput *in, const UnitPolicy *policy, guint kind, guint m,
                gboolean trainable)
 {
+  const ExpectSum        wanted = { .what = trainable ? SUM_JOINED_TRAINABLE : SUM_JOINED,
+                                    .format = policy->format,
+                                    .kind = kind,
+                                    .m = m };
   g_autofree TensorDesc *all = NULL;
   gboolean               spread = mesh_spreads_experts (workload_mesh (in->workload));
   guint                  n = 0;
+  double                 sum;
 
+  if (expect_sums_find (in, &wanted, &sum))
+    return sum;
   for (guint i = 0; i < workload_n_layers (in->workload); i++)
     n += workload_layer (in->workload, i)->n_tensors;
   all = g_new (TensorDesc, n + 1);
@@ -103,7 +115,7 @@ joined_padded (const PlanInput *in, const UnitPolicy *policy, guint kind, guint 
             && (!trainable || !layer->tensors[t].frozen))
           all[n++] = layer->tensors[t];
     }
-  return policy->format->formula (all, n, m);
+  return expect_sums_keep (in, &wanted, policy->format->formula (all, n, m));
 }
 
 static double
@@ -111,8 +123,8 @@ all_padded (const PlanInput *in, const UnitPolicy *policy, guint kind, guint m, 
 {
   if (policy->joined)
     return joined_padded (in, policy, kind, m, trainable);
-  return layers_padded (in->workload, 0, workload_n_layers (in->workload), policy->format, kind, m,
-                        NULL, trainable);
+  return layers_padded (in, 0, workload_n_layers (in->workload), policy->format, kind, m, NULL,
+                        trainable);
 }
 
 double
@@ -148,47 +160,54 @@ double
 expect_largest_trainable (const PlanInput *in, const Policy *policy)
 {
   const UnitPolicy *kind = &policy->kinds[0];
+  const ExpectSum   wanted = { .what = SUM_LARGEST_TRAINABLE,
+                               .format = kind->format,
+                               .m = kind->states[STATE_GRADIENTS].group.size };
   double            most = 0;
 
+  if (expect_sums_find (in, &wanted, &most))
+    return most;
   for (guint i = 0; i < workload_n_layers (in->workload); i++)
     {
       const LayerDesc *layer = workload_layer (in->workload, i);
 
       if (layer->n_trainable > 0)
-        most = MAX (most, kind->format->formula (layer->trainable, layer->n_trainable,
-                                                 kind->states[STATE_GRADIENTS].group.size));
+        most = MAX (most, expect_formula (in, kind->format, layer->trainable, layer->n_trainable,
+                                          wanted.m));
     }
-  return most;
+  return expect_sums_keep (in, &wanted, most);
 }
 
 static double
-largest_of_layer (const LayerDesc *layer, const ShardFormat *format, guint m,
+largest_of_layer (const PlanInput *in, const LayerDesc *layer, const ShardFormat *format, guint m,
                   UnitGranularity granularity)
 {
   double most = 0;
 
   if (granularity == UNIT_LAYER)
-    return format->formula (layer->tensors, layer->n_tensors, m);
+    return expect_formula (in, format, layer->tensors, layer->n_tensors, m);
   for (guint i = 0; i < layer->n_modules; i++)
-    most = MAX (most, format->formula (layer->tensors + layer->modules[i].first_tensor,
-                                       layer->modules[i].n_tensors, m));
+    most = MAX (most, expect_formula (in, format, layer->tensors + layer->modules[i].first_tensor,
+                                      layer->modules[i].n_tensors, m));
   return most;
 }
 
 double
 expect_largest (const PlanInput *in, const Policy *policy, UnitGranularity granularity)
 {
-  double most = 0;
+  const UnitPolicy *kind = &policy->kinds[0];
+  const ExpectSum   wanted = { .what =
+                                 granularity == UNIT_LAYER ? SUM_LARGEST_LAYER : SUM_LARGEST_MODULE,
+                               .format = kind->format,
+                               .m = kind->states[STATE_PARAMETERS].group.size };
+  double            most = 0;
 
+  if (expect_sums_find (in, &wanted, &most))
+    return most;
   for (guint i = 0; i < workload_n_layers (in->workload); i++)
-    {
-      const LayerDesc  *layer = workload_layer (in->workload, i);
-      const UnitPolicy *kind = &policy->kinds[0];
-
-      most = MAX (most, largest_of_layer (layer, kind->format,
-                                          kind->states[STATE_PARAMETERS].group.size, granularity));
-    }
-  return most;
+    most = MAX (most, largest_of_layer (in, workload_layer (in->workload, i), kind->format,
+                                        wanted.m, granularity));
+  return expect_sums_keep (in, &wanted, most);
 }
 
 /* ---- states ---------------------------------------------------------------------------------- */
@@ -235,8 +254,8 @@ frozen_saving (const PlanInput *in, const UnitPolicy *policy, const PolicyState 
         {
           const ModuleDesc *module = &layer->modules[i];
           const TensorDesc *tensors = layer->tensors + module->first_tensor;
-          double            share = policy->format->formula (tensors, module->n_tensors, m) / m;
-          gboolean          frozen = TRUE;
+          double   share = expect_formula (in, policy->format, tensors, module->n_tensors, m) / m;
+          gboolean frozen = TRUE;
 
           for (guint t = 0; t < module->n_tensors; t++)
             frozen = frozen && tensors[t].frozen;
@@ -347,10 +366,10 @@ static void
 add_memory (const PlanInput *in, const Policy *policy, const Issue *issue, const IssueForm *form,
             PlanTotals *totals)
 {
-  ActivationBounds activations = policy->passes > 0 ? perturbed_bounds (in->workload, policy)
-                                                    : activation_bounds (in->workload);
-  double           gradients = expect_state_bytes (in, policy, STATE_GRADIENTS, PLACE_HBM);
-  double           hbm = form->states, host = form->host;
+  ActivationBounds activations =
+      policy->passes > 0 ? perturbed_bounds (in->workload, policy) : activation_bounds (in);
+  double gradients = expect_state_bytes (in, policy, STATE_GRADIENTS, PLACE_HBM);
+  double hbm = form->states, host = form->host;
 
   for (guint state = 0; state < STATE_N; state++)
     {

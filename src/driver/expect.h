@@ -32,7 +32,7 @@ typedef struct
   double kept, low, high;
 } ActivationBounds;
 
-ActivationBounds activation_bounds (const Workload *workload);
+ActivationBounds activation_bounds (const PlanInput *in);
 
 /* The same of steps of POLICY's perturbed passes of each layer, of which nothing is kept. */
 ActivationBounds perturbed_bounds (const Workload *workload, const Policy *policy);
@@ -44,11 +44,11 @@ typedef gboolean (*ExpectFilter) (const Workload *workload, const LayerDesc *lay
  * Padded elements of the units of KIND in the layers [FIRST, END) that FILTER (NULL: all) takes,
  * each layer's as FORMAT pads them for M ranks: classes of equal layers are multiplied.
  */
-double expect_padded (const Workload *workload, guint first, guint end, const ShardFormat *format,
+double expect_padded (const PlanInput *in, guint first, guint end, const ShardFormat *format,
                       guint kind, guint m, ExpectFilter filter);
 
 /* The same of what those layers train, padded on its own. */
-double expect_padded_trainable (const Workload *workload, guint first, guint end,
+double expect_padded_trainable (const PlanInput *in, guint first, guint end,
                                 const ShardFormat *format, guint kind, guint m);
 
 /* expect_padded of all layers; with the policy's `joined` the sum is padded as one. */

@@ -21,7 +21,7 @@
 #include "driver/exchange.h"
 #include "schedule/builder.h"
 
-#define STRATEGY_API_VERSION 11
+#define STRATEGY_API_VERSION 12
 
 /* Micro-batches that differ in the lengths of their sequences. */
 typedef struct
@@ -41,6 +41,8 @@ typedef struct
   guint64 capacity, taken;
 } PlanRoom;
 
+typedef struct _ExpectSums ExpectSums;
+
 typedef struct
 {
   const Workload        *workload; /* of a rank; with pipeline stages: of the current stage */
@@ -58,6 +60,8 @@ typedef struct
   InputFiles        *files; /* that options name, beside BASE_DIR (NULL: the current folder); NULL:
                                  none does */
   const char        *base_dir;
+  ExpectSums *sums; /* what closed forms found out of `workload` (expect-sums.h); NULL: nobody
+                              keeps it */
 } PlanInput;
 
 /* What is gathered or reduced as a whole. */

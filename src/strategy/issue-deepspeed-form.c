@@ -619,7 +619,7 @@ static double
 least_bytes (const PlanInput *in, const Policy *policy, double cut)
 {
   const DeepspeedIssue *o = policy->issue;
-  ActivationBounds      activations = activation_bounds (in->workload);
+  ActivationBounds      activations = activation_bounds (in);
   double                traversed = 5 * (double) workload_n_parameters (in->workload);
 
   if (o->reuse == REUSE_PAPER || traversed >= (double) o->max_reuse_distance)

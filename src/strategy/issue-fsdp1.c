@@ -468,7 +468,7 @@ fsdp1_form (const PlanInput *in, const Policy *policy, IssueForm *form)
       double            stays = all;
 
       if (!policy->stays)
-        stays = expect_padded (in->workload, 0, n, kind->format, k, m, is_root_layer);
+        stays = expect_padded (in, 0, n, kind->format, k, m, is_root_layer);
       form->passed[ROUTE_GATHER][k] = steps * (2 * all - stays);
       form->passed[ROUTE_REDUCE][k] = expect_trainable_padded (in, kind, k, m);
       form->walks[ROUTE_GATHER][k] = 2 * steps * 2 * n; /* experts part a layer's units in two */

@@ -85,9 +85,9 @@ add_chunk (const PlanInput *in, const Policy *policy, guint kind, guint chunk, I
   double            all, stay, n = gathers (in, chunk, chunks);
 
   workload_chunk (in->workload, chunk, &first, &end);
-  all = expect_padded (in->workload, first, end, unit->format, kind, m, NULL);
+  all = expect_padded (in, first, end, unit->format, kind, m, NULL);
   stay = policy->stays ? all
-                       : expect_padded (in->workload, first, end, unit->format, kind, m,
+                       : expect_padded (in, first, end, unit->format, kind, m,
                                         issue->reshard_root ? is_shared_table : stays);
   if (unit->copy.group.size > 0)
     {
@@ -166,9 +166,8 @@ reduced_bytes_of (const PlanInput *in, const Policy *policy, guint chunk, gboole
       guint              reduce = dtype_bytes (kind->routes[ROUTE_REDUCE].hops[0].dtype);
       gboolean           defers = FALSE, sums = sums_replicas (kind, &defers);
       gboolean           once = defers || is_whole (policy) || expect_micro_steps (in) == 1;
-      double             share =
-          expect_padded_trainable (in->workload, first, end, kind->format, k, state->group.size)
-          / state->group.size;
+      double share = expect_padded_trainable (in, first, end, kind->format, k, state->group.size)
+                     / state->group.size;
 
       if (gradients && state->home == PLACE_HBM)
         sum += share * policy_state_bytes (state);

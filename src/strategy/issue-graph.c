@@ -507,7 +507,7 @@ graph_form (const PlanInput *in, const Policy *policy, IssueForm *form)
       double            all = expect_all_padded (in, kind, k, m), there = all;
 
       if (!policy->stays)
-        there = expect_padded (in->workload, 0, n, kind->format, k, m, is_shared_table);
+        there = expect_padded (in, 0, n, kind->format, k, m, is_shared_table);
       form->passed[ROUTE_GATHER][k] = steps * (2 * all - there);
       form->passed[ROUTE_REDUCE][k] = expect_trainable_padded (in, kind, k, m);
       form->walks[ROUTE_GATHER][k] = 2 * steps * expect_modules (in);

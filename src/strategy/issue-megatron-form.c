@@ -26,9 +26,9 @@ layer_elements (const PlanInput *in, const Policy *policy, guint i, gboolean gra
     {
       const UnitPolicy *kind = &policy->kinds[k];
 
-      sum += gradients ? expect_padded_trainable (in->workload, i, i + 1, kind->format, k,
+      sum += gradients ? expect_padded_trainable (in, i, i + 1, kind->format, k,
                                                   kind->states[STATE_GRADIENTS].group.size)
-                       : expect_padded (in->workload, i, i + 1, kind->format, k,
+                       : expect_padded (in, i, i + 1, kind->format, k,
                                         kind->states[STATE_PARAMETERS].group.size, NULL);
     }
   return sum;
@@ -101,7 +101,7 @@ add_outside (const PlanInput *in, const Policy *policy, guint k, IssueForm *form
   guint  o = kind->states[STATE_OPTIMIZER].group.size, n = workload_n_layers (in->workload);
   guint  kept = policy_state_bytes (&kind->states[STATE_GRADIENTS]);
   double all = expect_all_padded (in, kind, k, o);
-  double once = expect_padded (in->workload, 0, n, kind->format, k, o, stays);
+  double once = expect_padded (in, 0, n, kind->format, k, o, stays);
 
   if (kind->routes[ROUTE_GATHER].n == 0 || kind->routes[ROUTE_UPDATE].n == 0)
     return;
@@ -136,7 +136,7 @@ megatron_form (const PlanInput *in, const Policy *policy, IssueForm *form)
       guint             m = kind->states[STATE_PARAMETERS].group.size;
       guint             o = kind->states[STATE_OPTIMIZER].group.size;
       double            padded = expect_all_padded (in, kind, k, m);
-      double            once = expect_padded (in->workload, 0, n, kind->format, k, m, stays);
+      double            once = expect_padded (in, 0, n, kind->format, k, m, stays);
 
       form->passed[ROUTE_GATHER][k] = 2 * steps * (padded - once) + once;
       form->passed[ROUTE_UPDATE][k] = expect_trainable_padded (in, kind, k, o);

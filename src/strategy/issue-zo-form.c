@@ -73,9 +73,8 @@ zo_form (const PlanInput *in, const Policy *policy, IssueForm *form)
   double  stored = dtype_bytes (kind->states[STATE_PARAMETERS].dtype);
   double  working = dtype_bytes (training_master_dtype (training));
   ZoSizes sizes = sizes_of (in, o, stored, g);
-  double  passed =
-      expect_micro_steps (in) * expect_padded (in->workload, 0, n, kind->format, 0, g, is_block);
-  double there = MIN (sizes.blocks, o->overlap ? 3 : 2), used = 0, cast = 0;
+  double  passed = expect_micro_steps (in) * expect_padded (in, 0, n, kind->format, 0, g, is_block);
+  double  there = MIN (sizes.blocks, o->overlap ? 3 : 2), used = 0, cast = 0;
 
   if (training_has_master (training))
     {
