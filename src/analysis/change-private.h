@@ -33,6 +33,8 @@ char *change_options (const Change *self, const Scenario *scenario, const Strate
 
 gboolean change_has_lever (const Change *self, guint lever);
 gboolean change_has_move (const Change *self, const Move *move);
+/* Whether a move sets KEY, which is interned. */
+gboolean change_sets (const Change *self, const char *key);
 /* Whether both have moves of the same levers. */
 gboolean change_has_levers_of (const Change *self, const Change *other);
 /* Whether the moves of PART, which are fewer, are all of WHOLE's. */

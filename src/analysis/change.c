@@ -129,6 +129,15 @@ change_has_move (const Change *change, const Move *move)
 }
 
 gboolean
+change_sets (const Change *change, const char *key)
+{
+  for (guint i = 0; i < change->n; i++)
+    if (change->moves[i]->key == key || change->moves[i]->also_key == key)
+      return TRUE;
+  return FALSE;
+}
+
+gboolean
 change_has_levers_of (const Change *a, const Change *b)
 {
   if (a->n != b->n)

@@ -1,5 +1,7 @@
 #include "analysis/levers.h"
 
+#include <string.h>
+
 #define LEAST_CHUNKS      2 /* of layers:K */
 #define MOST_CHUNKS       8
 #define MOST_RANKS        16 /* of an axis of the mesh */
@@ -16,6 +18,7 @@ struct _LeverMoves
   LeverUse              use;
   GArray               *list; /* Move */
   guint                 n_levers;
+  const char           *needs; /* of the current lever: Move.needs */
 };
 
 /* Adds VALUE of KEY to the current lever: the new move, until the next one is added. */
@@ -26,18 +29,19 @@ add_move (LeverMoves *self, const char *key, const char *value, gint64 micro_ste
                       .key = g_intern_string (key),
                       .value = g_intern_string (value),
                       .micro_steps = micro_steps,
-                      .fewer = 1 };
+                      .fewer = 1,
+                      .needs = self->needs };
 
   g_array_append_val (self->list, move);
   return &g_array_index (self->list, Move, self->list->len - 1);
 }
 
-/* MOVE sets VALUE of KEY too; both outlive it. */
+/* MOVE sets VALUE of KEY too. */
 static void
 add_also (Move *move, const char *key, const char *value)
 {
-  move->also_key = key;
-  move->also_value = value;
+  move->also_key = g_intern_string (key);
+  move->also_value = g_intern_string (value);
 }
 
 static gboolean
@@ -46,29 +50,44 @@ is_numbered (const char *choice)
   return g_str_has_suffix (choice, ":K") || g_str_equal (choice, "K");
 }
 
+static void
+add_value (GPtrArray *values, char *value, const char *now)
+{
+  if (g_strcmp0 (value, now) != 0)
+    g_ptr_array_add (values, value);
+  else
+    g_free (value);
+}
+
+GStrv
+lever_values (const OptionSpec *spec, const char *now, gboolean numbered)
+{
+  static const char *const switches[] = { "true", "false", NULL };
+  const char *const       *words = spec->type == OPTION_BOOL ? switches : spec->choices;
+  GPtrArray               *values = g_ptr_array_new ();
+
+  if (spec->type != OPTION_BOOL && spec->type != OPTION_ENUM)
+    words = switches + G_N_ELEMENTS (switches) - 1;
+  for (; *words != NULL; words++)
+    if (!is_numbered (*words))
+      add_value (values, g_strdup (*words), now);
+    else
+      for (guint k = LEAST_CHUNKS; k <= MOST_CHUNKS && numbered; k *= 2)
+        add_value (values, g_strdup_printf ("%.*s%u", (int) strlen (*words) - 1, *words, k), now);
+  g_ptr_array_add (values, NULL);
+  return (GStrv) g_ptr_array_free (values, FALSE);
+}
+
 /* Every value of a switch or of words that SPEC can take and does not have. */
 static void
 add_values (LeverMoves *self, const char *prefix, const OptionSpec *spec, gconstpointer options)
 {
-  static const char *const switches[] = { "true", "false", NULL };
-  g_autofree char         *key = g_strdup_printf ("%s.%s", prefix, spec->key);
-  g_autofree char         *now = option_format (spec, options);
-  const char *const       *words = spec->type == OPTION_BOOL ? switches : spec->choices;
+  g_autofree char *key = g_strdup_printf ("%s.%s", prefix, spec->key);
+  g_autofree char *now = option_format (spec, options);
+  g_auto (GStrv)   values = lever_values (spec, now, TRUE);
 
-  if (spec->type != OPTION_BOOL && spec->type != OPTION_ENUM)
-    return;
-  for (guint i = 0; words[i] != NULL; i++)
-    if (is_numbered (words[i]))
-      for (guint k = LEAST_CHUNKS; k <= MOST_CHUNKS; k *= 2)
-        {
-          g_autofree char *value =
-              g_strdup_printf ("%.*s%u", (int) strlen (words[i]) - 1, words[i], k);
-
-          if (!g_str_equal (value, now))
-            add_move (self, key, value, 1);
-        }
-    else if (!g_str_equal (words[i], now))
-      add_move (self, key, words[i], 1);
+  for (guint i = 0; values[i] != NULL; i++)
+    add_move (self, key, values[i], 1);
 }
 
 /* ---- the scenario's sections ----------------------------------------------------------------- */
@@ -83,8 +102,8 @@ add_words (LeverMoves *self, const Lever *lever)
 }
 
 /*
- * What is recomputed, with what has to change with it: parts of blocks with `selective`, all blocks
- * with `full`.
+ * What is recomputed, with what has to change with it: parts of blocks with `selective`; all blocks
+ * with `full`, whose inputs then may leave for the host, or lie in slices on tensor ranks.
  */
 static void
 add_checkpointing (LeverMoves *self, const Lever *lever)
@@ -111,6 +130,11 @@ add_checkpointing (LeverMoves *self, const Lever *lever)
     }
   if (training->recompute_layers > 0)
     add_also (add_move (self, key, "full", 1), "training.recompute_layers", "0");
+  if (!training->cpu_checkpointing)
+    add_also (add_move (self, key, "full", 1), "training.cpu_checkpointing", "true");
+  if (!training->partition_activations && self->scenario->mesh.tp > 1
+      && self->scenario->mesh.sp == 0)
+    add_also (add_move (self, key, "full", 1), "training.partition_activations", "true");
 }
 
 /*
@@ -142,14 +166,14 @@ add_orders (LeverMoves *self, const Lever *lever)
       add_move (self, "mesh.order", words[i], 1);
 }
 
-/* Fused attention, of which version 2 runs on every GPU; faster may be version 3 and cuDNN's. */
+/* Fused attention, of which version 2 runs on every GPU; version 3 and cuDNN's may be faster. */
 static void
 add_attention (LeverMoves *self, const Lever *lever)
 {
   const gint64 version = training_flash_version (&self->scenario->training);
 
   (void) lever;
-  if (self->use != LEVER_REMEDY && version < FLASH_3)
+  if (version < FLASH_3)
     {
       add_move (self, "training.attention", "flash3", 1);
       add_move (self, "training.attention", "cudnn", 1);
@@ -300,7 +324,8 @@ add_doubles (LeverMoves *self, const char *prefix, const OptionSpec *spec, gcons
       g_autofree char *value = g_strdup_printf ("%" G_GINT64_FORMAT, values[i]);
 
       if (values[i] != now
-          && (values[i] >= (gint64) spec->min || (spec->min == 0 && spec->max == 0)))
+          && ((spec->min == 0 && spec->max == 0)
+              || (values[i] >= (gint64) spec->min && values[i] <= (gint64) spec->max)))
         add_move (self, key, value, 1);
     }
 }
@@ -369,7 +394,7 @@ has_own_words (const LeverMoves *self, const StrategyConfig *config)
   return FALSE;
 }
 
-/* STRATEGY with its defaults, and for what fits with each of its switches turned. */
+/* STRATEGY with its defaults, and for what fits with each other value of its switches and words. */
 static void
 add_strategy (LeverMoves *self, const Strategy *strategy, const char *prefix)
 {
@@ -378,14 +403,13 @@ add_strategy (LeverMoves *self, const Strategy *strategy, const char *prefix)
   add_move (self, name, strategy->name, 1);
   for (const OptionSpec *spec = strategy->options;
        self->use == LEVER_REMEDY && spec != NULL && spec->key != NULL; spec++)
-    if (spec->type == OPTION_BOOL)
-      {
-        g_autofree char *key = g_strdup_printf ("%s.%s", prefix, spec->key);
-        Move            *move = add_move (self, name, strategy->name, 1);
+    {
+      g_autofree char *key = g_strdup_printf ("%s.%s", prefix, spec->key);
+      g_auto (GStrv)   values = lever_values (spec, spec->fallback, FALSE);
 
-        add_also (move, g_intern_string (key),
-                  g_str_equal (spec->fallback, "true") ? "false" : "true");
-      }
+      for (guint i = 0; values[i] != NULL && !spec->what_if; i++)
+        add_also (add_move (self, name, strategy->name, 1), key, values[i]);
+    }
 }
 
 static void
@@ -403,56 +427,47 @@ add_strategies (LeverMoves *self, const Lever *lever)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-#define BOTH    (LEVER_REMEDY | LEVER_ADVICE)
-#define FREE    (LEVER_ADVICE | LEVER_FREE)
-#define KERNELS (LEVER_ADVICE | LEVER_FREE | LEVER_KERNELS)
+#define AXIS    (LEVER_AXIS | LEVER_ADVICE)
+#define VARIANT (LEVER_VARIANT | LEVER_ADVICE)
+#define FREE    (LEVER_FREE | LEVER_ADVICE)
+#define KERNELS (LEVER_KERNELS | LEVER_FREE | LEVER_ADVICE)
 
 const Lever levers[] = {
   { .section = "training",
     .key = "activation_checkpointing",
-    .uses = BOTH,
+    .uses = AXIS,
     .add = add_checkpointing },
-  { .section = "training", .key = "compile", .uses = LEVER_REMEDY | KERNELS, .add = add_words },
-  { .section = "training",
-    .key = "attention",
-    .uses = LEVER_REMEDY | KERNELS,
-    .add = add_attention },
+  { .section = "training", .key = "compile", .uses = KERNELS, .add = add_words },
+  { .section = "training", .key = "attention", .uses = KERNELS, .add = add_attention },
   { .section = "training",
     .key = "micro_batch",
-    .uses = BOTH,
+    .uses = AXIS,
     .add = add_micro_batches,
     .most = 1 << 20 },
   { .section = "training", .key = "seq_len", .most = 1 << 26 },
   { .section = "model", .key = "n_layers", .most = MOST_LAYERS },
-  { .section = "strategy", .key = "shard", .uses = BOTH, .add = add_shard },
-  { .section = "strategy", .uses = BOTH, .add = add_own },
-  { .section = "strategy", .key = "name", .uses = BOTH, .add = add_strategies },
-  { .section = "mesh", .key = "tp", .uses = BOTH, .add = add_axis },
-  { .section = "mesh", .key = "pp", .uses = BOTH, .add = add_axis },
-  { .section = "mesh", .key = "cp", .uses = BOTH, .add = add_axis },
+  { .section = "strategy", .key = "shard", .uses = VARIANT, .add = add_shard },
+  { .section = "strategy", .uses = VARIANT, .add = add_own },
+  { .section = "strategy", .key = "name", .uses = VARIANT, .add = add_strategies },
+  { .section = "mesh", .key = "tp", .uses = AXIS, .add = add_axis },
+  { .section = "mesh", .key = "pp", .uses = AXIS, .add = add_axis },
+  { .section = "mesh", .key = "cp", .uses = AXIS, .add = add_axis },
   { .section = "training", .key = "fused_norm", .uses = KERNELS, .add = add_words },
-  { .section = "mesh", .key = "ep", .uses = LEVER_REMEDY, .add = add_experts },
-  { .section = "training",
-    .key = "optimizer",
-    .uses = FREE | LEVER_REMEDY,
-    .add = add_fused_optimizer },
-  { .section = "mesh", .key = "sp", .uses = LEVER_ADVICE, .add = add_numbers, .needs = "tp" },
+  { .section = "mesh", .key = "ep", .uses = LEVER_AXIS, .add = add_experts },
+  { .section = "training", .key = "optimizer", .uses = FREE, .add = add_fused_optimizer },
+  { .section = "mesh", .key = "sp", .uses = AXIS, .add = add_numbers, .needs = "tp" },
   { .section = "mesh", .key = "async_tp", .uses = FREE, .add = add_words, .needs = "tp" },
-  { .section = "mesh", .key = "vp", .uses = BOTH, .add = add_numbers, .needs = "pp" },
-  { .section = "mesh", .key = "pipeline", .uses = BOTH, .add = add_words, .needs = "pp" },
+  { .section = "mesh", .key = "vp", .uses = AXIS, .add = add_numbers, .needs = "pp" },
+  { .section = "mesh", .key = "pipeline", .uses = AXIS, .add = add_words, .needs = "pp" },
   { .section = "mesh", .key = "p2p", .uses = FREE, .add = add_words, .needs = "pp" },
   { .section = "mesh", .key = "scatter_gather", .uses = FREE, .add = add_words, .needs = "pp" },
   { .section = "mesh", .key = "order", .uses = FREE, .add = add_orders, .needs = "pp" },
-  { .section = "mesh",
-    .key = "context",
-    .uses = FREE | LEVER_REMEDY,
-    .add = add_words,
-    .needs = "cp" },
-  { .section = "training", .key = "loss", .uses = LEVER_FREE | LEVER_REMEDY, .add = add_losses },
+  { .section = "mesh", .key = "context", .uses = FREE, .add = add_words, .needs = "cp" },
+  { .section = "training", .key = "loss", .uses = LEVER_FREE, .add = add_losses },
   { .section = "mesh", .key = "dispatch", .uses = LEVER_FREE, .add = add_dispatch, .needs = "ep" },
   { .section = "mesh",
     .key = "etp",
-    .uses = LEVER_FREE | LEVER_REMEDY,
+    .uses = LEVER_AXIS | LEVER_FREE,
     .add = add_whole_experts,
     .needs = "ep" },
   { .section = "mesh", .key = "moe_overlap", .uses = LEVER_FREE, .add = add_words, .needs = "ep" },
@@ -466,6 +481,20 @@ const Lever levers[] = {
   { 0 },
 };
 
+const Lever *
+lever_find (const char *key)
+{
+  for (const Lever *lever = levers; lever->section != NULL; lever++)
+    {
+      const gsize n = strlen (lever->section);
+
+      if (strncmp (key, lever->section, n) == 0 && key[n] == '.'
+          && g_strcmp0 (key + n + 1, lever->key) == 0)
+        return lever;
+    }
+  return NULL;
+}
+
 /* The innermost strategy of SCENARIO; what it is called goes into PREFIX. */
 static const StrategyConfig *
 innermost (const Scenario *scenario, GString *prefix)
@@ -476,6 +505,14 @@ innermost (const Scenario *scenario, GString *prefix)
   for (; config->inner != NULL; config = config->inner)
     g_string_append (prefix, ".inner");
   return config;
+}
+
+static const char *
+intern_axis (const char *axis)
+{
+  g_autofree char *key = g_strdup_printf ("mesh.%s", axis);
+
+  return g_intern_string (key);
 }
 
 GArray *
@@ -491,11 +528,14 @@ lever_moves (const Scenario *scenario, const StrategySet *strategies, guint n_gp
 
   self.prefix = prefix->str;
   for (const Lever *lever = levers; lever->section != NULL; lever++)
-    if ((lever->uses & use) != 0
-        && (lever->needs == NULL || degree_of (scenario, lever->needs) > 1))
-      {
-        lever->add (&self, lever);
-        self.n_levers++;
-      }
+    {
+      const gboolean idle = lever->needs != NULL && degree_of (scenario, lever->needs) <= 1;
+
+      if ((lever->uses & use) == 0 || (idle && use != LEVER_REMEDY))
+        continue;
+      self.needs = idle ? intern_axis (lever->needs) : NULL;
+      lever->add (&self, lever);
+      self.n_levers++;
+    }
   return self.list;
 }

@@ -118,7 +118,8 @@ expand (Search *self, const Change *base)
       const Move *move = &g_array_index (self->moves, Move, m);
       Change      change = *base;
 
-      if (change_has_lever (base, move->lever))
+      if (change_has_lever (base, move->lever)
+          || (move->needs != NULL && !change_sets (base, move->needs)))
         continue;
       change.moves[change.n++] = move;
       change.excess = BYTES_UNKNOWN;

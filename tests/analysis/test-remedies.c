@@ -7,8 +7,7 @@
 #include <check.h>
 #include <glib/gstdio.h>
 
-#include "analysis/levers.h"
-#include "analysis/remedies.h"
+#include "analysis/change-private.h"
 #include "replay/plan-memory.h"
 
 #define MAX_KEYS 40
@@ -143,7 +142,7 @@ search (Fixture *self, const Case *case_, const RemedyBudget *budget)
   return remedies_find (self->scenario, NULL, self->prediction, &self->options, budget);
 }
 
-/* As many plans as there are changes of one lever. */
+/* As many plans as there are changes of one lever: others come with an axis that has ranks. */
 static RemedyBudget
 one_lever (const Case *case_)
 {
@@ -153,7 +152,9 @@ one_lever (const Case *case_)
 
   fixture_start (&fixture, case_);
   moves = lever_moves (fixture.scenario, NULL, fixture.prediction->n_gpus, LEVER_REMEDY);
-  budget.max_planned = moves->len;
+  budget.max_planned = 0;
+  for (guint i = 0; i < moves->len; i++)
+    budget.max_planned += g_array_index (moves, Move, i).needs == NULL;
   fixture_end (&fixture);
   return budget;
 }
@@ -174,6 +175,12 @@ static const struct
     { "1 GB",
       { "strategy.name", "fsdp1", "strategy.limit_all_gathers", "true", "training.seq_len", "6001",
         "model.n_layers", "7", NULL } } },
+  /* Inputs of twelve recomputed blocks, which only leave the GPU if all of each is recomputed. */
+  { "--activation-checkpointing full --cpu-checkpointing=true",
+    { "1 GB",
+      { "strategy.name", "fsdp1", "strategy.limit_all_gathers", "true", "training.seq_len", "24001",
+        "model.n_layers", "12", "model.d_ff", "400", "training.attention", "flash2",
+        "training.compile", "true", NULL } } },
   /* State, 16 bytes a parameter of 117 million, over two GPUs; the host has no room for it. */
   { "--set strategy.shard=all",
     { "1.2 GB",
@@ -370,20 +377,32 @@ assert_only_planned (const Case *case_)
       "1300", "model.d_ff", "5300", "model.vocab", "16400", "training.seq_len", "148",         \
       "training.micro_batch", "16", "strategy.name", "fsdp1", "strategy.limit_all_gathers", "true"
 
-/* A way to checkpoint that is planned to fit does not; another one is found, which does. */
+/*
+ * A way to checkpoint that is planned to fit does not; another one is found, which does, and before
+ * it: what has room for all that plans do not know comes first, though it leaves more of the GPU.
+ */
 START_TEST (test_another_of_a_lever)
 {
   static const Case case_ = { "2.5493 GB", { CHECKPOINTED, NULL } };
   static const Case layer = {
     "2.5493 GB", { CHECKPOINTED, "training.activation_checkpointing", "selective-layer", NULL }
   };
-  RemedyBudget budget = one_lever (&case_);
+  RemedyBudget budget = one_lever (&case_), first = budget;
   Fixture      fixture;
   Remedies    *remedies;
 
   assert_only_planned (&layer);
   remedies = search (&fixture, &case_, &budget);
   ck_assert (has_options (remedies, "--activation-checkpointing selective-op"));
+  ck_assert (!has_options (remedies, "--activation-checkpointing selective-layer"));
+  ck_assert_uint_gt (remedies->n_simulated, remedies->found->len);
+  remedies_free (remedies);
+  fixture_end (&fixture);
+
+  first.max_simulated = 1;
+  remedies = search (&fixture, &case_, &first);
+  ck_assert_uint_eq (remedies->n_simulated, 1);
+  ck_assert_uint_eq (remedies->found->len, 1);
   remedies_free (remedies);
   fixture_end (&fixture);
 }
@@ -471,6 +490,41 @@ START_TEST (test_many_moves)
 }
 END_TEST
 
+/*
+ * Of two stages nothing is set: what only stages have comes with them, and by itself is no change.
+ * Who asks what is faster, one at a time, does not get it.
+ */
+START_TEST (test_moves_that_come_with_others)
+{
+  Fixture            fixture;
+  g_autoptr (GArray) moves = NULL, faster = NULL;
+  Change             stages = { .n = 1 };
+  guint              n_waiting = 0;
+
+  fixture_start (&fixture, &two_levers);
+  moves = lever_moves (fixture.scenario, NULL, 8, LEVER_REMEDY);
+  faster = lever_moves (fixture.scenario, NULL, 8, LEVER_ADVICE);
+  for (guint i = 0; i < moves->len; i++)
+    {
+      const Move *move = &g_array_index (moves, Move, i);
+
+      if (g_str_equal (move->key, "mesh.pp"))
+        stages.moves[0] = move;
+      if (g_str_equal (move->key, "mesh.vp") || g_str_equal (move->key, "mesh.pipeline"))
+        {
+          ck_assert_str_eq (move->needs, "mesh.pp");
+          ck_assert (change_sets (&stages, move->needs));
+          ck_assert (!change_sets (&(Change){ .n = 0 }, move->needs));
+          n_waiting++;
+        }
+    }
+  ck_assert_uint_gt (n_waiting, 1);
+  for (guint i = 0; i < faster->len; i++)
+    ck_assert_ptr_null (g_array_index (faster, Move, i).needs);
+  fixture_end (&fixture);
+}
+END_TEST
+
 int
 main (void)
 {
@@ -489,6 +543,7 @@ main (void)
   tcase_add_test (tcase, test_planned_to_fit_goes_on);
   tcase_add_test (tcase, test_threads);
   tcase_add_test (tcase, test_many_moves);
+  tcase_add_test (tcase, test_moves_that_come_with_others);
   suite_add_tcase (suite, tcase);
   srunner_run_all (runner, CK_ENV);
   failed = srunner_ntests_failed (runner);

@@ -460,6 +460,128 @@ START_TEST (test_free_moves)
 }
 END_TEST
 
+/* Two nodes, experts and stages: every axis has choices, every strategy variants. */
+static SearchSpace *
+open_space (const Scenario *scenario)
+{
+  const SearchRoom     room = { 16, 8, 8, 16 };
+  g_autoptr (DiagList) diags = diag_list_new ();
+  SearchSpace         *space = search_space_new (scenario, NULL, &room, NULL, 0, FALSE, diags);
+
+  ck_assert_ptr_nonnull (space);
+  return space;
+}
+
+static gboolean
+has_move (const GArray *moves, const ScenarioOverride *option, const ScenarioOverride *also)
+{
+  for (guint i = 0; i < moves->len; i++)
+    {
+      const Move *move = &g_array_index (moves, Move, i);
+
+      if (g_str_equal (move->key, option->key)
+          && (option->value == NULL || g_str_equal (move->value, option->value))
+          && g_strcmp0 (also != NULL ? also->key : NULL, move->also_key) == 0
+          && g_strcmp0 (also != NULL ? also->value : NULL, move->also_value) == 0)
+        return TRUE;
+    }
+  return FALSE;
+}
+
+/* Whether a choice of SPACE sets KEY. */
+static gboolean
+is_in_space (const SearchSpace *space, const char *key)
+{
+  for (guint a = 0; a < space->axes->len; a++)
+    {
+      const SearchAxis *axis = g_ptr_array_index (space->axes, a);
+
+      for (guint c = 0; c < axis->choices->len; c++)
+        {
+          const GArray *options = ((SearchChoice *) g_ptr_array_index (axis->choices, c))->options;
+
+          for (guint i = 0; i < options->len; i++)
+            if (g_str_equal (g_array_index (options, ScenarioOverride, i).key, key))
+              return TRUE;
+        }
+    }
+  return FALSE;
+}
+
+#define EXPERTS \
+  LLAMA, "cluster.name", "2 x dgx-h100", "model.n_experts", "16", "model.n_experts_per_token", "2"
+
+/*
+ * The table of levers is the space: each of its axes sets something there (that nothing else is set
+ * is asserted where it is), and remedies move it, at once or with what it needs.
+ */
+START_TEST (test_axes_are_levers)
+{
+  static const char *const open[] = { EXPERTS, NULL };
+  static const char *const keys[] = { EXPERTS, "strategy.name", "ddp", "mesh.tp",
+                                      "2",     "mesh.sp",       "1",   NULL };
+  g_autoptr (Scenario)     scenario = load (open), set = load (keys);
+  g_autoptr (SearchSpace)  space = open_space (scenario);
+  g_autoptr (GArray)       moves = lever_moves (set, NULL, 16, LEVER_REMEDY);
+  guint                    n = 0;
+
+  for (const Lever *lever = levers; lever->section != NULL; lever++)
+    if ((lever->uses & LEVER_AXIS) != 0)
+      {
+        g_autofree char *key = g_strdup_printf ("%s.%s", lever->section, lever->key);
+        gboolean         moved = g_str_equal (key, "training.micro_batch"); /* it is 1: the least */
+
+        ck_assert_msg (is_in_space (space, key), "no axis sets '%s'", key);
+        for (guint i = 0; i < moves->len; i++)
+          moved |= g_str_equal (g_array_index (moves, Move, i).key, key);
+        ck_assert_msg (moved, "no remedy moves '%s'", key);
+        n++;
+      }
+  ck_assert_uint_gt (n, 6);
+}
+END_TEST
+
+/* What a search tries around the best, and each of its variants, is tried by remedies. */
+START_TEST (test_remedies_try_it)
+{
+  static const char *const open[] = { EXPERTS, NULL };
+  static const char *const keys[] = {
+    EXPERTS, "strategy.name", "ddp", "mesh.tp", "2", "mesh.sp", "1", "mesh.pp",
+    "2",     "mesh.cp",       "2",   "mesh.ep", "2", NULL
+  };
+  g_autoptr (Scenario)    scenario = load (open), set = load (keys);
+  g_autoptr (SearchSpace) space = open_space (scenario);
+  g_autoptr (GArray)      moves = lever_moves (set, NULL, 16, LEVER_REMEDY);
+  g_autoptr (GArray)      tried = lever_moves (set, NULL, 16, LEVER_FREE | LEVER_KERNELS);
+  guint                   n = 0;
+
+  ck_assert_uint_gt (tried->len, 10);
+  for (guint i = 0; i < tried->len; i++)
+    {
+      const Move            *move = &g_array_index (tried, Move, i);
+      const ScenarioOverride option = { move->key, move->value, "test" };
+
+      ck_assert_msg (has_move (moves, &option, NULL), "no remedy tries %s=%s", move->key,
+                     move->value);
+    }
+  for (guint v = 0; v < space->variants->len; v++)
+    {
+      const GArray *options = ((SearchVariant *) g_ptr_array_index (space->variants, v))->options;
+      const ScenarioOverride *name = &g_array_index (options, ScenarioOverride, 0);
+      const ScenarioOverride *own = options->len > 1 ? name + 1 : NULL;
+
+      /* fewer ranks to shard over take no less memory; ddp's own are moves of their own */
+      if (g_str_equal (name->value, "ddp")
+          || (own != NULL && g_str_has_suffix (own->key, ".shard")))
+        continue;
+      ck_assert_msg (has_move (moves, name, own), "no remedy tries %s %s=%s", name->value,
+                     own != NULL ? own->key : "", own != NULL ? own->value : "");
+      n++;
+    }
+  ck_assert_uint_gt (n, 60);
+}
+END_TEST
+
 /* ---- the answer ------------------------------------------------------------------------------ */
 
 /* Somebody runs no context ranks, and nobody FSDP1. */
@@ -610,6 +732,8 @@ main (void)
   tcase_add_test (tcase, test_bad_spaces);
   tcase_add_test (tcase, test_kernels_are_settled);
   tcase_add_test (tcase, test_free_moves);
+  tcase_add_test (tcase, test_axes_are_levers);
+  tcase_add_test (tcase, test_remedies_try_it);
   tcase_add_loop_test (tcase, test_answer, 0, G_N_ELEMENTS (withins));
   tcase_add_test (tcase, test_answer_is_the_fastest);
   tcase_add_test (tcase, test_margin);
