@@ -242,7 +242,10 @@ search_keep_misses (Search *self)
     g_ptr_array_set_size (missed, MOST_MISSES);
 }
 
-/* N configurations of a bound of SCORE were not tried. Whether they may be better than the best. */
+/*
+ * N configurations of a bound of SCORE were not tried. Whether they may be better than the best. A
+ * mesh that cannot be on one stage has no bound (0), and says nothing of by how much.
+ */
 static gboolean
 count_untried (Search *self, double score, guint64 n, double *least)
 {
@@ -252,7 +255,8 @@ count_untried (Search *self, double score, guint64 n, double *least)
       return FALSE;
     }
   self->result->n_open += n;
-  *least = MIN (*least, score);
+  if (score > 0)
+    *least = MIN (*least, score);
   return TRUE;
 }
 
@@ -283,7 +287,7 @@ search_count_open (Search *self, guint next)
         count_untried (self, node->least, self->space->variants->len, &least);
     }
   if (result->n_open > 0 && isfinite (self->best))
-    result->open_gain = self->best / least;
+    result->open_gain = isfinite (least) ? self->best / least : 1;
 }
 
 static gint
