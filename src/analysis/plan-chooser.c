@@ -159,18 +159,23 @@ plan_chooser_limit (const PlanChooser *self, RunGoal *goal)
   const TrainingOptions *training = &scenario->training;
   g_autoptr (DiagList)   diags = diag_list_new ();
   g_autoptr (ProfileSet) profiles = predict_profiles (&self->predict);
-  g_autoptr (Cluster)    node = self->searches ? one_node (self, profiles, diags) : NULL;
+  const gboolean         wants = self->searches || training->global_batch > 0;
+  g_autoptr (Cluster)    node = wants ? one_node (self, profiles, diags) : NULL;
   const double           speed = node != NULL ? full_speed (self, node) : 0;
   ModelShape             shape = { 0 };
 
-  if (node != NULL
-      && model_resolve (&scenario->model, scenario->base_dir, profile_set_files (profiles), &shape,
-                        scenario_marks (scenario, model_options), diags))
+  if (node != NULL)
     {
-      goal->batch = training->global_batch;
+      goal->batch = training->lengths == NULL ? training->global_batch : 0;
       goal->node_gpus = cluster_n_gpus (node);
       goal->replica =
           MAX (scenario->mesh.tp, 1) * MAX (scenario->mesh.cp, 1) * MAX (scenario->mesh.pp, 1);
+      goal->micro = self->searches ? 0 : training->micro_batch;
+    }
+  if (node != NULL && self->searches
+      && model_resolve (&scenario->model, scenario->base_dir, profile_set_files (profiles), &shape,
+                        scenario_marks (scenario, model_options), diags))
+    {
       if (training->measured_kernels == NULL && speed > 0)
         goal->token_s = flops_trained_per_token (&shape, training, &scenario->mesh, FLOPS_CAUSAL,
                                                  training->seq_len)

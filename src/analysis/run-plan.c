@@ -214,8 +214,8 @@ common_divisor (gint64 a, gint64 b)
 }
 
 /*
- * Whether the batch may divide among the data ranks of N_NODES: meshes take any power of two of the
- * GPUs, beside the ranks that the scenario's own takes.
+ * Whether the batch may divide among the data ranks of N_NODES. Where a search lays out the mesh,
+ * that takes any power of two of the GPUs, beside the ranks that the scenario's own takes.
  */
 static gboolean
 may_divide (const RunGoal *goal, guint n_nodes)
@@ -224,6 +224,8 @@ may_divide (const RunGoal *goal, guint n_nodes)
 
   if (goal->batch == 0)
     return TRUE;
+  if (goal->micro > 0)
+    return goal->batch % (MAX (ranks / MAX (goal->replica, 1), 1) * goal->micro) == 0;
   ranks /= common_divisor (ranks, MAX (goal->replica, 1));
   while (ranks % 2 == 0)
     ranks /= 2;

@@ -34,6 +34,7 @@ typedef struct
   gint64  node_gpus; /* of a node; with TOKEN_S and BATCH */
   gint64  batch;     /* sequences of a step, which data ranks have to divide; 0: as it comes */
   gint64  replica;   /* GPUs that the scenario lays one replica over, at least; with BATCH */
+  gint64  micro;     /* sequences that a replica of so many takes at a time; 0: a search says it */
 } RunGoal;
 
 /* What a search says of the configuration that it chose. */

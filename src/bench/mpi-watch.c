@@ -13,7 +13,7 @@
 #define LOOK_MS       100u
 #define ABORT_SECONDS 5 /* that MPI_Abort may take */
 
-/* MPI is one a process, and so is its watch. Without locks: calls may take less than a lock does. */
+/* MPI is one a process, and so is its watch. Without locks: calls may be shorter than those. */
 static struct
 {
   pthread_t              thread;

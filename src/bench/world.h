@@ -31,7 +31,7 @@ typedef struct
 World *world_open (unsigned local_ranks, const char *rendezvous, unsigned timeout_s, int *status,
                    const char **error);
 
-/* Which of the processes that a launcher started this is, before a world is opened; -1: none did. */
+/* Which of a launcher's processes this is, before a world is opened; -1: there is no launcher. */
 long world_launched_rank (void);
 
 /* Were we started by mpirun, or by a launcher with PMI? */

@@ -460,6 +460,68 @@ run_plan_append_goal (const RunGoal *goal, GString *out)
     g_string_append_printf (out, "%s for %s", by != NULL ? "," : "", within);
 }
 
+/* Whether A costs less than B: money, or where no price is known GPU-hours. */
+static gboolean
+is_cheaper (const RunOption *a, const RunOption *b)
+{
+  return a->money > 0 && b->money > 0 ? a->money < b->money : a->gpu_hours < b->gpu_hours;
+}
+
+/* "12 dgx-a100", and what it takes and costs. */
+static void
+append_choice_of (const char *what, const RunPlan *plan, const RunOption *option, GString *out)
+{
+  g_autofree char *days = run_plan_days (option->sample.p90_s);
+  g_autofree char *money = option->money > 0 ? run_plan_amount (option->money) : NULL;
+
+  g_string_append_printf (out, "%s: %u x %s (%s days, ", what, option->n_nodes, plan->cluster,
+                          days);
+  if (money != NULL)
+    g_string_append (out, money);
+  else
+    g_string_append_printf (out, "%.0f GPU-hours", option->gpu_hours);
+  g_string_append_c (out, ')');
+}
+
+/* Of several types of node what meets the goal for least, and soonest, of all that was tried. */
+static void
+append_types (const GPtrArray *plans, GString *out)
+{
+  const RunPlan   *of_cheapest = NULL, *of_fastest = NULL, *first = plans->pdata[0];
+  const RunOption *cheapest = NULL, *fastest = NULL;
+  gboolean         several = FALSE;
+
+  for (guint p = 0; p < plans->len; p++)
+    {
+      const RunPlan *plan = g_ptr_array_index (plans, p);
+
+      several |= !g_str_equal (plan->cluster, first->cluster);
+      for (guint i = 0; i < plan->options->len; i++)
+        {
+          const RunOption *option = g_ptr_array_index (plan->options, i);
+
+          if (!option->meets)
+            continue;
+          if (cheapest == NULL || is_cheaper (option, cheapest))
+            {
+              cheapest = option;
+              of_cheapest = plan;
+            }
+          if (fastest == NULL || option->sample.p90_s < fastest->sample.p90_s)
+            {
+              fastest = option;
+              of_fastest = plan;
+            }
+        }
+    }
+  if (!several || cheapest == NULL)
+    return;
+  g_string_append (out, "\nOf all types that were tried ");
+  append_choice_of ("the cheapest that meets it", of_cheapest, cheapest, out);
+  append_choice_of ("; the fastest", of_fastest, fastest, out);
+  g_string_append (out, ".\n");
+}
+
 void
 report_run_plan_text (const GPtrArray *plans, const RunGoal *goals, GString *out)
 {
@@ -475,4 +537,5 @@ report_run_plan_text (const GPtrArray *plans, const RunGoal *goals, GString *out
       g_string_append (out, group.first > 0 ? "\n" : "");
       append_group (&group, goals, out);
     }
+  append_types (plans, out);
 }

@@ -27,6 +27,16 @@ find_software (Resolution *self, DiagList *diags)
   return ok;
 }
 
+/* The multiples of ONCE next to ALL, which is none. Newly allocated. */
+static char *
+nearest_batches (gint64 all, gint64 once)
+{
+  const gint64 below = all / once * once;
+
+  return below > 0 ? g_strdup_printf ("the nearest that are: " D " and " D, below, below + once)
+                   : g_strdup_printf ("the least that is: " D, once);
+}
+
 /*
  * Sequences of a step are those of a micro-batch, of all micro-steps and data ranks; a mesh that
  * does not divide the ranks says so itself, later.
@@ -41,19 +51,21 @@ resolved_settle_batch (Resolution *self, DiagList *diags)
   const gint64       all = self->training.global_batch, given = self->training.grad_accum;
   const gint64       replica = MAX (mesh->tp, 1) * MAX (mesh->cp, 1) * MAX (mesh->pp, 1);
   gint64             ranks, once;
+  g_autofree char   *nearest = NULL;
 
   if (all == 0 || self->view.cluster == NULL)
     return TRUE;
   ranks = (gint64) cluster_n_gpus (self->view.cluster) / replica;
   once = MAX (ranks, 1) * self->training.micro_batch;
+  nearest = nearest_batches (all, once);
   if (self->training.lengths != NULL)
     diag_error (diags, place, "set 'grad_accum': the file says the sequences",
                 "'global_batch' does not go with 'lengths'");
   else if (all % once != 0)
     diag_error (diags, place, "make it a multiple",
                 "'global_batch' of " D " is no multiple of the " D " sequences that " D
-                " data ranks take at a time with 'micro_batch' " D,
-                all, once, ranks, self->training.micro_batch);
+                " data ranks take at a time with 'micro_batch' " D ": %s",
+                all, once, ranks, self->training.micro_batch, nearest);
   else if (accum != NULL && accum != &marks->section && given != all / once)
     diag_error (diags, accum, "leave one of the two away",
                 "'grad_accum' of " D " makes a batch of " D " sequences, 'global_batch' says " D,

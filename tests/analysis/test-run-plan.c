@@ -55,7 +55,7 @@ START_TEST (test_arithmetic)
 {
   const guint         nodes[] = { 4 };
   guint               n = 0;
-  g_autoptr (RunPlan) plan = run_plan_new (&plain, "hand", nodes, 1, FALSE, choose, &n);
+  g_autoptr (RunPlan) plan = run_plan_new (&plain, "hand", nodes, 1, FALSE, choose, &n, NULL);
   const RunOption    *option = plan->best;
 
   ck_assert_ptr_nonnull (option);
@@ -77,12 +77,12 @@ START_TEST (test_fewest)
   g_autoptr (RunPlan) plan = NULL, every = NULL;
 
   goal.deadline_s = 1.5 * DAY; /* 4 nodes take two days, 8 one, 6 one and a third */
-  plan = run_plan_new (&goal, "hand", nodes, 6, FALSE, choose, &n);
+  plan = run_plan_new (&goal, "hand", nodes, 6, FALSE, choose, &n, NULL);
   ck_assert_uint_eq (plan->best->n_nodes, 6);
   ck_assert_uint_eq (n, 7); /* nobody asked for 16; in between for 6 and 5 */
   ck_assert_uint_eq (plan->options->len, 7);
   ck_assert_ptr_null (plan->nearest);
-  every = run_plan_new (&goal, "hand", nodes, 6, TRUE, choose, &all);
+  every = run_plan_new (&goal, "hand", nodes, 6, TRUE, choose, &all, NULL);
   ck_assert_uint_eq (every->best->n_nodes, 8);
   ck_assert_uint_eq (all, 6);
   {
@@ -106,13 +106,13 @@ START_TEST (test_missed)
   g_autoptr (RunPlan) late = NULL, dear = NULL;
 
   goal.deadline_s = DAY;
-  late = run_plan_new (&goal, "hand", nodes, 3, FALSE, choose, &n);
+  late = run_plan_new (&goal, "hand", nodes, 3, FALSE, choose, &n, NULL);
   ck_assert_ptr_null (late->best);
   ck_assert_uint_eq (late->nearest->n_nodes, 4);
   ck_assert_double_eq_tol (late->nearest->late_s, DAY, 1e-6);
   goal.deadline_s = 0;
   goal.budget = 3000; /* all take 1536 GPU-hours of 2 */
-  dear = run_plan_new (&goal, "hand", nodes, 3, FALSE, choose, &n);
+  dear = run_plan_new (&goal, "hand", nodes, 3, FALSE, choose, &n, NULL);
   ck_assert_ptr_null (dear->best);
   ck_assert_double_eq_tol (dear->nearest->over, 72, 1e-6);
 }
@@ -132,7 +132,7 @@ START_TEST (test_failures)
   };
   goal.bytes_per_parameter = 12;
   goal.checkpoint_node_bps = 100e6;
-  plan = run_plan_new (&goal, "hand", nodes, 1, FALSE, choose, &n);
+  plan = run_plan_new (&goal, "hand", nodes, 1, FALSE, choose, &n, NULL);
   option = plan->best;
   ck_assert_double_eq (option->checkpoint_bytes, 12e9);
   ck_assert_double_eq_tol (option->input.checkpoint_s, 30, 1e-9);
@@ -144,7 +144,7 @@ START_TEST (test_failures)
   ck_assert_double_eq_tol (option->energy_j, option->sample.p90_s * 32e3, 1);
 
   goal.checkpoint_bps = 1.2e9;
-  job = run_plan_new (&goal, "hand", nodes, 1, FALSE, choose, &n);
+  job = run_plan_new (&goal, "hand", nodes, 1, FALSE, choose, &n, NULL);
   ck_assert_double_eq_tol (job->best->input.checkpoint_s, 10, 1e-9);
 }
 END_TEST
@@ -161,7 +161,8 @@ START_TEST (test_slow_node)
   for (guint i = 0; i < G_N_ELEMENTS (says); i++)
     {
       double              slow = says[i];
-      g_autoptr (RunPlan) plan = run_plan_new (&goal, "hand", nodes, 1, FALSE, choose_slow, &slow);
+      g_autoptr (RunPlan) plan =
+          run_plan_new (&goal, "hand", nodes, 1, FALSE, choose_slow, &slow, NULL);
 
       ck_assert_double_eq (plan->best->input.step_s, 16);
       ck_assert_double_eq (plan->best->input.slow_step_s, steps[i]);
@@ -188,14 +189,22 @@ START_TEST (test_bisection)
 {
   static const struct
   {
-    gint64      batch, node_gpus, replica;
+    gint64      batch, node_gpus, replica, micro;
     double      days; /* n nodes take 8 / n */
     guint       best;
     const char *tried;
   } cases[] = {
-    { 0, 0, 0, 0.49, 17, "4 8 16 17 18 20 24 32" }, { 1024, 8, 1, 0.4, 32, "4 8 16 32" },
-    { 960, 8, 1, 0.4, 20, "4 8 16 20 24 32" },      { 960, 8, 7, 0.3, 28, "4 8 16 24 28 30 32" },
-    { 960, 8, 1, 0.21, 40, "4 8 16 32 40 48 64" },  { 960, 8, 1, 2.5, 4, "4" },
+    { 0, 0, 0, 0, 0.49, 17, "4 8 16 17 18 20 24 32" },
+    { 1024, 8, 1, 0, 0.4, 32, "4 8 16 32" },
+    { 960, 8, 1, 0, 0.4, 20, "4 8 16 20 24 32" },
+    { 960, 8, 7, 0, 0.3, 28, "4 8 16 24 28 30 32" },
+    { 960, 8, 1, 0, 0.21, 40, "4 8 16 32 40 48 64" },
+    { 960, 8, 1, 0, 2.5, 4, "4" },
+    /* a mesh as it is: all data ranks divide the batch */
+    { 1024, 8, 1, 1, 0.4, 32, "4 8 16 32" },
+    { 960, 8, 1, 1, 0.4, 20, "4 8 16 20 24 32" },
+    { 960, 8, 1, 2, 0.4, 20, "4 8 16 20 30 32" },
+    { 1920, 8, 4, 4, 0.3, 30, "4 8 16 24 30 32" },
   };
   const guint nodes[] = { 4, 8, 16, 32, 64 };
 
@@ -210,7 +219,8 @@ START_TEST (test_bisection)
       goal.batch = cases[c].batch;
       goal.node_gpus = cases[c].node_gpus;
       goal.replica = cases[c].replica;
-      plan = run_plan_new (&goal, "hand", nodes, 5, FALSE, choose, &n);
+      goal.micro = cases[c].micro;
+      plan = run_plan_new (&goal, "hand", nodes, 5, FALSE, choose, &n, NULL);
       tried = numbers_of (plan);
       ck_assert_str_eq (tried, cases[c].tried);
       ck_assert_uint_eq (plan->best->n_nodes, cases[c].best);
@@ -230,7 +240,7 @@ START_TEST (test_full_speed)
 
   goal.deadline_s = 0.9 * DAY;
   goal.token_s = 2 * DAY / goal.tokens;
-  plan = run_plan_new (&goal, "hand", nodes, 5, FALSE, choose, &n);
+  plan = run_plan_new (&goal, "hand", nodes, 5, FALSE, choose, &n, NULL);
   two = g_ptr_array_index (plan->options, 1);
   ck_assert_str_eq (two->why, "cannot: even at the GPUs' full speed it takes 1.000 days");
   ck_assert (two->answered && !two->meets && two->prediction == NULL);
@@ -238,7 +248,7 @@ START_TEST (test_full_speed)
   ck_assert_uint_eq (n, plan->options->len - 2);
   goal.deadline_s = 0; /* then there is nothing that they cannot */
   n = 0;
-  patient = run_plan_new (&goal, "hand", nodes, 2, TRUE, choose, &n);
+  patient = run_plan_new (&goal, "hand", nodes, 2, TRUE, choose, &n, NULL);
   ck_assert_uint_eq (n, 2);
   ck_assert_uint_eq (patient->best->n_nodes, 2);
 }
@@ -256,12 +266,12 @@ START_TEST (test_full_speed_costs)
   goal.token_s = 2 * DAY / goal.tokens;
   goal.node_gpus = 8;
   goal.budget = 767;
-  little = run_plan_new (&goal, "hand", nodes, 2, FALSE, choose, &n);
+  little = run_plan_new (&goal, "hand", nodes, 2, FALSE, choose, &n, NULL);
   four = g_ptr_array_index (little->options, 1);
   ck_assert_str_eq (four->why, "cannot: even at the GPUs' full speed it costs 768");
   ck_assert_uint_eq (n, 0);
   goal.budget = 769;
-  enough = run_plan_new (&goal, "hand", nodes, 2, FALSE, choose, &n);
+  enough = run_plan_new (&goal, "hand", nodes, 2, FALSE, choose, &n, NULL);
   ck_assert_uint_eq (n, 2);
   ck_assert_ptr_null (enough->best); /* the chooser's four times slower */
 }
@@ -278,7 +288,7 @@ START_TEST (test_dear)
 
   goal.deadline_s = 2.5 * DAY;
   goal.budget = 3000;
-  plan = run_plan_new (&goal, "hand", nodes, 5, FALSE, choose, &n);
+  plan = run_plan_new (&goal, "hand", nodes, 5, FALSE, choose, &n, NULL);
   tried = numbers_of (plan);
   ck_assert_str_eq (tried, "2 3 4 8");
   ck_assert_ptr_null (plan->best);
@@ -314,7 +324,7 @@ START_TEST (test_asked_again)
   const RunOption    *one;
 
   goal.deadline_s = 4.5 * DAY; /* two nodes take four days, or six */
-  plan = run_plan_new (&goal, "hand", nodes, 3, FALSE, choose_poorly, &most);
+  plan = run_plan_new (&goal, "hand", nodes, 3, FALSE, choose_poorly, &most, NULL);
   ck_assert_uint_eq (plan->best->n_nodes, 2);
   ck_assert_str_eq (plan->best->choice.label, "good");
   ck_assert_uint_eq (plan->options->len, 3);

@@ -265,7 +265,8 @@ done
 run 2 collective --collectives nonsense $small && says "'nonsense' is none of all_reduce"
 verdict $? 'unknown collective'
 # shellcheck disable=SC2086
-run 2 collective -c 4,x $small && says "'--channels': 'x' is no whole number"; verdict $? 'bad channels'
+run 2 collective -c 4,x $small && says "'--channels': 'x' is no whole number"
+verdict $? 'bad channels'
 
 # A step's table is what `shardsim validate training` reads; a model that is none is refused;
 # failing calls leave nothing behind.

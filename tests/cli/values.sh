@@ -127,5 +127,21 @@ for file in mine/*/*.yaml; do
   }
 done
 verdict $good 'every shipped profile may be laid over'
+# ---- numbers of nodes
+for counts in 1..1000000000 1..99999999999999999999 2000000; do
+  run plan good.yaml --tokens 1G --node-counts $counts
+  [ $status -eq 2 ] && grep -q 'from 1 to 1048576' err
+  verdict $? "$counts nodes are refused at once"
+done
+types=(plan good.yaml --set cluster.node=~ --set cluster.nodes=~ --gpu-nodes hand-pair
+  --gpu-nodes hand-one)
+run "${types[@]}" --tokens 1G --global-batch 100 --node-counts 3
+[ $status -eq 2 ] && grep -q 'the nearest that are: 96 and 102' err
+verdict $? 'a batch that does not divide: the nearest that do'
+run "${types[@]}" --tokens 1G --days 9 --node-counts 1,2,4 --price hand-pair=9,hand-one=1
+[ $status -eq 0 ] && grep -q '^Of all types that were tried the cheapest' out &&
+  grep -q 'meets it: [0-9]* x hand-one (.*; the fastest: [0-9]* x hand-' out
+verdict $? 'types of node: the cheapest and the fastest'
+
 echo "1..$number"
 exit $failed
