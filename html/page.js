@@ -512,6 +512,8 @@ class Timeline {
   }
 }
 
+document.querySelectorAll('.picture').forEach((picture) => picture.querySelector('svg')
+  .addEventListener('click', () => picture.classList.toggle('large')));
 document.querySelectorAll('.rest').forEach(takeRest);
 document.querySelectorAll('table').forEach(makeSortable);
 document.querySelectorAll('.copy').forEach(makeCopyable);

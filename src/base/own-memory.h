@@ -5,8 +5,8 @@
  * too. Without one, as in other programs that use the library, all of these allow everything. What
  * counts is what the process has of the machine, as the kernel says it.
  *
- * A run is what one thread simulates. Above the limit the run that has asked for most since it began
- * is over: it asks on its way (own_memory_is_over), gives up, and frees what it holds.
+ * A run is what one thread simulates. Above the limit the run that has asked for most since it
+ * began is over: it asks on its way (own_memory_is_over), gives up, and frees what it holds.
  */
 #pragma once
 

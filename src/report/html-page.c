@@ -2,6 +2,7 @@
 
 #include <json-c/json.h>
 
+#include "base/csv.h"
 #include "base/layout.h"
 #include "base/output.h"
 #include "base/printable.h"
@@ -19,18 +20,7 @@ struct _HtmlPage
   gboolean in_section;
 };
 
-const char *const html_tone_names[] = { "plain", "good", "bad" };
-
 /* ---- text ------------------------------------------------------------------------------------ */
-
-void
-html_append_escaped (GString *out, const char *text)
-{
-  g_autofree char *plain = printable_text (text, strlen (text), FALSE);
-  g_autofree char *escaped = g_markup_escape_text (plain, -1);
-
-  g_string_append (out, escaped);
-}
 
 /* Names from files: no tabulators or ends of lines. */
 static void
@@ -187,6 +177,62 @@ void
 html_page_take_table (HtmlPage *self, HtmlTable *table)
 {
   html_table_finish (table, self->body);
+}
+
+/* A row by itself reads better as a column. */
+static HtmlTable *
+table_of_row (const CsvReader *reader)
+{
+  static const HtmlColumn columns[] = { { "column", FALSE }, { "value", FALSE } };
+  HtmlTable              *table = html_table_new (columns, G_N_ELEMENTS (columns));
+
+  for (guint i = 0; i < csv_reader_n_columns (reader); i++)
+    {
+      html_table_add_text (table, csv_reader_column (reader, i));
+      html_table_add_text (table, csv_reader_field (reader, i));
+    }
+  return table;
+}
+
+static HtmlTable *
+table_of_rows (CsvReader *reader, DiagList *diags)
+{
+  guint                  n = csv_reader_n_columns (reader);
+  g_autofree HtmlColumn *columns = g_new0 (HtmlColumn, n);
+  HtmlTable             *table;
+
+  for (guint i = 0; i < n; i++)
+    columns[i].title = csv_reader_column (reader, i);
+  table = html_table_new (columns, n);
+  while (csv_reader_next (reader, diags))
+    for (guint i = 0; i < n; i++)
+      html_table_add_either (table, csv_reader_field (reader, i));
+  return table;
+}
+
+/* Whether CSV has one row below its titles. */
+static gboolean
+has_one_row (const char *csv)
+{
+  g_autoptr (DiagList)  diags = diag_list_new ();
+  g_autoptr (CsvReader) reader = csv_reader_open_text ("results", csv, strlen (csv), diags);
+
+  return reader != NULL && csv_reader_next (reader, diags) && !csv_reader_next (reader, diags);
+}
+
+void
+html_page_add_csv (HtmlPage *self, const char *given)
+{
+  g_autofree char      *csv = printable_text (given, strlen (given), FALSE);
+  g_autoptr (DiagList)  diags = diag_list_new ();
+  g_autoptr (CsvReader) reader = csv_reader_open_text ("results", csv, strlen (csv), diags);
+
+  if (reader != NULL && !has_one_row (csv))
+    html_page_take_table (self, table_of_rows (reader, diags));
+  else if (reader != NULL && csv_reader_next (reader, diags))
+    html_page_take_table (self, table_of_row (reader));
+  if (diag_list_has_errors (diags)) /* above a limit */
+    html_page_add_text (self, "The table is cut: %s.", diag_list_first_message (diags));
 }
 
 /* ---- pictures -------------------------------------------------------------------------------- */
@@ -368,17 +414,6 @@ timeline_json (const Timeline *timeline)
   json_object_object_add (root, "slices", slices_json (timeline));
   json_object_object_add (root, "memory", memory_json (timeline));
   return root;
-}
-
-/* Nothing in it, where '<' stands in strings only, ends the script that it is in. */
-void
-html_append_json (GString *out, struct json_object *root)
-{
-  g_auto (GStrv) pieces =
-      g_strsplit (json_object_to_json_string_ext (root, JSON_C_TO_STRING_PLAIN), "<", -1);
-  g_autofree char *safe = g_strjoinv ("\\u003c", pieces);
-
-  g_string_append (out, safe);
 }
 
 void

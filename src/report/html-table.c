@@ -5,7 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/csv.h"
 #include "base/printable.h"
 #include "report/html-parts-private.h"
 
@@ -173,60 +172,4 @@ html_table_finish (HtmlTable *self, GString *out)
     g_free (self->above[i]);
   g_free (self->above);
   g_free (self);
-}
-
-/* A row by itself reads better as a column. */
-static HtmlTable *
-table_of_row (const CsvReader *reader)
-{
-  static const HtmlColumn columns[] = { { "column", FALSE }, { "value", FALSE } };
-  HtmlTable              *table = html_table_new (columns, G_N_ELEMENTS (columns));
-
-  for (guint i = 0; i < csv_reader_n_columns (reader); i++)
-    {
-      html_table_add_text (table, csv_reader_column (reader, i));
-      html_table_add_text (table, csv_reader_field (reader, i));
-    }
-  return table;
-}
-
-static HtmlTable *
-table_of_rows (CsvReader *reader, DiagList *diags)
-{
-  guint                  n = csv_reader_n_columns (reader);
-  g_autofree HtmlColumn *columns = g_new0 (HtmlColumn, n);
-  HtmlTable             *table;
-
-  for (guint i = 0; i < n; i++)
-    columns[i].title = csv_reader_column (reader, i);
-  table = html_table_new (columns, n);
-  while (csv_reader_next (reader, diags))
-    for (guint i = 0; i < n; i++)
-      html_table_add_either (table, csv_reader_field (reader, i));
-  return table;
-}
-
-/* Whether CSV has one row below its titles. */
-static gboolean
-has_one_row (const char *csv)
-{
-  g_autoptr (DiagList)  diags = diag_list_new ();
-  g_autoptr (CsvReader) reader = csv_reader_open_text ("results", csv, strlen (csv), diags);
-
-  return reader != NULL && csv_reader_next (reader, diags) && !csv_reader_next (reader, diags);
-}
-
-void
-html_page_add_csv (HtmlPage *self, const char *given)
-{
-  g_autofree char      *csv = printable_text (given, strlen (given), FALSE);
-  g_autoptr (DiagList)  diags = diag_list_new ();
-  g_autoptr (CsvReader) reader = csv_reader_open_text ("results", csv, strlen (csv), diags);
-
-  if (reader != NULL && !has_one_row (csv))
-    html_page_take_table (self, table_of_rows (reader, diags));
-  else if (reader != NULL && csv_reader_next (reader, diags))
-    html_page_take_table (self, table_of_row (reader));
-  if (diag_list_has_errors (diags)) /* above a limit */
-    html_page_add_text (self, "The table is cut: %s.", diag_list_first_message (diags));
 }

@@ -220,7 +220,7 @@ compare_ranked (gconstpointer a, gconstpointer b)
   return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* Whose details are shown, a flag each: all, or MAX_EACH of those that fit best. Newly allocated. */
+/* Whose details are shown, a flag each: all, or MAX_EACH that fit best. Newly allocated. */
 static gboolean *
 find_shown (const GPtrArray *predictions)
 {

@@ -216,6 +216,8 @@
     .test(text.parentElement.getAttribute('fill')));
   if (has('pictures')) verdict(texts.length > 10, 'there are pictures');
   verdict(texts.every((text) => contrast(text, 'fill') >= 4.5), 'texts of pictures are legible');
+  const clipped = all('.picture .scroll').filter((box) => box.scrollWidth > box.clientWidth + 1);
+  verdict(clipped.length === 0, 'pictures are whole');
   verdict(document.documentElement.scrollWidth <= innerWidth,
     `nothing is wider than the screen of ${innerWidth}`);
   verdict(all('button').filter((button) => !button.closest('th'))
