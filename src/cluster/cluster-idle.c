@@ -9,6 +9,16 @@ has_second_node (gconstpointer about)
   return cluster_n_nodes (about) > 1;
 }
 
+/* In one node. */
+static gboolean
+has_second_gpu (const Cluster *self)
+{
+  for (guint i = 0; i < self->groups->len; i++)
+    if (g_array_index (self->groups, NodeGroup, i).gpus > 1)
+      return TRUE;
+  return FALSE;
+}
+
 static gboolean
 has_leaves (gconstpointer about)
 {
@@ -78,6 +88,12 @@ cluster_warn_idle (const Cluster *self, const ClusterOptions *given, const Optio
                    DiagList *diags)
 {
   const OptionScope scope = { cluster_options, given, given, facts, self };
+  const SourceMark *figure = option_mark (marks, "figure", NULL);
   option_warn_idle (&scope, marks, diags);
-  figure_settings_warn_idle (given, self, option_mark (marks, "figure", NULL), diags);
+  if (!has_second_node (self))
+    figure_settings_warn_idle (given->figure, "nic", "a second node", "take more nodes", figure,
+                               diags);
+  if (!has_second_gpu (self))
+    figure_settings_warn_idle (given->figure, "intra", "a second GPU in a node", "take more GPUs",
+                               figure, diags);
 }

@@ -246,38 +246,19 @@ figure_settings_changes (const ClusterOptions *options, const Cluster *cluster,
   return ok ? g_steal_pointer (&changes) : NULL;
 }
 
-static gboolean
-has_second_gpu_of_a_node (const Cluster *cluster)
-{
-  for (guint i = 0; i < cluster->groups->len; i++)
-    if (g_array_index (cluster->groups, NodeGroup, i).gpus > 1)
-      return TRUE;
-  return FALSE;
-}
-
 void
-figure_settings_warn_idle (const ClusterOptions *options, const Cluster *cluster,
-                           const SourceMark *mark, DiagList *diags)
+figure_settings_warn_idle (const char *text, const char *part, const char *without,
+                           const char *hint, const SourceMark *mark, DiagList *diags)
 {
-  const struct
-  {
-    const char *part, *fact, *hint;
-    gboolean    holds;
-  } parts[] = {
-    { "nic", "a second node", "take more nodes", cluster_n_nodes (cluster) > 1 },
-    { "intra", "a second GPU in a node", "take more GPUs", has_second_gpu_of_a_node (cluster) },
-  };
   g_autoptr (GArray)   settings = settings_new ();
   g_autoptr (DiagList) none = diag_list_new ();
 
-  read_text (settings, options->figure, NULL, none);
+  read_text (settings, text, NULL, none);
   for (guint i = 0; i < settings->len; i++)
-    for (guint p = 0; p < G_N_ELEMENTS (parts); p++)
-      {
-        const char *name = g_array_index (settings, Setting, i).name;
+    {
+      const char *name = g_array_index (settings, Setting, i).name;
 
-        if (!parts[p].holds && strcspn (name, ":.") == strlen (parts[p].part)
-            && g_str_has_prefix (name, parts[p].part))
-          option_warn_without (name, parts[p].fact, parts[p].hint, mark, diags);
-      }
+      if (strcspn (name, ":.") == strlen (part) && g_str_has_prefix (name, part))
+        option_warn_without (name, without, hint, mark, diags);
+    }
 }

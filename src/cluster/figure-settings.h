@@ -28,8 +28,8 @@ GArray *figure_settings_changes (const ClusterOptions *options, const Cluster *c
                                  const SourceMark *mark, DiagList *diags);
 
 /*
- * Warns of figures that OPTIONS set of a part of CLUSTER that has nothing to do: cards of a single
- * node, links of a single GPU.
+ * Warns of the figures in TEXT (NULL: none) that are of PART ("nic"), which has nothing to do
+ * WITHOUT something ("a second node"); HINT says how to have it.
  */
-void figure_settings_warn_idle (const ClusterOptions *options, const Cluster *cluster,
-                                const SourceMark *mark, DiagList *diags);
+void figure_settings_warn_idle (const char *text, const char *part, const char *without,
+                                const char *hint, const SourceMark *mark, DiagList *diags);

@@ -1,5 +1,6 @@
 /* What options of a scenario's sections need to have an effect; the cluster's know their own. */
 #include "base/option-needs.h"
+#include "cluster/figure-settings.h"
 #include "scenario/resolved-private.h"
 #include "workload/optimizer.h"
 
@@ -147,6 +148,10 @@ resolved_warn_idle (const ResolvedScenario *self, DiagList *diags)
 
       option_warn_idle (&scope, scenario_marks (self->scenario, tables[i]), diags);
     }
+  if (self->framework == NULL)
+    figure_settings_warn_idle (
+        self->scenario->cluster.figure, "framework", "a framework", "name one with 'framework'",
+        option_mark (scenario_marks (self->scenario, cluster_options), "figure", NULL), diags);
 }
 
 gboolean

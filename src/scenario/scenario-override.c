@@ -10,7 +10,7 @@ override_mark (const ScenarioOverride *override)
   g_autofree char *place = NULL;
 
   if (g_strcmp0 (override->origin, "--set") == 0
-      || (override->origin != NULL && scenario_key_is_figure (override->key)))
+      || (g_strcmp0 (override->origin, "--figure") == 0 && scenario_key_is_figure (override->key)))
     place = g_strdup_printf ("%s %s=%s", override->origin, override->key, override->value);
   else
     place = g_strdup_printf ("%s %s", override->origin != NULL ? override->origin : override->key,

@@ -93,10 +93,13 @@ START_TEST (test_idle)
 {
   g_autofree char *one = said_of ("1", "nic.bandwidth", "100 Gbit/s");
   g_autofree char *two = said_of ("2", "nic.bandwidth", "100 Gbit/s");
+  g_autofree char *none = said_of ("2", "framework.issue_eager", "3 us");
   g_autofree char *alone = said_of ("2", "intra.bandwidth", "100 GB/s");
 
   ck_assert_ptr_nonnull (strstr (one, "'nic.bandwidth' has no effect without a second node"));
   ck_assert_str_eq (two, "");
+  ck_assert_ptr_nonnull (
+      strstr (none, "'framework.issue_eager' has no effect without a framework"));
   ck_assert_ptr_nonnull (
       strstr (alone, "'intra.bandwidth' has no effect without a second GPU in a node"));
 }
