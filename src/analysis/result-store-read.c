@@ -1,8 +1,9 @@
 /* What a store holds, row by row, and a store joined to another. */
 #include "analysis/result-store-private.h"
 
-#include <glib/gstdio.h>
 #include <string.h>
+
+#include "base/same-file.h"
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
@@ -203,15 +204,6 @@ take_rows (ResultStore *self, ResultMerge *merge, GError **error)
   return TRUE;
 }
 
-/* Whether two names are of one file. */
-static gboolean
-same_file (const char *a, const char *b)
-{
-  GStatBuf x, y;
-
-  return g_stat (a, &x) == 0 && g_stat (b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 gboolean
 result_store_merge (ResultStore *self, const char *file, ResultMerge *merge, GError **error)
 {
@@ -220,7 +212,7 @@ result_store_merge (ResultStore *self, const char *file, ResultMerge *merge, GEr
   gboolean                good;
 
   *merge = (ResultMerge){ 0 };
-  if (same_file (self->file, file)) /* "-o all.db *.db" */
+  if (file_is_same (self->file, file)) /* "-o all.db *.db" */
     {
       good = store_ask_number (self, "SELECT count(*) FROM run", NULL, &rows, error);
       merge->rows = (guint64) rows;

@@ -79,6 +79,21 @@ typedef struct
   gboolean           shipped_too; /* other folders have the shipped ones beside their own */
 } ProfileKind;
 
+/* profile.c */
+struct _ProfileSet
+{
+  char      **dirs;         /* the first that has a profile gives it */
+  char      **with_shipped; /* and behind them the shipped ones: libraries are everybody's */
+  ProfileEnd  end;
+  GArray     *changes; /* FigureChange, strings interned */
+  gboolean    todays_frameworks;
+  GPtrArray  *dated;  /* FrameworkProfile that are some strategy's default; NULL: nobody asked */
+  char       *key;    /* folders and end, for names in `files` */
+  InputFiles *files;  /* what has been read */
+  InputFiles *own;    /* the same where nobody shares it, or NULL */
+  GHashTable *loaded; /* "gpu/a40-48" -> LoadedProfile of `files`, whose diagnostics are told */
+};
+
 /* placement.c: lengths and ranges of the lists of a node profile. */
 void placement_check (const NodeProfile *profile, const ConfigNode *root, DiagList *diags);
 

@@ -5,21 +5,8 @@
 
 #include "base/layout.h"
 #include "base/suggest.h"
+#include "cluster/named-link-private.h"
 #include "cluster/profile-tables-private.h"
-
-struct _ProfileSet
-{
-  char      **dirs;         /* the first that has a profile gives it */
-  char      **with_shipped; /* and behind them the shipped ones: libraries are everybody's */
-  ProfileEnd  end;
-  GArray     *changes; /* FigureChange, strings interned */
-  gboolean    todays_frameworks;
-  GPtrArray  *dated;  /* FrameworkProfile that are some strategy's default; NULL: nobody asked */
-  char       *key;    /* folders and end, for names in `files` */
-  InputFiles *files;  /* what has been read */
-  InputFiles *own;    /* the same where nobody shares it, or NULL */
-  GHashTable *loaded; /* "gpu/a40-48" -> LoadedProfile of `files`, whose diagnostics are told */
-};
 
 /* ---- the set --------------------------------------------------------------------------------- */
 
@@ -208,15 +195,6 @@ profile_set_list (ProfileSet *self, const char *kind)
   return (char **) g_ptr_array_free (ids, FALSE);
 }
 
-typedef struct
-{
-  const char *base;    /* the profile whose rate, and time, the name replaces */
-  double      rate;    /* B/s */
-  double      latency; /* s one way; < 0: the base's */
-} NamedLink;
-
-static gboolean parse_named_link (const char *id, NamedLink *link);
-
 /*
  * The id that ID means: itself where there is such a profile, else one that differs in the case of
  * letters only, else itself.
@@ -233,7 +211,7 @@ meant_id (ProfileSet *self, const char *kind, const char *id)
 
   if (index >= 0)
     return g_strdup (ids[index]);
-  return g_strdup (file == NULL && parse_named_link (lower, &named) ? lower : id);
+  return g_strdup (file == NULL && named_link_parse (lower, &named) ? lower : id);
 }
 
 /* What profile_set_file asks for. */
@@ -314,70 +292,10 @@ resolve_extended (const char *name, gpointer user)
 
 /* ---- links by their names -------------------------------------------------------------------- */
 
-#define WAN_BASE "wan-1g-30ms"
-#define LAN_BASE "lan-100m"
-
-/* "10g", "200m" at TEXT: Gbit/s or Mbit/s. Where it ends; NULL: no such thing. */
-static const char *
-parse_rate (const char *text, double *rate)
-{
-  char *end;
-  if (!g_ascii_isdigit (text[0]) || text[0] == '0')
-    return NULL;
-  const double number = (double) g_ascii_strtoull (text, &end, 10);
-  if (*end != 'g' && *end != 'm')
-    return NULL;
-  *rate = number * (*end == 'g' ? 1e9 : 1e6) / 8;
-  return *rate <= 1e12 ? end + 1 : NULL;
-}
-
-/*
- * "wan-10g-50ms", "wan-200m-5ms": rate and one-way time; "lan-50m": rate. Whole numbers only: an
- * id has to name one link in one way.
- */
-static gboolean
-parse_named_link (const char *id, NamedLink *link)
-{
-  const gboolean wan = g_str_has_prefix (id, "wan-");
-  if (!wan && !g_str_has_prefix (id, "lan-"))
-    return FALSE;
-  *link = (NamedLink){ wan ? WAN_BASE : LAN_BASE, 0, -1 };
-  const char *end = parse_rate (id + 4, &link->rate);
-  if (end == NULL || !wan)
-    return end != NULL && *end == '\0';
-  if (*end != '-' || !g_ascii_isdigit (end[1]))
-    return FALSE;
-  char *unit;
-  link->latency = (double) g_ascii_strtoull (end + 1, &unit, 10) / 1e3;
-  return strcmp (unit, "ms") == 0 && link->latency <= 10;
-}
-
 static gboolean
 is_named_link (const ProfileKind *kind, const char *id, NamedLink *link)
 {
-  return strcmp (kind->name, "link") == 0 && parse_named_link (id, link);
-}
-
-static void
-set_by_id (Figure *figure, double value)
-{
-  g_free (figure->source);
-  *figure = (Figure){ value, value, value, CONFIDENCE_DATASHEET, g_strdup ("by its name") };
-}
-
-static void
-set_named_link (LinkProfile *link, const NamedLink *named)
-{
-  set_by_id (&link->bandwidth, named->rate);
-  g_free (link->title);
-  if (named->latency < 0)
-    {
-      link->title = g_strdup_printf ("Ethernet %g Mbit/s between plain hosts", named->rate * 8e-6);
-      return;
-    }
-  set_by_id (&link->latency, named->latency);
-  link->title = g_strdup_printf ("wide-area link, %g Gbit/s and %g ms", named->rate * 8e-9,
-                                 named->latency * 1e3);
+  return strcmp (kind->name, "link") == 0 && named_link_parse (id, link);
 }
 
 gboolean
@@ -467,7 +385,7 @@ read_profile (gconstpointer user, DiagList *diags)
   if (diag_list_n_errors (diags) == errors && loaded_profile_read_table (loaded, files, diags))
     {
       if (by_name)
-        set_named_link (loaded->profile, &named);
+        named_link_set (loaded->profile, &named);
       loaded_profile_move (loaded, self->end);
       loaded_profile_change (loaded, (const FigureChange *const *) changes->pdata, changes->len);
       return loaded;
@@ -554,120 +472,6 @@ const NodeProfile *
 profile_set_node (ProfileSet *self, const char *id, const SourceMark *mark, DiagList *diags)
 {
   return profile_set_get (self, profile_kind_find ("node"), id, mark, diags);
-}
-
-/* TRUE when one of the framework's names is TEXT or, for FAMILY, has the same first word. */
-static gboolean
-is_called (const FrameworkProfile *framework, const char *text, gboolean family)
-{
-  g_auto (GStrv) names = g_strsplit (framework->names != NULL ? framework->names : "", ";", -1);
-  gsize          word = strcspn (text, " ,");
-
-  for (guint i = 0; names[i] != NULL; i++)
-    {
-      const char *name = g_strstrip (names[i]);
-
-      if (family ? strcspn (name, " ,") == word && g_ascii_strncasecmp (name, text, word) == 0
-                 : g_ascii_strcasecmp (name, text) == 0)
-        return TRUE;
-    }
-  return FALSE;
-}
-
-const FrameworkProfile *
-profile_set_find_framework (ProfileSet *self, const char *text, DiagList *diags)
-{
-  const ProfileKind      *kind = profile_kind_find ("framework");
-  g_auto (GStrv)          ids = profile_set_list (self, "framework");
-  const FrameworkProfile *nearest = NULL;
-
-  if (name_index (text, (const char *const *) ids) >= 0)
-    return profile_set_get (self, kind, text, NULL, diags);
-  for (guint i = 0; ids[i] != NULL; i++)
-    {
-      const FrameworkProfile *framework = profile_set_get (self, kind, ids[i], NULL, diags);
-
-      if (framework == NULL)
-        return NULL;
-      if (is_called (framework, text, FALSE))
-        return framework;
-      if (is_called (framework, text, TRUE))
-        nearest = framework;
-    }
-  return nearest;
-}
-
-const FrameworkProfile *
-profile_set_framework (ProfileSet *self, const char *text, const SourceMark *mark, DiagList *diags)
-{
-  const guint             errors = diag_list_n_errors (diags);
-  const FrameworkProfile *framework = profile_set_find_framework (self, text, diags);
-  g_auto (GStrv)          ids = NULL;
-  g_autofree char        *hint = NULL;
-
-  if (framework != NULL || diag_list_n_errors (diags) > errors)
-    return framework;
-  ids = profile_set_list (self, "framework");
-  hint = suggest_hint (text, (const char *const *) ids);
-  diag_warning (diags, mark, hint, "no profile of framework '%s': host costs are the node's", text);
-  return NULL;
-}
-
-/* The year that ID ends with; 0: none. */
-static guint64
-year_of (const char *id)
-{
-  const char *dash = strrchr (id, '-');
-
-  return dash != NULL && strlen (dash) == 5 ? g_ascii_strtoull (dash + 1, NULL, 10) : 0;
-}
-
-/* The frameworks that are some strategy's default, the latest year first. */
-static const GPtrArray *
-dated_frameworks (ProfileSet *self)
-{
-  g_autoptr (DiagList) untold = diag_list_new ();
-  g_auto (GStrv)       ids = NULL;
-
-  if (self->dated != NULL)
-    return self->dated;
-  self->dated = g_ptr_array_new ();
-  ids = profile_set_list (self, "framework");
-  for (guint i = 0; ids[i] != NULL; i++)
-    {
-      const FrameworkProfile *framework =
-          year_of (ids[i]) > 0
-              ? profile_set_get (self, profile_kind_find ("framework"), ids[i], NULL, untold)
-              : NULL;
-      guint at = 0;
-
-      if (framework == NULL || framework->default_for == NULL)
-        continue;
-      while (at < self->dated->len
-             && year_of (((const FrameworkProfile *) self->dated->pdata[at])->id)
-                    >= year_of (ids[i]))
-        at++;
-      g_ptr_array_insert (self->dated, (gint) at, (gpointer) framework);
-    }
-  return self->dated;
-}
-
-const FrameworkProfile *
-profile_set_todays_framework (ProfileSet *self, const char *strategy)
-{
-  const char *const wanted[] = { strategy, "*" };
-  const GPtrArray  *dated = self->todays_frameworks ? dated_frameworks (self) : NULL;
-
-  for (guint w = 0; w < G_N_ELEMENTS (wanted); w++)
-    for (guint i = 0; dated != NULL && i < dated->len; i++)
-      {
-        const FrameworkProfile *framework = g_ptr_array_index (dated, i);
-        g_auto (GStrv)          words = g_strsplit (framework->default_for, " ", -1);
-
-        if (g_strv_contains ((const char *const *) words, wanted[w]))
-          return framework;
-      }
-  return NULL;
 }
 
 const char *

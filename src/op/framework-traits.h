@@ -37,7 +37,7 @@ typedef struct
                                 parameters are gathered; else over a clone of it */
   gboolean first_coordinator; /* ZeRO-3 before DeepSpeed v0.6: tensors that are gathered as one come
                                  each to its place, in no buffer of which they are copied, and the
-                                 host waits for each all-gather and each reduction */
+                                 host waits for the device at each fetch and for each reduction */
   gboolean loss_scaling; /* fp16: before the update gradients go to fp32, unscaled and checked */
   gint64   softmax_keys; /* most keys that its fused softmax takes, four of them and four score
                             matrices at a time; 0: any number */
