@@ -83,7 +83,7 @@ set_cards (ClusterReader *reader, NodeGroup *group, const GroupRequest *request)
     }
 }
 
-/* p5 has the most of what is sold, 32 for 8 GPUs (hwprofiles/node/p5.yaml); twice that is a slip. */
+/* p5 has the most of what is sold, 32 for 8 GPUs (hwprofiles/node/p5.yaml): twice that */
 #define MOST_CARDS_OF_A_GPU 8
 
 /* Plain hosts have no GPUs that count. */

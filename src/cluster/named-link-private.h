@@ -1,7 +1,7 @@
 /*
  * Links that need no file, by their names: "wan-10g-50ms", "wan-200m-5ms" are a rate and a one-way
- * time, "lan-50m" is a rate; all else is what the profile BASE says. Whole numbers only: an id has to
- * name one link in one way.
+ * time, "lan-50m" is a rate; all else is what the profile BASE says. Whole numbers only: an id has
+ * to name one link in one way.
  */
 #pragma once
 

@@ -93,8 +93,8 @@ timed_passed_on (const Timed *self)
 }
 
 /*
- * Whether kernels move elements, not packs: where parts of S begin between multiples of 16 bytes. LL
- * moves 8 bytes at a time anyway.
+ * Whether kernels move elements, not packs: where parts of S begin between multiples of 16 bytes.
+ * LL moves 8 bytes at a time anyway.
  */
 static gboolean
 is_unaligned (const Timed *self)

@@ -204,7 +204,7 @@ char *scenario_whole_key (const char *key);
  */
 char *scenario_short_key (const char *key);
 
-/* KEY as a command line has it: "--tp", "--set strategy.shard", "--figure NAME". Newly allocated. */
+/* KEY on a command line: "--tp", "--set strategy.shard", "--figure NAME". Newly allocated. */
 char *scenario_option_word (const char *key);
 
 /*

@@ -64,8 +64,8 @@ check 'configurations of a search' 8 <both
 # shellcheck disable=SC2086
 "$program" sensitivity $profiles good.yaml --only options --format csv -j 2 >options.csv
 # options,possible,fits,throughput_gain,step_time_s,...; quoted where it has commas
-sed -n 's/^"\(--[^"]*\)",1,[01],[^,]*,\([^,]*\),.*/\2|\1/p; s/^\(--[^",]*\),1,[01],[^,]*,\([^,]*\),.*/\2|\1/p' \
-  options.csv >both
+numbers='1,[01],[^,]*,\([^,]*\),.*'
+sed -n "s/^\"\(--[^\"]*\)\",$numbers/\2|\1/p; s/^\(--[^\",]*\),$numbers/\2|\1/p" options.csv >both
 check 'options of sensitivity' 10 <both
 
 # shellcheck disable=SC2086
