@@ -539,11 +539,22 @@ ways_text (const GArray *ways)
     {
       const TrafficWay *way = &g_array_index (ways, TrafficWay, i);
 
-      g_string_append_printf (
-          text, "%s%s/%s/%u/%u", i > 0 ? ", " : "", collective_algorithm_name (way->algorithm),
-          collective_protocol_name (way->protocol), way->channels, way->resources);
+      g_string_append_printf (text, "%s%s/%s/%u/%u%s", i > 0 ? ", " : "",
+                              collective_algorithm_name (way->algorithm),
+                              collective_protocol_name (way->protocol), way->channels,
+                              way->resources, way->unaligned ? " unaligned" : "");
     }
   return g_intern_string (text->str);
+}
+
+static guint
+links_hash (const GArray *ways)
+{
+  guint hash = 0;
+
+  for (guint i = 0; i < ways->len; i++)
+    hash = hash * 33 + g_array_index (ways, TrafficWay, i).links;
+  return hash;
 }
 
 static void
@@ -561,6 +572,7 @@ fill_traffic (Prediction *self, const Replay *replay, const Exposure *exposure)
                   .group = g_strdup_printf ("%s of %u", comm->name, comm->group.size),
                   .collective = g_strdup (collective_kind_name (t->kind)),
                   .ways = ways_text (t->ways),
+                  .links = links_hash (t->ways),
                   .calls = (double) t->calls / steps,
                   .bytes = t->bytes / steps,
                   .inter_node_per_gpu = t->inter_node_per_gpu / steps,

@@ -59,7 +59,9 @@ typedef struct
   char       *group;      /* communicator: "shard of 32" */
   char       *collective; /* "all_gather" */
   const char *ways;       /* how the library runs them, most bytes first: "ring/simple/8/12,
-                       tree/ll/4/10", the numbers channels and simulated resources; interned */
+                       tree/ll/4/10 unaligned", the numbers channels and simulated resources, the
+                       word for parts between multiples of 16 bytes; interned */
+  guint       links;      /* which resources those are: over other ones, another number */
   double      calls;      /* a step */
   double      bytes;      /* sum of S a step (nccl-tests' sizes) */
   double      inter_node_per_gpu, intra_node_per_gpu; /* payload sent, bytes a step and GPU */

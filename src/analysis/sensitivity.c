@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "analysis/op-times.h"
 #include "base/parallel.h"
 
 #define LEAST_SHARE   0.01  /* of a rate, where the search for its break-even point begins */
@@ -45,34 +46,83 @@ effect_at (const Search *self, guint i)
 /* ---- elasticity ------------------------------------------------------------------------------ */
 
 /*
- * What the library runs otherwise in OTHER than in FIRST: "all_reduce, tensor of 8, runs as
- * tree/simple/16 instead of ring/simple/8". Newly allocated; NULL: nothing.
+ * What the library runs otherwise in OTHER than in FIRST, of several the one that the GPU waits most
+ * longer for: "all_reduce, tensor of 8, runs as tree/simple/16 instead of ring/simple/8". Newly
+ * allocated; NULL: nothing.
  */
 static char *
 other_ways (const Prediction *first, const Prediction *other)
 {
+  const TrafficUse *from = NULL, *to = NULL;
+
   for (guint i = 0; i < first->traffic->len && i < other->traffic->len; i++)
     {
       const TrafficUse *x = &g_array_index (first->traffic, TrafficUse, i);
       const TrafficUse *y = &g_array_index (other->traffic, TrafficUse, i);
 
-      if (x->ways != y->ways && g_str_equal (x->group, y->group))
-        return g_strdup_printf ("%s, %s, runs as %s instead of %s", y->collective, y->group,
-                                y->ways, x->ways);
+      if ((x->ways == y->ways && x->links == y->links) || !g_str_equal (x->group, y->group)
+          || (to != NULL && y->exposed_s - x->exposed_s <= to->exposed_s - from->exposed_s))
+        continue;
+      from = x;
+      to = y;
     }
-  return NULL;
+  if (to == NULL)
+    return NULL;
+  if (from->ways == to->ways)
+    return g_strdup_printf ("%s, %s, runs over other links", to->collective, to->group);
+  return g_strdup_printf ("%s, %s, runs as %s instead of %s", to->collective, to->group, to->ways,
+                          from->ways);
 }
 
-/* Why OTHER, with a better figure, takes longer: newly allocated, or NULL where it does not. */
-static char *
-setback_of (const Prediction *given, const Prediction *other)
+/* Of the ops that take longer in OTHER than in FIRST the label of those that take most longer. */
+static const char *
+longest_label (const Prediction *first, const Prediction *other)
 {
-  char *ways;
+  const char *longest = NULL;
+  double      most = 0;
 
-  if (other->step_time_s <= given->step_time_s * (1 + LEAST_SETBACK))
-    return NULL;
+  for (guint i = 0; i < first->op_times->len && i < other->op_times->len; i++)
+    {
+      const OpTime *x = &g_array_index (first->op_times, OpTime, i);
+      const OpTime *y = &g_array_index (other->op_times, OpTime, i);
+      const double  longer = y->n * y->median_s - x->n * x->median_s;
+
+      if (!g_str_equal (x->label, y->label) || longer <= most)
+        continue;
+      longest = y->label;
+      most = longer;
+    }
+  return longest;
+}
+
+/*
+ * Why a step with FIGURE at VALUE, which is better and takes longer, does so. With each op by
+ * itself it is a longest path: where that is no longer, ops meet otherwise, else some take longer.
+ * Newly allocated.
+ */
+static char *
+explain_setback (Search *self, const HardwareFigure *figure, double value)
+{
+  const Variation variation = { .figure = figure, .value = value };
+  PredictOptions  options = *self->options;
+  char           *ways = NULL;
+
+  options.replay.apart = options.op_times = TRUE;
+  g_autoptr (Prediction) given =
+      predict_varied (self->scenario, self->strategies, NULL, 0, &options, NULL);
+  g_autoptr (Prediction) other =
+      predict_varied (self->scenario, self->strategies, &variation, 1, &options, NULL);
+  const char *label = NULL;
+
+  g_atomic_int_add (&self->n_simulated, 2);
+  if (given == NULL || other == NULL
+      || other->step_time_s <= given->step_time_s * (1 + LEAST_CHANGE))
+    return g_strdup ("operations that run side by side meet otherwise");
   ways = other_ways (given, other);
-  return ways != NULL ? ways : g_strdup ("operations that run side by side meet otherwise");
+  label = longest_label (given, other);
+  return ways != NULL    ? ways
+         : label != NULL ? g_strdup_printf ("%s takes longer by itself", label)
+                         : g_strdup ("single operations take longer");
 }
 
 /* Two jobs a figure: less, more. */
@@ -95,8 +145,9 @@ sample_figure (guint i, gpointer user)
   if (prediction == NULL)
     return;
   *sample = (FigureSample){ value, prediction->step_time_s, prediction->fits };
-  if (hardware_figure_better (&effect->figure) == (i % 2 == 0 ? -1 : 1))
-    effect->setback = setback_of (self->result->prediction, prediction);
+  if (hardware_figure_better (&effect->figure) == (i % 2 == 0 ? -1 : 1)
+      && prediction->step_time_s > self->result->prediction->step_time_s * (1 + LEAST_SETBACK))
+    effect->setback = explain_setback (self, &effect->figure, value);
 }
 
 static void

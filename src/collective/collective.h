@@ -120,8 +120,10 @@ typedef struct
   const CollectiveLoad *loads; /* one entry a resource, sorted by resource; owned by the plan, one
                                   array an algorithm */
   guint                 n_loads;
-  double                time; /* s, alone */
-  guint32 binding; /* the resource that bounds it; G_MAXUINT32: the longer of latency and cap */
+  gboolean
+         unaligned; /* parts begin between multiples of 16 bytes, which the links take longer for */
+  double time;      /* s, alone */
+  guint32 binding;  /* the resource that bounds it; G_MAXUINT32: the longer of latency and cap */
 } CollectiveCost;
 
 typedef struct _CollectivePlan CollectivePlan;

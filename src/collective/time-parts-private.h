@@ -44,15 +44,16 @@ StepParameters timed_link_hops (const Timed *self);
 /* ---- rates; 0 is no limit -------------------------------------------------------------------- */
 
 /* As many channels as get FLOOR_BYTES each, at most MOST. */
-guint  timed_channels_of (const Timed *self, double floor_bytes, guint most);
-guint  timed_channels (const Timed *self); /* by the protocol's threads, on all that are there */
-guint  timed_all_peers (const Timed *self);
-guint  timed_one_peer (const Timed *self);
-double timed_pair_chunk (const Timed *self);     /* bytes that a pair's channel passes on at once */
-double timed_pair_copy_rate (const Timed *self); /* B/s at which it copies them */
-double timed_passed_on (const Timed *self);      /* bytes that a rank passes on, per byte of S */
-double timed_unaligned_cap (const Timed *self, double cap);
-double timed_channel_cap (const Timed *self, guint channels);
+guint    timed_channels_of (const Timed *self, double floor_bytes, guint most);
+guint    timed_channels (const Timed *self); /* by the protocol's threads, on all that are there */
+guint    timed_all_peers (const Timed *self);
+guint    timed_one_peer (const Timed *self);
+double   timed_pair_chunk (const Timed *self); /* bytes that a pair's channel passes on at once */
+double   timed_pair_copy_rate (const Timed *self); /* B/s at which it copies them */
+double   timed_passed_on (const Timed *self);      /* bytes that a rank passes on, per byte of S */
+double   timed_unaligned_cap (const Timed *self, double cap);
+gboolean timed_is_unaligned (const Timed *self);
+double   timed_channel_cap (const Timed *self, guint channels);
 
 /* ---- rings and chains ------------------------------------------------------------------------ */
 

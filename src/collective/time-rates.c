@@ -92,19 +92,33 @@ timed_passed_on (const Timed *self)
   return collective_passed_on (self->kind, self->graph->n_ranks);
 }
 
+/* How much longer kernels take over unaligned copies inside a node, and to and from a card. */
+static double
+slowdown_inside (const CollectiveGraph *graph)
+{
+  return graph->per_node > 1 ? timed_figure_or (&graph->intra->unaligned_slowdown, 1) : 1;
+}
+
+static double
+slowdown_at_card (const CollectiveGraph *graph)
+{
+  return graph->nic != NULL ? timed_figure_or (&graph->nic->unaligned_slowdown, 1) : 1;
+}
+
 /*
- * Whether kernels move elements, not packs: where parts of S begin between multiples of 16 bytes.
- * LL moves 8 bytes at a time anyway.
+ * Kernels move elements, not packs, where parts of S begin between multiples of 16 bytes. LL moves
+ * 8 bytes at a time anyway.
  */
-static gboolean
-is_unaligned (const Timed *self)
+gboolean
+timed_is_unaligned (const Timed *self)
 {
   const gboolean parts = self->kind == COLLECTIVE_ALL_GATHER
                          || self->kind == COLLECTIVE_REDUCE_SCATTER
                          || self->kind == COLLECTIVE_ALL_TO_ALL;
 
   return parts && !self->algorithm->whole_rows && self->protocol != PROTOCOL_LL
-         && fmod (self->bytes / self->graph->n_ranks, 16) != 0;
+         && fmod (self->bytes / self->graph->n_ranks, 16) != 0
+         && MAX (slowdown_inside (self->graph), slowdown_at_card (self->graph)) > 1;
 }
 
 /*
@@ -117,16 +131,13 @@ timed_unaligned_cap (const Timed *self, double cap)
 {
   const CollectiveGraph  *graph = self->graph;
   const CollectiveLayout *layout = self->layout;
-  const double            scale = timed_wire_scale (self->protocol);
-  const double            inside =
-      graph->per_node > 1 ? timed_figure_or (&graph->intra->unaligned_slowdown, 1) : 1;
-  const double card = graph->nic != NULL ? timed_figure_or (&graph->nic->unaligned_slowdown, 1) : 1;
-  double       seconds;
+  const double            inside = slowdown_inside (graph), card = slowdown_at_card (graph);
+  double                  seconds;
 
-  if (!is_unaligned (self) || MAX (inside, card) == 1)
+  if (!timed_is_unaligned (self))
     return cap;
-  seconds =
-      scale * MAX (inside * layout->intra_seconds_per_byte, card * layout->net_seconds_per_byte);
+  seconds = timed_wire_scale (self->protocol)
+            * MAX (inside * layout->intra_seconds_per_byte, card * layout->net_seconds_per_byte);
   return 1 / (cap > 0 ? MAX (seconds, (graph->nic != NULL ? card : inside) / cap) : seconds);
 }
 

@@ -59,6 +59,7 @@ collective_time (const CollectiveGraph *graph, CollectiveKind kind, CollectiveCh
   cost->channels = algorithm->channels != NULL ? algorithm->channels (&self) : 1;
   cost->weight = MAX (cost->channels, algorithm->connects_rings ? layout->ring.n_rings : 1);
   cost->service_scale = timed_wire_scale (choice.protocol);
+  cost->unaligned = timed_is_unaligned (&self);
   cost->rate_cap = timed_unaligned_cap (&self, algorithm->rate_cap (&self, cost->channels));
   cost->latency =
       graph->gpu->kernel_latency.value + graph->intra->launch.value

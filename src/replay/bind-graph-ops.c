@@ -205,6 +205,7 @@ bind_graph_add_costs (BindGraph *self, const GraphUse *use, const CollectiveCost
         .weight = costs[i].weight,
         .latency = costs[i].latency,
         .rate_cap = costs[i].rate_cap,
+        .unaligned = costs[i].unaligned,
         .service_scale = costs[i].service_scale,
         .payload = payload,
         .algorithm = costs[i].algorithm,

@@ -43,7 +43,9 @@ typedef struct
   CollectiveAlgorithm algorithm;
   CollectiveProtocol  protocol;
   guint               channels;
-  guint               resources; /* simulated ones that they load: other cards, another number */
+  gboolean            unaligned; /* as in CollectiveCost */
+  guint               resources; /* simulated ones that they load ... */
+  guint               links;     /* ... and which: other ones, another number */
   double              bytes;
 } TrafficWay;
 

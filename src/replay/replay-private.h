@@ -58,6 +58,7 @@ typedef struct
   double              payload; /* bytes that each rank's channels carry, per byte of S */
   CollectiveAlgorithm algorithm;
   CollectiveProtocol  protocol;
+  gboolean            unaligned; /* as in CollectiveCost */
 } BoundCost;
 
 /* The costs of a group's collective, by rising size. */

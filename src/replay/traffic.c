@@ -8,10 +8,36 @@ typedef struct
   guint32       group;
 } TrafficSum;
 
-static void
-add_way (ReplayTraffic *traffic, const BoundCost *cost, const BoundPlan *plan, double bytes)
+/* Which resources of the cluster PLAN loads: those that are simulated and how many are like each. */
+static guint
+links_of (const Binding *binding, const BoundPlan *plan)
 {
-  TrafficWay way = { cost->algorithm, cost->protocol, cost->channels, plan->n_loads, bytes };
+  guint hash = 0;
+
+  for (guint i = plan->first_load; i < plan->first_load + plan->n_loads; i++)
+    {
+      const ResourceId  id = g_array_index (binding->loads, BoundLoad, i).resource;
+      const BoundThing *thing = &g_array_index (binding->resources, BoundThing, id);
+
+      hash += (33 * thing->id + thing->n_alike) * 2654435761u;
+    }
+  return hash;
+}
+
+/* Whether A and B are run alike. */
+static gboolean
+is_same_way (const TrafficWay *a, const TrafficWay *b)
+{
+  return a->algorithm == b->algorithm && a->protocol == b->protocol && a->channels == b->channels
+         && a->unaligned == b->unaligned && a->resources == b->resources && a->links == b->links;
+}
+
+static void
+add_way (ReplayTraffic *traffic, const Binding *binding, const BoundCost *cost, double bytes)
+{
+  const BoundPlan *plan = binding_plan (binding, cost->plan);
+  TrafficWay way = { cost->algorithm, cost->protocol,           cost->channels, cost->unaligned,
+                     plan->n_loads,   links_of (binding, plan), bytes };
 
   if (traffic->ways == NULL)
     traffic->ways = g_array_new (FALSE, FALSE, sizeof (TrafficWay));
@@ -19,8 +45,7 @@ add_way (ReplayTraffic *traffic, const BoundCost *cost, const BoundPlan *plan, d
     {
       TrafficWay *known = &g_array_index (traffic->ways, TrafficWay, i);
 
-      if (known->algorithm != way.algorithm || known->protocol != way.protocol
-          || known->channels != way.channels || known->resources != way.resources)
+      if (!is_same_way (known, &way))
         continue;
       known->bytes += bytes;
       return;
@@ -28,7 +53,7 @@ add_way (ReplayTraffic *traffic, const BoundCost *cost, const BoundPlan *plan, d
   g_array_append_val (traffic->ways, way);
 }
 
-/* Ties in the order of algorithms, protocols, channels and resources. */
+/* Ties in the order of algorithms, protocols, channels, alignment and resources. */
 static gint
 compare_ways (gconstpointer a, gconstpointer b)
 {
@@ -42,7 +67,11 @@ compare_ways (gconstpointer a, gconstpointer b)
     return x->protocol < y->protocol ? -1 : 1;
   if (x->channels != y->channels)
     return x->channels < y->channels ? -1 : 1;
-  return x->resources < y->resources ? -1 : x->resources > y->resources;
+  if (x->unaligned != y->unaligned)
+    return x->unaligned ? 1 : -1;
+  if (x->resources != y->resources)
+    return x->resources < y->resources ? -1 : 1;
+  return x->links < y->links ? -1 : x->links > y->links;
 }
 
 static void
@@ -75,7 +104,7 @@ add_collective (const ReplayBound *self, const ScheduleItem *item, guint rank, T
     return;
   cost = binding_cost (binding, group, (CollectiveKind) item->collective, item->bytes);
   plan = binding_plan (binding, cost->plan);
-  add_way (&sum->traffic, cost, plan, bytes);
+  add_way (&sum->traffic, binding, cost, bytes);
   if (sum->traffic.calls == 0)
     sum->group = index;
   sum->traffic.comm = item->ref;
@@ -98,7 +127,7 @@ add_message (const ReplayBound *self, const ScheduleItem *item, guint rank, Traf
   gboolean         counts = mesh_group_number (group, binding_rank (binding, rank)->rank) == 0;
   double           bytes = (double) item->bytes, n_gpus = cluster_n_gpus (self->cluster);
 
-  add_way (sum, cost, plan, bytes);
+  add_way (sum, binding, cost, bytes);
   sum->comm = item->ref;
   sum->kind = COLLECTIVE_SEND_RECV;
   sum->calls += counts;
