@@ -4,12 +4,13 @@
  * recomputation grow, one at a time.
  *
  * Each change is judged twice. *Apart* each op takes its own time (engine_set_apart), so a step is
- * a longest path and the rules hold to rounding; but where the collective library runs something
- * otherwise (another algorithm, protocol, number of channels, other cards): that is its choice, by
- * its own tables, and not always the faster one. *Together*, as scenarios are predicted, ops share
- * what they run on and collectives wait for SMs, and one that is through sooner may meet another
- * one: the anomalies of scheduling (Graham, SIAM J. Appl. Math. 17, 1969). The first judgement
- * tells them from faults; here they are counted and bounded.
+ * a longest path and the rules hold to rounding. Where one does not, each op that takes longer is
+ * looked at: it must be a collective that the library runs otherwise, by another algorithm,
+ * protocol or number of channels, over other links, or with parts of no whole 16 bytes (the tests
+ * better-cards and alignment have these on the part alone). *Together*, as scenarios are
+ * predicted, ops share what they run on and collectives wait for SMs, and one that is through
+ * sooner may meet another one: the anomalies of scheduling (Graham, SIAM J. Appl. Math. 17, 1969).
+ * The first judgement tells them from faults; here they are counted and bounded.
  *
  * Not asserted: by how much a choice of the library is the slower one.
  */
@@ -20,17 +21,19 @@
 #include "analysis/variation.h"
 
 #define N_CASES        500
-#define EXACT          1e-6 /* of a step, apart: picoseconds that each op is rounded to */
-#define SEEN           1e-3 /* of a step, together: what counts as an anomaly */
-#define MOST           0.02 /* of a step: the largest anomaly */
-#define OFTEN          0.01 /* of all changes: how many are anomalies */
-#define OFTEN_CHOSEN   0.01 /* of all changes: how many are choices of the library */
-#define SHARE_OF_TURNS 3    /* one figure in so many is changed in a case */
+#define EXACT          1e-6  /* of a step, apart: picoseconds that each op is rounded to */
+#define SEEN           1e-3  /* of a step, together: what counts as an anomaly */
+#define MOST           0.02  /* of a step: the largest anomaly */
+#define OFTEN          0.01  /* of all changes: how many are anomalies */
+#define CORRECTED      1.06  /* times as long: less of a product near measured ones, at most */
+#define TICKS          1e-11 /* s: rounding of an op */
+#define OFTEN_CHOSEN   0.01  /* of all changes: how many are choices of the library */
+#define SHARE_OF_TURNS 3     /* one figure in so many is changed in a case */
 
 typedef enum
 {
   JUDGED_GOOD,
-  JUDGED_FAULT,  /* worse, apart, by the same algorithms */
+  JUDGED_FAULT,  /* worse, apart, by ops that run as before */
   JUDGED_CHOICE, /* worse, apart: the library runs something otherwise */
   JUDGED_MEETS,  /* worse together only */
   JUDGED_N,
@@ -60,16 +63,170 @@ predict_as (const Trial *self, const Variation *variation, gboolean apart)
   return g_steal_pointer (&prediction);
 }
 
-static gboolean
-runs_alike (const Prediction *a, const Prediction *b)
+/* The same with its replay, apart; PROFILES must outlive it. NULL as above. */
+static Replay *
+replay_of (const Trial *self, const Variation *variation, ProfileSet **profiles)
 {
-  if (a->traffic->len != b->traffic->len)
+  const gboolean option =
+      variation != NULL
+      && (variation->figure == NULL || g_str_equal (variation->figure->kind, "cluster"));
+  FigureChange         change = { 0 };
+  PredictOptions       options = { .replay.apart = TRUE, .no_band = TRUE, .changes = &change };
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (Scenario) varied = NULL;
+  Replay              *replay = NULL;
+
+  if (option)
+    {
+      const HardwareFigure *figure = variation->figure;
+      g_autofree char      *text =
+          figure != NULL ? number_format_exact (variation->value) : g_strdup (variation->text);
+      const ScenarioOverride one = { figure != NULL ? figure->name : variation->key, text, "test" };
+
+      varied = scenario_with (self->scenario, NULL, &one, 1, diags);
+    }
+  else if (variation != NULL)
+    {
+      change = (FigureChange){ .kind = variation->figure->kind,
+                               .id = variation->figure->id,
+                               .key = variation->figure->key,
+                               .value = variation->value };
+      options.n_changes = 1;
+    }
+  prediction_free (predict_with_replay (option ? varied : self->scenario, &options, &replay,
+                                        profiles, diags, NULL));
+  return replay;
+}
+
+/* What an op is in any replay of its schedule: newly allocated. */
+static char *
+place_of (const Replay *replay, OpId op)
+{
+  const ReplayOp   what = replay_op (replay, op);
+  g_autofree char *label = replay_op_label (replay, op);
+
+  return g_strdup_printf ("%u %u %u %s", replay_rank (replay, what.rank)->rank, what.step,
+                          what.index, label);
+}
+
+/* Ops of the last period that was replayed: their durations, s, by place. */
+static GHashTable *
+durations_of (const Replay *replay)
+{
+  GHashTable   *durations = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  const Engine *engine = replay_engine (replay);
+
+  for (OpId op = 0; op < engine_n_ops (engine); op++)
+    {
+      const OpRecord *record = engine_op_record (engine, op);
+      double         *seconds = g_new (double, 1);
+
+      *seconds = sim_time_to_seconds (record->end - record->begin);
+      g_hash_table_replace (durations, place_of (replay, op), seconds);
+    }
+  return durations;
+}
+
+/* How the library runs collectives of OP's communicator and kind; NULL: it is none. */
+static const GArray *
+ways_of (const GArray *traffic, const Replay *replay, OpId op)
+{
+  const ScheduleItem *item = replay_op (replay, op).item;
+
+  if (item->kind != ITEM_COLLECTIVE && item->kind != ITEM_P2P)
+    return NULL;
+  for (guint i = 0; i < traffic->len; i++)
+    {
+      const ReplayTraffic *use = &g_array_index (traffic, ReplayTraffic, i);
+
+      if (use->comm == item->ref
+          && use->kind
+                 == (item->kind == ITEM_P2P ? COLLECTIVE_SEND_RECV
+                                            : (CollectiveKind) item->collective))
+        return use->ways;
+    }
+  return NULL;
+}
+
+/* Whether A and B list the same algorithms, protocols, channels, alignments and links. */
+static gboolean
+are_alike (const GArray *a, const GArray *b)
+{
+  if (a->len != b->len)
     return FALSE;
-  for (guint i = 0; i < a->traffic->len; i++)
-    if (g_array_index (a->traffic, TrafficUse, i).ways
-        != g_array_index (b->traffic, TrafficUse, i).ways)
-      return FALSE;
+  for (guint i = 0; i < a->len; i++)
+    {
+      const TrafficWay *x = &g_array_index (a, TrafficWay, i),
+                       *y = &g_array_index (b, TrafficWay, i);
+
+      if (x->algorithm != y->algorithm || x->protocol != y->protocol || x->channels != y->channels
+          || x->unaligned != y->unaligned || x->resources != y->resources || x->links != y->links)
+        return FALSE;
+    }
   return TRUE;
+}
+
+/*
+ * A product near measured ones is corrected by their mean, which is another where there is more of
+ * it, while its waves may be as many: it may take a little less.
+ */
+static gboolean
+is_corrected (const Replay *replay, OpId op)
+{
+  const ReplayOp what = replay_op (replay, op);
+  const guint    gpu = replay_rank (replay, what.rank)->rank;
+
+  return what.item->kind == ITEM_KERNEL && what.item->kernel->kind == KERNEL_MATMUL
+         && cluster_gpu_profile (replay_cluster (replay), gpu)->matmul_curve != NULL;
+}
+
+/*
+ * Whether all ops that take longer in MORE than in LESS, and LIMIT times as long, are collectives
+ * that the library runs otherwise, and there are some.
+ */
+static gboolean
+is_chosen (const Replay *less, const Replay *more, double limit)
+{
+  g_autoptr (GHashTable) before = durations_of (less);
+  g_autoptr (GArray)     ways = replay_bound_traffic (replay_bound (less));
+  g_autoptr (GArray)     other_ways = replay_bound_traffic (replay_bound (more));
+  const Engine          *engine = replay_engine (more);
+  guint                  n = 0;
+
+  for (OpId op = 0; op < engine_n_ops (engine); op++)
+    {
+      const OpRecord  *record = engine_op_record (engine, op);
+      g_autofree char *place = place_of (more, op);
+      const double    *known = g_hash_table_lookup (before, place);
+      const GArray    *to = ways_of (other_ways, more, op), *from = ways_of (ways, more, op);
+      const double     most = limit * (is_corrected (more, op) ? CORRECTED : 1);
+
+      if (known != NULL
+          && sim_time_to_seconds (record->end - record->begin) <= most * *known + TICKS)
+        continue;
+      n++;
+      if (from != NULL && to != NULL && !are_alike (from, to))
+        continue;
+      fprintf (stderr, "# '%s' takes longer, and is run as before\n", place);
+      return FALSE;
+    }
+  return n > 0;
+}
+
+/* Whether what is worse with VARIATION is so by the library's choice. */
+static gboolean
+is_choice (const Trial *self, const Variation *variation, gboolean work, double limit)
+{
+  ProfileSet *profiles[2] = { NULL, NULL };
+  Replay     *with = replay_of (self, variation, &profiles[0]);
+  Replay     *without = replay_of (self, NULL, &profiles[1]);
+  gboolean    chosen = work ? is_chosen (with, without, limit) : is_chosen (without, with, limit);
+
+  replay_free (with);
+  replay_free (without);
+  profile_set_free (profiles[0]);
+  profile_set_free (profiles[1]);
+  return chosen;
 }
 
 /* By how much of a token's time BETTER takes longer; negative: it does not. */
@@ -83,7 +240,7 @@ setback (const Prediction *worse, const Prediction *better, gboolean a_token)
 
 /*
  * WHAT, as VARIATION says, makes it better, or (WORK) more to do. A_TOKEN: the scenario's GPUs are
- * others, and what counts is the time of a token.
+ * twice as many, and what counts is the time of a token.
  */
 static void
 judge (Trial *self, const char *what, const Variation *variation, gboolean work, gboolean a_token)
@@ -99,7 +256,7 @@ judge (Trial *self, const char *what, const Variation *variation, gboolean work,
   met = work ? setback (together, self->together, a_token)
              : setback (self->together, together, a_token);
   if (alone > EXACT)
-    judged = runs_alike (self->apart, apart) ? JUDGED_FAULT : JUDGED_CHOICE;
+    judged = is_choice (self, variation, work, a_token ? 2 : 1) ? JUDGED_CHOICE : JUDGED_FAULT;
   else if (met > SEEN)
     judged = JUDGED_MEETS;
   if (judged != JUDGED_GOOD)

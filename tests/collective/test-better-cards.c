@@ -1,4 +1,6 @@
 /*
+ * Where better hardware or more bytes make a collective slower or faster than they should.
+ *
  * Which cards of a node its rings use, where it has more of them than GPUs, and what better ones do
  * to a ring. NCCL's search goes by the rates that cards and slots report, and has its channels at
  * one speed: with two cards of 100 Gbit/s a GPU both are used, whatever packets cost and however
@@ -139,6 +141,108 @@ START_TEST (test_property_no_slower)
 }
 END_TEST
 
+/* ---- what the library's tables choose late, or early ----------------------------------------- */
+
+static CollectiveCost
+cost_of (const Cluster *cluster, CollectiveKind kind, const guint32 *ranks, guint n, double bytes,
+         CollectiveAlgorithm algorithm, CollectiveProtocol protocol)
+{
+  CollectiveOptions options = collective_default_options;
+  CollectivePlan   *plan;
+  CollectiveCost    cost;
+
+  options.algorithm = algorithm;
+  options.protocol = protocol;
+  plan = collective_plan_new (cluster, kind, ranks, n, &options);
+  collective_plan_cost (plan, bytes, &cost);
+  collective_plan_free (plan);
+  return cost;
+}
+
+/*
+ * Two GPUs on two nodes gather 448 KiB under LL and 512 KiB under Simple, which is the faster one
+ * for both: more bytes take less.
+ */
+START_TEST (test_simple_comes_late)
+{
+  static const guint32 ranks[] = { 0, 8 };
+  Fixture              fixture;
+  Cluster             *cluster;
+  CollectiveCost       less, more, best;
+
+  fixture_init (&fixture, "dgx-h100", 2);
+  g_free (fixture.options.nic);
+  fixture.options.nic = g_strdup ("ib-hdr-200");
+  cluster = fixture_cluster (&fixture);
+  less = cost_of (cluster, COLLECTIVE_ALL_GATHER, ranks, 2, 448 << 10, ALGORITHM_N, PROTOCOL_N);
+  more = cost_of (cluster, COLLECTIVE_ALL_GATHER, ranks, 2, 512 << 10, ALGORITHM_N, PROTOCOL_N);
+  best =
+      cost_of (cluster, COLLECTIVE_ALL_GATHER, ranks, 2, 448 << 10, ALGORITHM_N, PROTOCOL_SIMPLE);
+  ck_assert_int_eq (less.protocol, PROTOCOL_LL);
+  ck_assert_int_eq (more.protocol, PROTOCOL_SIMPLE);
+  ck_assert_double_lt (more.time, less.time);
+  ck_assert_double_lt (best.time, less.time);
+  cluster_free (cluster);
+  fixture_clear (&fixture);
+}
+END_TEST
+
+/* Two nodes of two GPUs, at two sites 80 ms apart, whose card has RATE (B/s). */
+static Cluster *
+two_sites (Fixture *fixture, double rate)
+{
+  const FigureChange change = {
+    .kind = "link", .id = "tcp-100", .key = "bandwidth", .value = rate
+  };
+  const ProfileVariant variant = { .changes = &change, .n_changes = 1 };
+
+  fixture_init (fixture, NULL, 2);
+  profile_set_free (fixture->profiles);
+  fixture->profiles = profile_set_new_shared (NULL, &variant, NULL);
+  fixture->options.gpu = g_strdup ("h100-sxm-80");
+  fixture->options.intra = g_strdup ("nvlink4-switch");
+  fixture->options.nic = g_strdup ("tcp-100");
+  fixture->options.gpus_per_node = 2;
+  fixture->options.nics = 1;
+  fixture->options.sites =
+      g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), "tests/cluster/sites/two.csv", NULL);
+  return fixture_cluster (fixture);
+}
+
+/*
+ * The tables know cards and no distance between sites: with cards twice as fast an all-reduce of
+ * some sizes goes by rings, which cross that distance more often than its tree.
+ */
+START_TEST (test_ring_comes_early)
+{
+  static const guint32 ranks[] = { 0, 1, 2, 3 };
+  Fixture              fixtures[2];
+  Cluster *clusters[] = { two_sites (&fixtures[0], 12.5e9), two_sites (&fixtures[1], 25e9) };
+  guint    n = 0;
+
+  for (double bytes = 1 << 14; bytes <= 1 << 22; bytes *= 1.1)
+    {
+      CollectiveCost cost[2];
+
+      for (guint i = 0; i < 2; i++)
+        cost[i] =
+            cost_of (clusters[i], COLLECTIVE_ALL_REDUCE, ranks, 4, bytes, ALGORITHM_N, PROTOCOL_N);
+      if (cost[0].algorithm == cost[1].algorithm)
+        continue;
+      ck_assert_int_eq (cost[0].algorithm, ALGORITHM_TREE);
+      ck_assert_int_eq (cost[1].algorithm, ALGORITHM_RING);
+      ck_assert_double_lt (cost[0].time, cost[1].time);
+      n++;
+    }
+  ck_assert_uint_gt (n, 0);
+  for (guint i = 0; i < 2; i++)
+    {
+      cluster_free (clusters[i]);
+      fixture_clear (&fixtures[i]);
+    }
+}
+END_TEST
+
 int
 main (void)
 {
@@ -150,6 +254,8 @@ main (void)
   tcase_add_test (tcase, test_by_what_is_reported);
   tcase_add_test (tcase, test_at_one_speed);
   tcase_add_loop_test (tcase, test_property_no_slower, 0, 4 * 4);
+  tcase_add_test (tcase, test_simple_comes_late);
+  tcase_add_test (tcase, test_ring_comes_early);
   suite_add_tcase (suite, tcase);
   runner = srunner_create (suite);
   srunner_run_all (runner, CK_ENV);

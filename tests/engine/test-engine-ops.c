@@ -509,6 +509,34 @@ START_TEST (waves_and_a_demand_add_up)
 END_TEST
 
 /*
+ * A copy of 1 s beside a kernel that memory holds back gets half of it and ends after 2 s. Beside
+ * the same one with more to compute, 1.25 s alone, each loses as much of its own pace: 1 : 0.8 of
+ * the memory, so that the copy ends after 1.8 s, and the kernel after 2.05 instead of 2. Where the
+ * copy is on the critical path, more work thus makes a shorter step.
+ */
+START_TEST (copy_beside_more_work)
+{
+  static const double seconds[] = { 1, 1.25 }, copied[] = { 2, 1.8 }, computed[] = { 2, 2.05 };
+
+  for (guint i = 0; i < 2; i++)
+    {
+      g_autoptr (Engine) e = engine_new ();
+      ResourceId         sm = engine_add_resource (e, "sm", 1);
+      ResourceId         hbm = engine_add_resource (e, "hbm", 1);
+      TestOp copy = { .class_ = OP_KERNEL, .demands = { { sm, 0.5 }, { hbm, 1 } }, .share = 1 };
+      TestOp kernel = { .class_ = OP_KERNEL,
+                        .demands = { { sm, i == 0 ? 0.9 : 1.25 }, { hbm, 1 } },
+                        .share = 1 / seconds[i] };
+      OpId   ops[] = { start (e, copy), start (e, kernel) };
+
+      test_run (e);
+      ck_assert_double_eq_tol (sim_time_to_seconds (test_end (e, ops[0])), copied[i], 1e-9);
+      ck_assert_double_eq_tol (sim_time_to_seconds (test_end (e, ops[1])), computed[i], 1e-9);
+    }
+}
+END_TEST
+
+/*
  * One wave of 8 leaves the 2 slots that a reservation wants: it need not drain, and is as long as
  * it was.
  */
@@ -818,6 +846,7 @@ main (void)
   tcase_add_test (slots, reservation_drains_a_wave);
   tcase_add_test (slots, apart);
   tcase_add_test (slots, waves_and_a_demand_add_up);
+  tcase_add_test (slots, copy_beside_more_work);
   tcase_add_test (slots, reservation_beside_a_part_of_a_wave);
   tcase_add_loop_test (slots, reservation_waits_for_a_piece, 0, 4);
   tcase_add_test (slots, drain_waits_for_the_longest_wave);
