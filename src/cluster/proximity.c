@@ -150,7 +150,7 @@ give_nearest (const Giving *self)
 {
   const guint n_cards = self->near->n_cards;
 
-  memset (self->near->serves, 0, self->near->n_gpus * n_cards * sizeof (gboolean));
+  memset (self->near->serves, 0, (gsize) self->near->n_gpus * n_cards * sizeof (gboolean));
   g_array_set_size (self->promised, 0);
   for (guint gpu = 0; gpu < self->near->n_gpus; gpu++)
     {
