@@ -80,6 +80,12 @@ count_one (ClaimCount *self, const FigureEvidence *one, const char *meaning, dou
       worse_of (verdict == CLAIM_MECHANISM ? errors.far : errors.near, self->worst[verdict]);
 }
 
+static gboolean
+is_predicted (const FigureEvidence *one)
+{
+  return isfinite (one->low) && isfinite (one->high);
+}
+
 static const FigureEvidence *
 evidence_at (const GArray *evidence, guint i)
 {
@@ -92,7 +98,8 @@ figure_evidence_count (const GArray *evidence, double goal_percent)
   ClaimCount count = { .n = { 0 } };
 
   for (guint i = 0; i < evidence->len; i++)
-    count_one (&count, evidence_at (evidence, i), "", goal_percent, FALSE);
+    if (is_predicted (evidence_at (evidence, i)))
+      count_one (&count, evidence_at (evidence, i), "", goal_percent, FALSE);
   return count;
 }
 
@@ -105,7 +112,8 @@ figure_evidence_errors (const GArray *evidence)
     {
       const double error = fabs (errors_of (evidence_at (evidence, i), "").far);
 
-      g_array_append_val (all, error);
+      if (is_predicted (evidence_at (evidence, i)))
+        g_array_append_val (all, error);
     }
   return all;
 }
@@ -167,7 +175,7 @@ judge_line (gpointer self, gpointer row, const CsvReader *reader, DiagList *diag
   const GArray *evidence = ((const Judge *) self)->evidence;
   FigureClaim  *claim = row;
   SourceMark    mark = figure_table_mark (reader, "meaning");
-  guint         n = 0;
+  guint         n = 0, n_predicted = 0;
 
   if (!g_strv_contains (meanings, claim->meaning))
     {
@@ -177,7 +185,11 @@ judge_line (gpointer self, gpointer row, const CsvReader *reader, DiagList *diag
     }
   for (guint i = 0; i < evidence->len; i++)
     if (is_about (claim, evidence_at (evidence, i)))
-      take (claim, evidence_at (evidence, i), n++ == 0);
+      {
+        n++;
+        if (is_predicted (evidence_at (evidence, i)))
+          take (claim, evidence_at (evidence, i), n_predicted++ == 0);
+      }
   mark = figure_table_mark (reader, "rows");
   if (n == 0)
     diag_error (diags, &mark, NULL, "no row with a published number begins with '%s'", claim->rows);
@@ -191,6 +203,17 @@ figure_claim_verdict (const FigureClaim *claim)
   while (claim->count.n[verdict] == 0)
     verdict--;
   return verdict;
+}
+
+/* Whether something of SELF was predicted. */
+static gboolean
+is_judged (const FigureClaim *self)
+{
+  guint n = 0;
+
+  for (guint v = 0; v < CLAIM_N_VERDICTS; v++)
+    n += self->count.n[v];
+  return n > 0;
 }
 
 FigureClaims *
@@ -207,6 +230,9 @@ figure_claims_judge (const char *folder, const char *name, const GArray *evidenc
       && !figure_table_read (file, columns, G_N_ELEMENTS (columns), judge_line, &judge,
                              self->claims, self->strings, diags))
     return NULL;
+  for (guint i = self->claims->len; i-- > 0;)
+    if (!is_judged (&g_array_index (self->claims, FigureClaim, i)))
+      g_array_remove_index (self->claims, i);
   return g_steal_pointer (&self);
 }
 

@@ -25,7 +25,7 @@ typedef struct
   char       *row; /* owned */
   const char *metric;
   double      published, published_high; /* equal, or a range */
-  double      low, high;                 /* of the predictions */
+  double      low, high; /* of the predictions; NAN: there is none, as a limit of time was met */
   gboolean    fits;
 } FigureEvidence;
 
@@ -65,15 +65,15 @@ typedef struct
 /* What claim counts as. */
 ClaimVerdict figure_claim_verdict (const FigureClaim *claim);
 
-/* All of EVIDENCE, each number by itself, against GOAL_PERCENT. */
+/* All of EVIDENCE that is predicted, each number by itself, against GOAL_PERCENT. */
 ClaimCount figure_evidence_count (const GArray *evidence, double goal_percent);
 
-/* |predicted / published - 1| of the farther end, each; of doubles, newly allocated. */
+/* |predicted / published - 1| of the farther end of each; of doubles, newly allocated. */
 GArray *figure_evidence_errors (const GArray *evidence);
 
 /*
- * The claims of the figures NAME in FOLDER, judged by EVIDENCE; none where there is no such file.
- * NULL after diagnostics: a claim must have rows.
+ * The claims of the figures NAME in FOLDER, judged by EVIDENCE, but those of which nothing is
+ * predicted; none where there is no such file. NULL after diagnostics: a claim must have rows.
  */
 FigureClaims *figure_claims_judge (const char *folder, const char *name, const GArray *evidence,
                                    DiagList *diags);

@@ -2,13 +2,13 @@
 
 #include <math.h>
 
-/* Takes ROW. Without a published number or a prediction it is no evidence. */
+/* Takes ROW. Without a published number it is no evidence; without a prediction LOW is NAN. */
 static void
 add (GArray *evidence, char *row, const char *metric, double published, double low, double high)
 {
   const FigureEvidence one = { row, metric, published, published, low, high, TRUE };
 
-  if (published > 0 && isfinite (low) && isfinite (high))
+  if (published > 0)
     g_array_append_val (evidence, one);
   else
     g_free (row);
@@ -22,12 +22,15 @@ figures_evidence (const Figures *self)
   for (guint i = 0; i < self->rows->len; i++)
     {
       const FigureRow     *row = &g_array_index (self->rows, FigureRow, i);
-      const FigureEvidence one = {
-        g_strdup (row->row), row->title,    row->published, row->published_high, row->low,
-        row->high,           !row->misfits,
-      };
+      const FigureEvidence one = { .row = g_strdup (row->row),
+                                   .metric = row->title,
+                                   .published = row->published,
+                                   .published_high = row->published_high,
+                                   .low = row->n_used > 0 ? row->low : NAN,
+                                   .high = row->high,
+                                   .fits = !row->misfits };
 
-      if (row->n_used > 0 && !isnan (row->published))
+      if (!isnan (row->published))
         g_array_append_val (evidence, one);
       else
         g_free (one.row);
@@ -52,8 +55,8 @@ figure_curves_evidence (const FigureCurves *self)
       double            low, high;
 
       curve_range (panel, &low, &high);
-      if (low <= high)
-        add (evidence, g_strdup (panel->figure), panel->metric, panel->published, low, high);
+      add (evidence, g_strdup (panel->figure), panel->metric, panel->published,
+           low <= high ? low : NAN, high);
     }
   return evidence;
 }

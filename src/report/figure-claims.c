@@ -128,7 +128,7 @@ score_of (const FigureClaims *claims, const GArray *evidence)
   const double      *sorted = (const double *) (gconstpointer) errors->data;
   GString           *out;
 
-  if (evidence->len == 0)
+  if (errors->len == 0)
     return NULL;
   out = g_string_new (NULL);
   append_claims (claims, out);
@@ -137,7 +137,7 @@ score_of (const FigureClaims *claims, const GArray *evidence)
       out,
       "%u published number%s: %u within %d %% in every setting, %u in some, %u in none; errors, of "
       "a band at its farther end: median %.1f %%, nine in ten below %.1f %%",
-      evidence->len, evidence->len == 1 ? "" : "s", count.n[CLAIM_MECHANISM], GOAL_PERCENT,
+      errors->len, errors->len == 1 ? "" : "s", count.n[CLAIM_MECHANISM], GOAL_PERCENT,
       count.n[CLAIM_FOLLOWS], count.n[CLAIM_MISSED],
       100 * statistics_quantile (sorted, errors->len, 0.5),
       100 * statistics_quantile (sorted, errors->len, 0.9));

@@ -11,7 +11,7 @@
 
 #define HEADER "claim,meaning,rows,metric,goal_percent,free,rests_on,remark\n"
 
-/* Four rows: a point 4 % high, a band about its target, one that is off, one without memory. */
+/* A point 4 % high, bands, one that is off, one without memory, one without a prediction. */
 static GArray *
 evidence_new (void)
 {
@@ -21,6 +21,7 @@ evidence_new (void)
     { "narrow band", "speed", 100, 100, 97, 108, TRUE },
     { "miss", "memory", 100, 120, 150, 160, TRUE },
     { "no memory", "speed", 100, 100, 100, 100, FALSE },
+    { "out of time", "speed", 100, 100, NAN, NAN, TRUE },
   };
   GArray *evidence = figure_evidence_new ();
 
@@ -124,6 +125,19 @@ START_TEST (test_all)
 }
 END_TEST
 
+START_TEST (test_unpredicted)
+{
+  g_autoptr (DiagList)     diags = diag_list_new ();
+  g_autoptr (FigureClaims) claims =
+      judge ("gone,,out of time,,10,,,\nleft,,out of time | point,,10,,,\n", diags);
+
+  ck_assert_msg (claims != NULL, "%s", diag_list_first_message (diags));
+  ck_assert_uint_eq (claims->claims->len, 1);
+  ck_assert_str_eq (g_array_index (claims->claims, FigureClaim, 0).claim, "left");
+  ck_assert_uint_eq (g_array_index (claims->claims, FigureClaim, 0).count.n[CLAIM_MECHANISM], 1);
+}
+END_TEST
+
 static const char *const wrong[] = {
   "c,about,point,,10,,,\n",
   "c,,nothing,,10,,,\n",
@@ -152,6 +166,7 @@ main (void)
   tcase_add_loop_test (tcase, test_verdict, 0, G_N_ELEMENTS (cases));
   tcase_add_test (tcase, test_range);
   tcase_add_test (tcase, test_all);
+  tcase_add_test (tcase, test_unpredicted);
   tcase_add_loop_test (tcase, test_wrong, 0, G_N_ELEMENTS (wrong));
   suite_add_tcase (suite, tcase);
   srunner_run_all (runner, CK_ENV);
