@@ -56,8 +56,8 @@ typedef struct
 /*
  * Every value of every lever for USE that SCENARIO, on N_GPUS, does not have: newly allocated array
  * of Move, lever by lever. What would have no effect as SCENARIO is left out, but for remedies:
- * there it may come with a move of what it needs. The option tables bound their number. STRATEGIES: of scenario_load;
- * NULL: those of the program.
+ * there it may come with a move of what it needs. The option tables bound their number.
+ * STRATEGIES: of scenario_load; NULL: those of the program.
  */
 GArray *lever_moves (const Scenario *scenario, const StrategySet *strategies, guint n_gpus,
                      LeverUse use);

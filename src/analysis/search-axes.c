@@ -105,6 +105,20 @@ set_number (SearchChoice *choice, const char *key, gint64 value)
   set_open (choice, key, text);
 }
 
+/* ---- what is open ---------------------------------------------------------------------------- */
+
+gboolean
+search_space_is_open (const SearchSpace *self, const char *key)
+{
+  const char        *dot = strchr (key, '.');
+  g_autofree char   *section = g_strndup (key, dot - key);
+  const OptionSpec  *table = scenario_section_table (section);
+  const OptionMarks *marks = scenario_marks (self->scenario, table);
+
+  return !self->only && !option_marks_has (marks, dot + 1)
+         && !g_hash_table_contains (self->varied, key);
+}
+
 static gboolean
 is_open (const SpaceMaker *self, const char *section, const char *key)
 {

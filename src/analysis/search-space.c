@@ -4,18 +4,6 @@
 
 #include "analysis/search-space-private.h"
 
-gboolean
-search_space_is_open (const SearchSpace *self, const char *key)
-{
-  const char        *dot = strchr (key, '.');
-  g_autofree char   *section = g_strndup (key, dot - key);
-  const OptionSpec  *table = scenario_section_table (section);
-  const OptionMarks *marks = scenario_marks (self->scenario, table);
-
-  return !self->only && !option_marks_has (marks, dot + 1)
-         && !g_hash_table_contains (self->varied, key);
-}
-
 SearchSpace *
 search_space_new (const Scenario *scenario, const StrategySet *strategies, const SearchRoom *room,
                   const SearchVary *vary, guint n_vary, gboolean only, DiagList *diags)
