@@ -118,7 +118,7 @@ static gboolean
 by_hand_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
 {
   guint            n_layers = workload_n_layers (in->workload);
-  ActivationBounds activations = activation_bounds (in->workload);
+  ActivationBounds activations = activation_bounds (in);
   Mesh             meshes[2] = { in->mesh, mesh_of_experts (&in->mesh) };
   const UnitPolicy flat = { .format = &format_flat };
   double           states = 0;
@@ -127,7 +127,7 @@ by_hand_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
   for (guint k = 0; k < (mesh_parts_experts (&in->mesh) ? 2 : 1); k++)
     {
       MeshGroup all = mesh_all (&meshes[k]);
-      double    p = expect_padded (in->workload, 0, n_layers, &format_flat, k, 1, NULL);
+      double    p = expect_padded (in, 0, n_layers, &format_flat, k, 1, NULL);
       double    g = expect_trainable_padded (in, &flat, k, 1); /* less what is frozen */
       double    shard = (g + all.size - 1) / all.size;         /* rounded down */
 
