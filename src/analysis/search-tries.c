@@ -8,11 +8,11 @@
 
 /*
  * What a simulation takes grows with the kernels that are replayed: their number is its effort, of
- * which a core does some 400 000 a second. A plan takes a seventh.
+ * which a core does some 500 000 a second. A plan takes a seventh.
  */
-#define MOST_EFFORT   4e6
-#define MOST_OF_ONE   0.12 /* of that, for one configuration */
-#define MOST_AT_ONCE  0.2  /* and of those that are tried at a time */
+#define MOST_EFFORT   8e6
+#define MOST_OF_ONE   0.06 /* of that, for one configuration */
+#define MOST_AT_ONCE  0.1  /* and of those that are tried at a time */
 #define PLAN_EFFORT   0.15
 #define EFFORT_COUNTS 0.1 /* of an estimate, for each doubling: of like ones the cheaper first */
 
