@@ -46,8 +46,8 @@ effect_at (const Search *self, guint i)
 /* ---- elasticity ------------------------------------------------------------------------------ */
 
 /*
- * What the library runs otherwise in OTHER than in FIRST, of several the one that the GPU waits most
- * longer for: "all_reduce, tensor of 8, runs as tree/simple/16 instead of ring/simple/8". Newly
+ * What the library runs otherwise in OTHER than in FIRST, of several the one that adds most to what
+ * the GPU waits: "all_reduce, tensor of 8, runs as tree/simple/16 instead of ring/simple/8". Newly
  * allocated; NULL: nothing.
  */
 static char *

@@ -6,8 +6,8 @@
 
 /*
  * Flows of two neighbours on one lane: a connection of the library has TCP connections of its own.
- * Lanes carry equal parts here and channels there, so a mean: six channels on four cards are one and
- * a half each, and every flow carries a sixth. Messages of plain hosts have one.
+ * Lanes carry equal parts here and channels there, so a mean: six channels on four cards are one
+ * and a half each, and every flow carries a sixth. Messages of plain hosts have one.
  */
 double
 timed_flows (const Timed *self, guint channels)

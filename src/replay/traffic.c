@@ -8,7 +8,7 @@ typedef struct
   guint32       group;
 } TrafficSum;
 
-/* Which resources of the cluster PLAN loads: those that are simulated and how many are like each. */
+/* Which resources of the cluster PLAN loads: those simulated, and how many are like each. */
 static guint
 links_of (const Binding *binding, const BoundPlan *plan)
 {

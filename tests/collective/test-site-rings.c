@@ -469,8 +469,8 @@ START_TEST (test_library_window)
 END_TEST
 
 /*
- * The same with three GPUs a node, 16 / 9 S an edge, and one to six cards: channels do not divide by
- * them, and there are as many flows as channels whatever the cards.
+ * The same with three GPUs a node, 16 / 9 S an edge, and one to six cards: channels do not divide
+ * by them, and there are as many flows as channels whatever the cards.
  */
 START_TEST (test_library_cards)
 {
