@@ -23,21 +23,22 @@
 
 /*
  * Bounds of the search, in counts: the result depends on neither the machine nor the number of
- * threads. An item of a schedule takes about a microsecond to plan, an event as long to simulate.
+ * threads. What an item of a schedule takes to plan and an event to simulate: remedies.c.
  */
 typedef struct
 {
   guint   max_planned, max_simulated;
   guint64 max_planned_items; /* of schedules */
-  guint64 max_events;        /* of simulations; begun with fewer, up to twice as many are done */
+  guint64 max_events;        /* of simulations, with the plans that they need; begun with fewer */
+  guint64 max_events_of_one; /* of them: a simulation that takes more is ended */
   guint   n_threads;
 } RemedyBudget;
 
 extern const RemedyBudget remedy_default_budget; /* of a scenario that takes no time itself */
 
 /*
- * The same after a simulation of N_EVENTS: those of the remedies take ten times as many, or as many
- * as take some seconds where that is more.
+ * The same after a simulation of N_EVENTS: plans and simulations of the remedies take four times as
+ * long, or some seconds where that is more.
  */
 RemedyBudget remedy_budget_after (guint64 n_events);
 
@@ -51,6 +52,7 @@ struct _Remedies
 {
   GPtrArray  *found; /* Remedy, the shortest step first, one a set of levers */
   guint       n_planned, n_simulated;
+  guint64     n_events; /* that simulations took, with their plans: RemedyBudget.max_events */
   gboolean    cut;      /* a bound of the budget ended the search: there were more changes */
   const char *ended_by; /* "time limit", "SIGINT", in the budget's place; static; NULL: nothing */
   char   *nearest; /* where none fits: options of what lacks least, "" for the scenario as it is */

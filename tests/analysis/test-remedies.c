@@ -6,8 +6,11 @@
  */
 #include <check.h>
 #include <glib/gstdio.h>
+#include <signal.h>
 
 #include "analysis/change-private.h"
+#include "analysis/planned.h"
+#include "analysis/remedies.h"
 #include "replay/plan-memory.h"
 
 #define MAX_KEYS 40
@@ -316,7 +319,7 @@ START_TEST (test_budgets)
   remedies_free (remedies);
   fixture_end (&fixture);
 
-  events.max_events = 1;
+  events.max_events = events.max_events_of_one = 1;
   remedies = search (&fixture, &one_lever_cases[3].case_, &events);
   ck_assert (remedies->cut);
   ck_assert_uint_eq (remedies->found->len, 0);  /* each simulation ends before its end */
@@ -328,6 +331,70 @@ START_TEST (test_budgets)
   remedies = search (&fixture, &two_levers, &items);
   ck_assert (remedies->cut);
   ck_assert_uint_le (remedies->n_planned, 8); /* that many begin before the items are counted */
+  remedies_free (remedies);
+  fixture_end (&fixture);
+}
+END_TEST
+
+/* Plans and simulations take a small multiple of what the scenario took, or some seconds. */
+START_TEST (test_budget_after)
+{
+  const guint64 given[] = { 0, 1000, 1000000, 3000000, 20000000, 1000000000 };
+  const guint64 least = remedy_default_budget.max_events;
+
+  for (guint i = 0; i < G_N_ELEMENTS (given); i++)
+    {
+      const RemedyBudget budget = remedy_budget_after (given[i]);
+      const guint64      plans = budget.max_planned_items / 3;
+
+      ck_assert_uint_ge (budget.max_events, least);
+      ck_assert_uint_le (budget.max_events + plans, MAX (least + plans, 4 * given[i]));
+      ck_assert_uint_ge (budget.max_events_of_one, given[i]); /* what is alike may be simulated */
+      ck_assert_uint_le (budget.max_events_of_one, MAX (budget.max_events / 2, given[i]));
+      ck_assert_uint_eq (budget.max_planned_items, remedy_default_budget.max_planned_items);
+    }
+}
+END_TEST
+
+/* A simulation that is ended at once is charged for its plan, and the charges keep to the bound. */
+START_TEST (test_charge)
+{
+  RemedyBudget         budget = remedy_default_budget;
+  g_autoptr (DiagList) diags = diag_list_new ();
+  guint64              n_items = 0;
+  Fixture              fixture;
+  Remedies            *remedies;
+
+  budget.max_events_of_one = 1;
+  budget.max_events = 2000;
+  remedies = search (&fixture, &one_lever_cases[3].case_, &budget);
+  scenario_planned_excess (fixture.scenario, &fixture.options, &n_items, diags);
+  ck_assert_msg (remedies->n_events >= n_items / 3,
+                 "%" G_GUINT64_FORMAT " events, %" G_GUINT64_FORMAT " items", remedies->n_events,
+                 n_items);
+  ck_assert_uint_le (remedies->n_events, 2 * (budget.max_events + n_items));
+  remedies_free (remedies);
+  fixture_end (&fixture);
+}
+END_TEST
+
+/* A stop that is due leaves what was found by then, here nothing, and says so. */
+START_TEST (test_stop)
+{
+  const RemedyBudget budget = one_lever (&one_lever_cases[2].case_);
+  Stop               stop = { .signal = SIGINT };
+  Fixture            fixture;
+  Remedies          *remedies;
+
+  remedies = search (&fixture, &one_lever_cases[2].case_, &budget);
+  ck_assert_ptr_null (remedies->ended_by);
+  fixture.options.replay.stop = &stop;
+  remedies_free (remedies);
+  remedies = remedies_find (fixture.scenario, NULL, fixture.prediction, &fixture.options, &budget);
+  ck_assert (remedies->cut);
+  ck_assert_str_eq (remedies->ended_by, "SIGINT");
+  ck_assert_uint_eq (remedies->n_simulated, 0);
+  ck_assert_uint_eq (remedies->found->len, 0);
   remedies_free (remedies);
   fixture_end (&fixture);
 }
@@ -538,6 +605,9 @@ main (void)
   tcase_add_test (tcase, test_two_levers);
   tcase_add_test (tcase, test_nothing);
   tcase_add_test (tcase, test_budgets);
+  tcase_add_test (tcase, test_budget_after);
+  tcase_add_test (tcase, test_charge);
+  tcase_add_test (tcase, test_stop);
   tcase_add_test (tcase, test_nearest_that_fits);
   tcase_add_test (tcase, test_another_of_a_lever);
   tcase_add_test (tcase, test_planned_to_fit_goes_on);
