@@ -171,6 +171,7 @@ typedef struct
   const char  *plot; /* NULL: no pictures */
   gboolean     details;
   OutputFormat format;
+  gboolean     judged; /* claims are, with a score: not on a part of the rows */
 } FigureWish;
 
 static ExitStatus
@@ -189,27 +190,30 @@ print_kind (const FigureKind *kind, gconstpointer figures, const FigureWish *wis
             DiagList *diags)
 {
   g_autoptr (GArray)       evidence = kind->evidence (figures);
-  g_autoptr (FigureClaims) claims = figure_claims_judge (wish->folder, wish->name, evidence, diags);
+  g_autoptr (FigureClaims) claims =
+      wish->judged ? figure_claims_judge (wish->folder, wish->name, evidence, diags) : NULL;
 
-  if (claims == NULL)
+  if (wish->judged && claims == NULL)
     return FALSE;
   if (wish->format == FORMAT_CSV)
     kind->csv (figures, out);
   else if (wish->format == FORMAT_JSON)
     {
       kind->json (figures, out);
-      report_claims_json (claims, evidence, out);
+      if (claims != NULL)
+        report_claims_json (claims, evidence, out);
     }
   else
     {
-      report_claims_text (claims, evidence, out);
+      if (claims != NULL)
+        report_claims_text (claims, evidence, out);
       kind->text (figures, wish->details, out);
     }
   return TRUE;
 }
 
 static ExitStatus
-print_figures (const Common *common, const FigureWish *wish)
+print_figures (const Common *common, FigureWish *wish)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
   const FigureKind    *kind = kind_of (wish->folder, wish->name, diags);
@@ -229,6 +233,7 @@ print_figures (const Common *common, const FigureWish *wish)
   options.count = progress_count (progress);
   figures = kind->predict (wish->folder, wish->name, &options, common_n_jobs (common), diags);
   patience_end (common->patience, progress);
+  wish->judged = patience_partial (common->patience)->reason == NULL;
   status = figures != NULL && print_kind (kind, figures, wish, out, diags) ? EXIT_DONE : EXIT_USAGE;
   stream_report_diags (diags);
   if (status == EXIT_DONE)
@@ -279,7 +284,8 @@ cmd_figures (int argc, char **argv)
   if (!common_want_words (&common, 1))
     return EXIT_USAGE;
   index = name_index (common.files[0], (const char *const *) names);
-  wish = (FigureWish){ folder, index >= 0 ? names[index] : common.files[0], plot, details,
-                       common.format };
+  wish = (FigureWish){ folder,        index >= 0 ? names[index] : common.files[0],
+                       plot,          details,
+                       common.format, TRUE };
   return (int) patience_status (common.patience, print_figures (&common, &wish));
 }

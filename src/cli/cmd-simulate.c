@@ -141,6 +141,7 @@ simulate (Common *common, const GPtrArray *scenarios, const Wanted *wanted, Emit
     find_advice (common, g_ptr_array_index (scenarios, 0), prediction, &options);
   if (!wanted->no_remedies && !prediction->fits && common->format != FORMAT_CSV)
     {
+      patience_open (common->patience); /* who has read the verdict may interrupt */
       status = print_verdict (common, prediction, &printed);
       if (status != EXIT_DONE)
         return status;

@@ -35,11 +35,17 @@ patience_stop (const Patience *self)
   return self != NULL ? (Stop *) &self->stop : NULL;
 }
 
-Progress *
-patience_begin (Patience *self, const char *work, const char *unit)
+void
+patience_open (Patience *self)
 {
   if (self != NULL)
     temporary_set_stop (&self->stop);
+}
+
+Progress *
+patience_begin (Patience *self, const char *work, const char *unit)
+{
+  patience_open (self);
   return progress_start (work, unit, patience_stop (self));
 }
 

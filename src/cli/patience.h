@@ -20,10 +20,10 @@ void      patience_free (Patience *self);
 /* What the work asks (PredictOptions.replay.stop); NULL: SELF is. */
 Stop *patience_stop (const Patience *self);
 
-/*
- * From now on a signal is told to the work, whose progress is shown as progress_start says; SELF
- * may be NULL: nothing ends early then.
- */
+/* From now on a signal is told to the work; SELF may be NULL: nothing ends early then. */
+void patience_open (Patience *self);
+
+/* The same, and its progress is shown as progress_start says. */
 Progress *patience_begin (Patience *self, const char *work, const char *unit);
 
 /* Wipes the line; what was cut first is what the result says. */
