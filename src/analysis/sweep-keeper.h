@@ -53,8 +53,8 @@ typedef struct _SweepKeeper SweepKeeper;
 
 /*
  * Points FIRST, FIRST + STRIDE, ... below N. STORE has its context and outlives SELF, as COLUMNS,
- * those of the store, and COUNT (NULL: none) do. No further point is handed out when COUNT's stop is
- * due.
+ * those of the store, and COUNT (NULL: none) do. No further point is handed out when COUNT's stop
+ * is due.
  */
 SweepKeeper *sweep_keeper_new (ResultStore *store, const ResultColumn *columns, guint64 first,
                                guint64 stride, guint64 n, WorkCount *count);

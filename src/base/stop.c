@@ -5,7 +5,7 @@
 void
 stop_after (Stop *self, double seconds)
 {
-  const double us = seconds * G_USEC_PER_SEC, most = (double) (G_MAXINT64 / 2);
+  const double us = seconds * G_USEC_PER_SEC, most = (double) G_MAXINT64 / 2;
 
   self->deadline = seconds > 0 ? g_get_monotonic_time () + (gint64) CLAMP (us, 1, most) : 0;
 }

@@ -18,8 +18,8 @@ gboolean report_page_check (const char *file, GError **error);
 typedef struct _PageKind PageKind;
 
 /*
- * The page of ANSWER. PARTIAL: what was left out of it (partial_text); NULL: nothing. STYLE_FILE as of report_plot_write. FILE is whole or untouched. FALSE with
- * ERROR set.
+ * The page of ANSWER. PARTIAL: what was left out of it (partial_text); NULL: nothing. STYLE_FILE as
+ * of report_plot_write. FILE is whole or untouched. FALSE with ERROR set.
  */
 gboolean report_page_of (const PageKind *kind, gconstpointer answer, const char *partial,
                          const char *style_file, const char *file, GError **error);

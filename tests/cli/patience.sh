@@ -20,9 +20,10 @@ has() { # TEXT FILE...
   head -c 600 "$2" >&2
   return 1
 }
-# python, where there is one, reads JSON; else it only has to begin and end as such
 json() { # EXPRESSION: of the document d, in the file out
-  python3 -c "import json; d = json.load(open('out')); assert $1, d.get('partial')" 2>json.err && return
+  python3 -c "import json
+d = json.load(open('out'))
+assert $1, d.get('partial')" 2>json.err && return
   tail -n 2 json.err >&2
   return 1
 }
@@ -94,7 +95,7 @@ until_some 130 stored_some INT sweep --store int.db "${grid[@]}" --format json &
   json 'd["partial"]["reason"] == "SIGINT" and 0 < len (d["results"]) < 12000' &&
   json 'd["partial"]["done"] == len (d["results"]) and d["partial"]["of"] == 12000' &&
   has 'goes on with the rest' err &&
-  [ "$(stored int.db)" -eq "$(python3 -c 'import json; print (len (json.load (open ("out"))["results"]))')" ]
+  json "len (d['results']) == $(stored int.db)"
 verdict $? 'sweep: an interrupt leaves what is done, and all of it is in the store'
 
 before=$(stored int.db)
@@ -134,7 +135,8 @@ verdict $? 'plan: nothing was tried in time'
 good=0
 for name in co2 famous megatron memband scaling sharded-family intellect; do
   "$program" figures $name --time-limit '150 ms' -j 1 --format json >out 2>err
-  [ $? -eq 0 ] && json 'd["partial"]["reason"] == "time limit" and d["partial"]["done"] < d["partial"]["of"]' &&
+  [ $? -eq 0 ] && json 'd["partial"]["reason"] == "time limit"' &&
+    json 'd["partial"]["done"] < d["partial"]["of"]' &&
     has "shardsim figures: partial: ended by the time limit after" err || good=1
 done
 verdict $good 'figures: a limit leaves the rows by then'
@@ -171,8 +173,8 @@ cat <&3 >rest
 exec 3<&-
 wait $pid
 status=$?
-[ $status -eq 130 ] && [[ $verdict == *'DOES NOT FIT'* ]] && has '; partial: ended by SIGINT)' rest &&
-  has '^Confidence' rest
+[ $status -eq 130 ] && [[ $verdict == *'DOES NOT FIT'* ]] &&
+  has '; partial: ended by SIGINT)' rest && has '^Confidence' rest
 verdict $? 'simulate: the verdict is printed before remedies, which an interrupt ends'
 "$program" "${misfit[@]}" --time-limit '10 ms' --format json >out 2>err
 [ $? -eq 3 ] && json 'd["results"][0]["remedy_search"]["ended_by"] == "time limit"'
