@@ -74,7 +74,7 @@ find (const Scenario *scenario, const char *key, DiagList *diags)
   PredictOptions     options = predict_options ();
   g_autoptr (GError) error = NULL;
 
-  return maximum_find (scenario, NULL, maximum_find_key (key), &options, diags, &error);
+  return maximum_find (scenario, NULL, maximum_find_key (key, diags), &options, diags, &error);
 }
 
 /* Whether SCENARIO with VALUE of KEY fits, by itself. */
@@ -202,8 +202,9 @@ START_TEST (test_bounds)
   ck_assert (!none->prediction->hbm.fits);
   ck_assert_ptr_null (none->beyond);
   ck_assert (diag_list_is_empty (diags));
-  ck_assert_ptr_null (maximum_find_key ("micro_batches"));
-  ck_assert_ptr_null (maximum_find_key ("model.micro_batch"));
+  ck_assert_ptr_null (maximum_find_key ("micro_batches", diags));
+  ck_assert_ptr_null (maximum_find_key ("model.micro_batch", diags));
+  ck_assert_uint_eq (diag_list_n_errors (diags), 2);
 }
 END_TEST
 
