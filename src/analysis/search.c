@@ -167,8 +167,7 @@ branch_and_bound (Search *self)
   for (guint i = 0; i < FIRST_TRIES && !search_is_over (self); i++)
     search_try_some (self);
   search_expand_sample (self, TRUE);
-  while (!isfinite (self->best) && !search_is_over (self)
-         && search_try_some (self))
+  while (!isfinite (self->best) && !search_is_over (self) && search_try_some (self))
     continue;
   do
     {

@@ -121,5 +121,5 @@ printable_shell_word (const char *word)
   static const char plain[] = G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_./:=,+-";
 
   return *word != '\0' && word[strspn (word, plain)] == '\0' ? g_strdup (word)
-                                                            : g_shell_quote (word);
+                                                             : g_shell_quote (word);
 }

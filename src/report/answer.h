@@ -12,8 +12,8 @@ void report_answer_json (const GPtrArray *predictions, char *const *left_out, co
                          const char *failure, GString *out);
 
 /*
- * DOCUMENT, of any function that reports JSON, as it stands, with "diagnostics" and "error" as above
- * at its end. NULL: there is no result.
+ * DOCUMENT, of any function that reports JSON, as it stands, with "diagnostics" and "error" as
+ * above at its end. NULL: there is no result.
  */
 void report_answer_around (const GString *document, const DiagList *diags, const char *failure,
                            GString *out);

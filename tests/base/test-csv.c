@@ -319,9 +319,8 @@ START_TEST (test_append_row)
   ck_assert_str_eq (out->str, "a,b c,\"d,e\",\"say \"\"hi\"\"\",\"two\nlines\",,\" x\",\n\"\"\n");
   g_string_truncate (out, 0);
   csv_append_row (out, formulas, G_N_ELEMENTS (formulas)); /* text that a spreadsheet would run */
-  ck_assert_str_eq (out->str,
-                    "'=cmd|' /C calc'!A0,'@SUM(A1),'+1+1,'-1-1,'--x|y!A0,"
-                    "--tp 2,-1.5e-3,+2,-\n");
+  ck_assert_str_eq (out->str, "'=cmd|' /C calc'!A0,'@SUM(A1),'+1+1,'-1-1,'--x|y!A0,"
+                              "--tp 2,-1.5e-3,+2,-\n");
 }
 END_TEST
 
