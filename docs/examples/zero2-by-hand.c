@@ -31,6 +31,9 @@ by_hand_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
     diag_error (diags, NULL, "take 'optimizer: adamw'",
                 "zero2-by-hand counts Adam's states, and nothing that '%s' sends",
                 optimizer_name (training));
+  else if (optimizer_is_paged (training))
+    diag_error (diags, NULL, "leave 'optimizer_paged' off",
+                "zero2-by-hand counts all states in GPU memory");
   else
     return TRUE;
   return FALSE;

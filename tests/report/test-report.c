@@ -252,15 +252,15 @@ one_zeroed (gsize size)
 /* The columns and keys of docs/results.md are the ones that are printed, in their order. */
 START_TEST (test_documented)
 {
-  g_autoptr (GPtrArray)      all = one_prediction ();
-  g_autoptr (GPtrArray)      keys = g_ptr_array_new_with_free_func (g_free);
-  g_autoptr (GPtrArray)      columns = documented ("`simulate` and `compare`", 0);
-  g_autoptr (GPtrArray)      nested = documented ("`simulate` and `compare`", 1);
-  g_autoptr (GPtrArray)      fitting = documented ("`simulate` and `compare`", 2);
-  g_autoptr (GPtrArray)      faster = documented ("`simulate` and `compare`", 3);
-  Remedy                     remedy = { (char *) "--tp 2", g_ptr_array_index (all, 0) };
-  g_autoptr (GPtrArray)      found = g_ptr_array_new ();
-  Remedies                   remedies = { .found = found, .nearest = (char *) "" };
+  g_autoptr (GPtrArray) all = one_prediction ();
+  g_autoptr (GPtrArray) keys = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GPtrArray) columns = documented ("`simulate` and `compare`", 0);
+  g_autoptr (GPtrArray) nested = documented ("`simulate` and `compare`", 1);
+  g_autoptr (GPtrArray) fitting = documented ("`simulate` and `compare`", 2);
+  g_autoptr (GPtrArray) faster = documented ("`simulate` and `compare`", 3);
+  Remedy                remedy = { (char *) "--tp 2", g_ptr_array_index (all, 0) };
+  g_autoptr (GPtrArray) found = g_ptr_array_new ();
+  Remedies remedies = { .found = found, .nearest = (char *) "", .ended_by = "time limit" };
   g_autoptr (GString)        csv = g_string_new (NULL), json = g_string_new (NULL);
   g_autoptr (GArray)         none = g_array_new (FALSE, FALSE, 1);
   const CollectiveValidation collectives = { .rows = none };

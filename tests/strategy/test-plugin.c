@@ -78,7 +78,7 @@ static const struct
 {
   const char *module, *message;
 } refused[] = {
-  { "plugin-old", "was built for strategy API 12, this program has 11: build it again" },
+  { "plugin-old", "was built for strategy API 13, this program has 12: build it again" },
   { "plugin-taken", "a strategy 'fsdp2' exists already" },
   { "plugin-empty", "does not export 'shardsim_strategy'" },
   { "no-such-plugin", "cannot load plugin" },
