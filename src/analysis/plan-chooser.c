@@ -264,12 +264,9 @@ static char *
 faster_text (const SearchResult *result)
 {
   const SearchFound *fastest = g_ptr_array_index (result->found, 0);
+  g_autofree char   *faster = search_faster_text (result);
 
-  if (fastest == result->headline)
-    return NULL;
-  return g_strdup_printf ("%s is %.1f %% faster%s", fastest->label,
-                          100 * (result->headline->score / fastest->score - 1),
-                          fastest->runs_on == NULL ? ", and no framework is known to run it" : "");
+  return faster != NULL ? g_strdup_printf ("%s is %s", fastest->label, faster) : NULL;
 }
 
 /* The best that is found on N_NODES, with its prediction. NULL as of RunChoose. */

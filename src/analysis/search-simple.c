@@ -92,3 +92,20 @@ search_take_headline (Search *self, SearchFound *found)
         result->headline = one;
     }
 }
+
+char *
+search_faster_text (const SearchResult *self)
+{
+  const SearchFound *fastest = self->headline != NULL ? g_ptr_array_index (self->found, 0) : NULL;
+  double             percent;
+  const char        *why;
+
+  if (fastest == self->headline)
+    return NULL;
+  percent = 100 * (self->headline->score / fastest->score - 1);
+  why = self->headline->runs_on != NULL && fastest->runs_on == NULL
+            ? ", and no framework is known to run it"
+            : "";
+  return percent < 0.05 ? g_strdup_printf ("no faster%s", why)
+                        : g_strdup_printf ("%.1f %% faster%s", percent, why);
+}

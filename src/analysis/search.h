@@ -130,3 +130,9 @@ SearchResult *search_run (const Scenario *scenario, const StrategySet *strategie
                           DiagList *diags, GError **error);
 void          search_result_free (SearchResult *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SearchResult, search_result_free)
+
+/*
+ * What the fastest has over the answer: "1.8 % faster, and no framework is known to run it". NULL
+ * where it is the answer, or nothing was found. Newly allocated.
+ */
+char *search_faster_text (const SearchResult *self);

@@ -69,14 +69,13 @@ add_verdict (HtmlPage *page, const SearchResult *self)
   g_autofree char   *text =
       g_strdup_printf ("%s: %s a step, %.1f tokens/s/GPU, MFU %.1f %%; bound by %s.", best->label,
                        step, p->tokens_per_s_per_gpu, p->mfu_percent, p->binding_resource);
+  g_autofree char *faster = search_faster_text (self);
 
   html_page_add_verdict (page, HTML_GOOD, text);
   if (best->runs_on != NULL)
     html_page_add_text (page, "Settings can be written for %s.", best->runs_on);
-  if (best != fastest)
-    html_page_add_text (page, "The simplest of those as good; %s is %.1f %% faster%s.",
-                        fastest->label, 100 * (best->score / fastest->score - 1),
-                        fastest->runs_on == NULL ? ", and no framework is known to run it" : "");
+  if (faster != NULL)
+    html_page_add_text (page, "The simplest of those as good; %s is %s.", fastest->label, faster);
   if (self->n_failed > 0)
     html_page_add_text (page, "%u of those that were simulated failed: %s", self->n_failed,
                         self->failure);

@@ -132,6 +132,7 @@ static void
 append_answer (const SearchResult *self, const SearchOptions *options, GString *out)
 {
   const SearchFound *answer = self->headline, *fastest = found_at (self, 0);
+  g_autofree char   *faster = search_faster_text (self);
 
   if (answer->prediction->software != NULL)
     g_string_append_printf (out, "software %s%s\n", answer->prediction->software,
@@ -143,14 +144,10 @@ append_answer (const SearchResult *self, const SearchOptions *options, GString *
                             answer->runs_on != NULL ? "settings can be written for "
                                                     : "no framework is known to run it: see --emit",
                             answer->runs_on != NULL ? answer->runs_on : "");
-  if (answer != fastest)
+  if (faster != NULL)
     g_string_append_printf (
-        out,
-        "the simplest of " COUNT " within %g %% of the fastest, which is %.1f %% faster%s:\n  %s\n",
-        self->n_as_good, 100 * options->within, 100 * (answer->score / fastest->score - 1),
-        answer->runs_on != NULL && fastest->runs_on == NULL ? " and no framework is known to run"
-                                                            : "",
-        fastest->options);
+        out, "the simplest of " COUNT " within %g %% of the fastest, which is %s:\n  %s\n",
+        self->n_as_good, 100 * options->within, faster, fastest->options);
   g_string_append_c (out, '\n');
 }
 
