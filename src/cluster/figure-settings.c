@@ -221,8 +221,9 @@ add_framework (GArray *changes, const Setting *setting)
 
   if (!hardware_figure_split (setting->name, &kind, &id, &key) || !g_str_equal (kind, "framework"))
     return FALSE;
-  g_array_append_val (changes, ((FigureChange){ kind, id != NULL ? g_intern_string (id) : NULL, key,
-                                                setting->value, FALSE }));
+  /* the key is a part of the setting's name, which does not live as long */
+  g_array_append_val (changes, ((FigureChange){ kind, id != NULL ? g_intern_string (id) : NULL,
+                                                g_intern_string (key), setting->value, FALSE }));
   return TRUE;
 }
 
