@@ -21,6 +21,17 @@ print_sensitivity (const Common *common, const Sensitivity *sensitivity)
   return common_print_result (common, out);
 }
 
+/* The work ended before there was a step to change. */
+static ExitStatus
+say_nothing_yet (const Common *common)
+{
+  g_autofree char *words = partial_text (patience_partial (common->patience));
+
+  stream_say ("shardsim %s: %s: the scenario itself was not predicted by then\n", common->command,
+              words);
+  return EXIT_NO;
+}
+
 static ExitStatus
 find (Common *common, const Scenario *scenario, SensitivityOptions *wanted)
 {
@@ -39,6 +50,8 @@ find (Common *common, const Scenario *scenario, SensitivityOptions *wanted)
   patience_end (common->patience, progress);
   if (stream_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
+  if (sensitivity == NULL && patience_partial (common->patience)->reason != NULL)
+    return say_nothing_yet (common);
   if (sensitivity == NULL)
     return stream_report_error (error);
   status = print_sensitivity (common, sensitivity);

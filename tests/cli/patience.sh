@@ -152,6 +152,10 @@ changed=(--cluster '4 x dgx-h100' --model llama-3-8b --strategy fsdp2 --seq-len 
 after INT 0.6 sensitivity "${changed[@]}" --format json
 [ $? -eq 130 ] && json 'd["partial"]["step"]'
 verdict $? 'sensitivity: an interrupt leaves what was changed by then'
+"$program" sensitivity "${changed[@]}" --time-limit '1 us' >out 2>err
+[ $? -eq 3 ] && [ ! -s out ] &&
+  has "sensitivity: ended by the time limit.*: the scenario itself" err
+verdict $? 'sensitivity: a limit before the first prediction says so'
 "$program" sensitivity "${changed[@]}" --map mesh.tp=1,2,4,8 \
   --map nic.bandwidth='1 Gbit/s..800 Gbit/s:60' --time-limit '500 ms' >out 2>err
 [ $? -eq 0 ] && has '^Partial: ended by the time limit after [0-9]* of 240' out
