@@ -18,6 +18,10 @@ def spell(value: Any) -> str:
     """VALUE as an option is written."""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}={spell(one)}" for name, one in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(spell(one) for one in value)
     return str(value)
 
 

@@ -56,6 +56,14 @@ class TestSimulate(unittest.TestCase):
             self.assertEqual(run.row(), runs[0].row())
         self.assertNotEqual(runs[0].step_time_s, simulate().step_time_s)
 
+    def test_figures_are_a_map_or_a_list(self) -> None:
+        said = [simulate(figure=figure).step_time_s
+                for figure in ("gpu.hbm_bandwidth=100 GB/s, gpu.hbm_bytes=9 GB",
+                               {"gpu.hbm_bandwidth": "100 GB/s", "gpu.hbm_bytes": "9 GB"},
+                               ["gpu.hbm_bandwidth=100 GB/s", "gpu.hbm_bytes=9 GB"])]
+        self.assertEqual(said, said[:1] * 3)
+        self.assertNotEqual(said[0], simulate().step_time_s)
+
     def test_file_and_text(self) -> None:
         path = ROOT / "docs/worked/1-ddp-two-gpus.yaml"
         run = simulate(path)
