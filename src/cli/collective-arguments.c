@@ -227,14 +227,11 @@ concurrent_clear (gpointer data)
 
 static void
 set_figure (ClusterOptions *cluster, OptionMarks *marks, const ScenarioOverride *override,
-            DiagList *diags)
+            const SourceMark *mark, DiagList *diags)
 {
-  g_autofree char *pair = g_strdup_printf ("%s=%s", override->key, override->value);
-  const SourceMark mark = argument_mark (override->origin, pair);
-
   if (marks != NULL)
-    option_marks_set (marks, "figure", &mark);
-  figure_settings_set (&cluster->figure, override->key, override->value, &mark, diags);
+    option_marks_set (marks, "figure", mark);
+  figure_settings_set (&cluster->figure, override->key, override->value, mark, diags);
 }
 
 void
@@ -244,11 +241,11 @@ apply_network_options (const Common *common, ClusterOptions *cluster, Collective
   for (guint i = 0; i < common->overrides->len; i++)
     {
       const ScenarioOverride *override = &g_array_index (common->overrides, ScenarioOverride, i);
-      SourceMark              mark = argument_mark (override->origin, override->value);
+      SourceMark              mark = scenario_override_mark (override);
       const char             *key = strchr (override->key, '.') + 1;
 
       if (scenario_key_is_figure (override->key))
-        set_figure (cluster, marks, override, diags);
+        set_figure (cluster, marks, override, &mark, diags);
       else if (g_str_has_prefix (override->key, "cluster."))
         {
           option_set_key (cluster_options, cluster, key, override->value, &mark, diags);

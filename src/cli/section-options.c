@@ -94,10 +94,8 @@ add_pair (Common *self, const char *option, const char *value, GError **error)
   const char      *equals = strchr (value, '=');
   g_autofree char *name = equals != NULL ? g_strndup (value, (gsize) (equals - value)) : NULL;
 
-  if (name != NULL && scenario_key_is_figure (name))
+  if (name != NULL && (scenario_key_is_figure (name) || hardware_figure_is_option (name)))
     add_override (self, name, equals + 1, option);
-  else if (name != NULL && g_str_has_prefix (name, "cluster.")) /* figures that are options */
-    add_override (self, name, equals + 1, "--set");
   else if (name != NULL)
     add_override (self, "cluster.figure", value, option); /* which says what is wrong */
   else if (self->asked != NULL)

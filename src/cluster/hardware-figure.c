@@ -49,6 +49,21 @@ add_profile (GArray *figures, ProfileSet *profiles, const ProfileUse *use, gbool
     }
 }
 
+static gboolean
+is_of_fabric (const OptionSpec *spec)
+{
+  return spec->type == OPTION_QUANTITY && spec->kind == QUANTITY_RATIO;
+}
+
+gboolean
+hardware_figure_is_option (const char *name)
+{
+  const char       *key = g_str_has_prefix (name, "cluster.") ? strchr (name, '.') + 1 : NULL;
+  const OptionSpec *spec = key != NULL ? option_table_find (cluster_options, key) : NULL;
+
+  return spec != NULL && is_of_fabric (spec);
+}
+
 /* A default may stand for what a cluster's profile says: only what was set is known. */
 static void
 add_fabric (GArray *figures, const ClusterOptions *options)
@@ -57,7 +72,7 @@ add_fabric (GArray *figures, const ClusterOptions *options)
 
   option_table_defaults (cluster_options, &defaults);
   for (const OptionSpec *spec = cluster_options; spec->key != NULL; spec++)
-    if (spec->type == OPTION_QUANTITY && spec->kind == QUANTITY_RATIO)
+    if (is_of_fabric (spec))
       {
         g_autofree char *name = g_strdup_printf ("cluster.%s", spec->key);
         HardwareFigure   figure = { .name = g_intern_string (name),

@@ -35,6 +35,9 @@ const HardwareFigure *hardware_figure_find (const GArray *figures, const char *n
  */
 gboolean hardware_figure_split (const char *name, const char **kind, char **id, const char **key);
 
+/* Whether NAME is a figure of the fabric, which an option has: "cluster.taper". */
+gboolean hardware_figure_is_option (const char *name);
+
 /* VALUE as near as can be: plausible, counts whole. */
 double hardware_figure_clamp (const HardwareFigure *self, double value);
 

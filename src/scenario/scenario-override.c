@@ -4,13 +4,14 @@
 #include "cluster/figure-settings.h"
 #include "scenario/scenario-private.h"
 
-static SourceMark
-override_mark (const ScenarioOverride *override)
+SourceMark
+scenario_override_mark (const ScenarioOverride *override)
 {
   g_autofree char *place = NULL;
 
   if (g_strcmp0 (override->origin, "--set") == 0
-      || (g_strcmp0 (override->origin, "--figure") == 0 && scenario_key_is_figure (override->key)))
+      || (g_strcmp0 (override->origin, "--figure") == 0
+          && !g_str_equal (override->key, "cluster.figure")))
     place = g_strdup_printf ("%s %s=%s", override->origin, override->key, override->value);
   else
     place = g_strdup_printf ("%s %s", override->origin != NULL ? override->origin : override->key,
@@ -145,7 +146,7 @@ whole_key (const ScenarioDraft *draft, const char *key)
 void
 draft_override (ScenarioDraft *draft, const ScenarioOverride *override, DiagList *diags)
 {
-  SourceMark             mark = override_mark (override);
+  SourceMark             mark = scenario_override_mark (override);
   g_autofree char       *key = whole_key (draft, override->key);
   const ScenarioOverride spelt_out = { key, override->value, override->origin };
 

@@ -104,6 +104,9 @@ typedef struct
   const char *origin; /* "--set", "--micro-batch": for messages */
 } ScenarioOverride;
 
+/* Where SELF stands: "--set cluster.nodes=2", "--micro-batch 4". */
+SourceMark scenario_override_mark (const ScenarioOverride *self);
+
 /*
  * STRATEGIES: the built-in ones when NULL. Loads FILE (NULL: only OVERRIDES) with all its
  * scenarios: at least one Scenario* in the array (free func set), or NULL after diagnostics: every

@@ -76,5 +76,12 @@ cut -d '|' -f 1 rows >steps.txt
 cut -d '|' -f 2 rows | sed 's/, / /g' | pasted >labels.txt
 paste -d '|' steps.txt labels.txt >both
 check 'labels of a sweep' 8 <both
+# What is not a figure is not set by --figure: neither by simulate nor by collective.
+# shellcheck disable=SC2086
+for command in 'simulate good.yaml' 'collective --collective all_reduce --cluster hand-pair'; do
+  "$program" $command $profiles --figure cluster.nodes=3 >/dev/null 2>err
+  [ $? -eq 2 ] && grep -q "^--figure cluster.nodes=3: error: .* is no figure" err
+  verdict $? "an option is no figure: $command"
+done
 echo "1..$number"
 exit $failed
