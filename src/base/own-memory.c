@@ -234,7 +234,7 @@ own_memory_end (void)
   return !current.over ? OWN_MEMORY_ENOUGH : current.others ? OWN_MEMORY_CROWDED : OWN_MEMORY_OVER;
 }
 
-/* Whether no run has taken more than this thread's: the first one of those that have as much. */
+/* Whether no run has taken more than this thread's. */
 static gboolean
 has_most (void)
 {
@@ -244,7 +244,6 @@ has_most (void)
   current.others = process.runs != &current || current.next != NULL;
   for (const Run *run = process.runs; run != NULL; run = run->next)
     most &= run == &current || __atomic_load_n (&run->taken, __ATOMIC_RELAXED) <= current.taken;
-  current.over = most;
   pthread_mutex_unlock (&process.lock);
   return most;
 }
@@ -254,9 +253,14 @@ own_memory_is_over (void)
 {
   if (current.depth == 0)
     return FALSE;
+  if (current.over)
+    return TRUE;
   if (++current.asked % LOOK_EVERY == 0)
     look ();
-  return current.over || (G_UNLIKELY (g_atomic_int_get (&process.short_of)) && has_most ());
+  /* the flag may be old: other runs have ended since */
+  current.over =
+      G_UNLIKELY (g_atomic_int_get (&process.short_of)) && has_most () && look () > process.limit;
+  return current.over;
 }
 
 gboolean

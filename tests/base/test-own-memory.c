@@ -173,6 +173,31 @@ START_TEST (test_most_gives_up)
 }
 END_TEST
 
+/* What others have given back since somebody looked is no shortage of a small run. */
+START_TEST (test_short_no_more)
+{
+  g_autoptr (GAsyncQueue) go = g_async_queue_new (), said = g_async_queue_new ();
+  Other                   other = { go, said };
+  pthread_t               thread;
+  g_autofree char        *memory = NULL;
+
+  own_memory_set_limit (256 * MIB);
+  own_memory_begin (FALSE);
+  ck_assert_int_eq (pthread_create (&thread, NULL, run_small, &other), 0);
+  g_async_queue_pop (said);
+  memory = take (300 * MIB);
+  ck_assert (own_memory_count (300 * MIB));
+  g_clear_pointer (&memory, g_free);
+  ck_assert_int_eq (own_memory_end (), OWN_MEMORY_ENOUGH);
+
+  g_async_queue_push (go, GINT_TO_POINTER (1));
+  ck_assert_msg (GPOINTER_TO_INT (g_async_queue_pop (said)) == 1, "the small run gave up");
+  g_async_queue_push (go, GINT_TO_POINTER (1));
+  ck_assert_int_eq (GPOINTER_TO_INT (g_async_queue_pop (said)), 1 + OWN_MEMORY_ENOUGH);
+  pthread_join (thread, NULL);
+}
+END_TEST
+
 int
 main (void)
 {
@@ -184,5 +209,6 @@ main (void)
   tcase_add_test (tcase, test_one_run);
   tcase_add_test (tcase, test_too_much);
   tcase_add_test (tcase, test_most_gives_up);
+  tcase_add_test (tcase, test_short_no_more);
   return run_case (suite_create ("own-memory"), tcase);
 }
