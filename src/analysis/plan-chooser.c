@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analysis/site-loss.h"
+#include "workload/optimizer.h"
 
 struct _PlanWinner
 {
@@ -78,11 +79,8 @@ scenario_on (const PlanChooser *self, const Scenario *scenario, guint n_nodes, D
 static double
 bytes_per_parameter (const TrainingOptions *training)
 {
-  const gboolean adam =
-      training->optimizer == OPTIMIZER_ADAMW || training->optimizer == OPTIMIZER_ADAMW_FUSED;
-
   return dtype_bytes (training_master_dtype (training))
-         + (adam ? 2.0 * dtype_bytes (training_moment_dtype (training)) : 0);
+         + (double) optimizer_moments (training) * dtype_bytes (optimizer_moment_dtype (training));
 }
 
 /* One node, at one place; NULL after diagnostics. */

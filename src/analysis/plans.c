@@ -55,9 +55,11 @@ read_counts (const PlanWords *self, DiagList *diags)
       const char  *dots = strstr (parts[i], "..");
       char        *end;
       const gint64 first = g_ascii_strtoll (parts[i], &end, 10);
-      const gint64 last = dots != NULL ? g_ascii_strtoll (dots + 2, &end, 10) : first;
       const guint  before = nodes->len;
+      gint64       last = first;
 
+      if (dots != NULL)
+        last = end == dots ? g_ascii_strtoll (dots + 2, &end, 10) : 0;
       for (gint64 n = first; *end == '\0' && n >= 1 && n <= last && last <= MOST_OF_A_LIST; n *= 2)
         {
           const guint count = (guint) n;

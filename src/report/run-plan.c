@@ -389,7 +389,9 @@ run_plan_append_answer (const RunPlan *plan, const RunGoal *goal, GString *out)
   const RunOption *told = plan->best != NULL ? plan->best : plan->nearest;
   g_autofree char *title = run_plan_title (plan);
 
-  if (told == NULL)
+  if (plan->options->len == 0)
+    g_string_append_printf (out, "%s: no number of nodes was tried.\n", title);
+  else if (told == NULL)
     g_string_append_printf (out, "%s: no number of nodes that was tried can do it.\n", title);
   else if (plan->best == NULL)
     g_string_append_printf (out,

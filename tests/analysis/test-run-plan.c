@@ -2,13 +2,14 @@
  * A run's plan, by arithmetic: a chooser whose steps are known. Asserted: steps from tokens,
  * days from steps, GPU-hours, money and energy, the fewest nodes and which numbers are asked for,
  * what is missed and by how much, numbers of nodes that cannot run or cannot be in time, a choice
- * that is asked for again. Not asserted: predictions of steps, searches.
+ * that is asked for again, lists of numbers of nodes, what a checkpoint holds. Not asserted:
+ * predictions of steps, searches.
  */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "analysis/run-plan.h"
+#include "analysis/plans.h"
 
 #define DAY 86400.0
 
@@ -334,6 +335,52 @@ START_TEST (test_asked_again)
 }
 END_TEST
 
+/* ---- words ----------------------------------------------------------------------------------- */
+
+START_TEST (test_counts)
+{
+  static const char *const good[] = { "4", "1,3", "1..8", "1..4,8..32" };
+  static const char *const bad[] = {
+    "", "0", "4x", "4x..8", "4..8x", "4..", "8..4", "4,2", "1,,2"
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (good) + G_N_ELEMENTS (bad); i++)
+    {
+      const gboolean       is_good = i < G_N_ELEMENTS (good);
+      const char          *text = is_good ? good[i] : bad[i - G_N_ELEMENTS (good)];
+      g_autoptr (DiagList) diags = diag_list_new ();
+      const PlanWords      words = { .run.goal.tokens = 1, .counts = (char *) text };
+
+      ck_assert_msg (plan_words_check (&words, diags) == is_good, "'%s'", text);
+    }
+}
+END_TEST
+
+/* Weights and every moment: of 8-bit AdamW bytes, as many of LAMB as of AdamW. */
+START_TEST (test_checkpoint)
+{
+  static const struct
+  {
+    OptimizerKind optimizer;
+    double        bytes;
+  } cases[] = {
+    { OPTIMIZER_ADAMW, 12 }, { OPTIMIZER_ADAMW_8BIT, 6 },   { OPTIMIZER_LAMB, 12 },
+    { OPTIMIZER_SGD, 4 },    { OPTIMIZER_SGD_MOMENTUM, 8 },
+  };
+  Scenario          scenario = { 0 };
+  const PlanChooser chooser = { .scenario = &scenario };
+
+  option_table_defaults (training_options, &scenario.training);
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      scenario.training.optimizer = cases[i].optimizer;
+      ck_assert_msg (plan_chooser_facts (&chooser, FALSE).bytes_per_parameter == cases[i].bytes,
+                     "case %u", i);
+    }
+  option_table_clear (training_options, &scenario.training);
+}
+END_TEST
+
 int
 main (void)
 {
@@ -352,6 +399,8 @@ main (void)
   tcase_add_test (tests, test_full_speed_costs);
   tcase_add_test (tests, test_dear);
   tcase_add_test (tests, test_asked_again);
+  tcase_add_test (tests, test_counts);
+  tcase_add_test (tests, test_checkpoint);
   suite_add_tcase (suite, tests);
   runner = srunner_create (suite);
   srunner_run_all (runner, CK_ENV);

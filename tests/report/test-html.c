@@ -622,13 +622,14 @@ START_TEST (test_plan)
 {
   g_autoptr (Prediction) p = predict_one (HOSTILE, NULL, NULL);
   g_autoptr (GPtrArray)  runs = g_ptr_array_new (), none = g_ptr_array_new ();
-  g_autoptr (GPtrArray)  plans = g_ptr_array_new ();
+  g_autoptr (GPtrArray)  plans = g_ptr_array_new (), untried = g_ptr_array_new ();
   RunOption        slow = { .n_nodes = 2, .prediction = p, .late_s = 86400 * 1.5, .money = 1000 };
   RunOption        fast = { .n_nodes = 4, .prediction = p, .meets = TRUE, .money = 1500 };
   RunOption        lame = { .n_nodes = 2, .why = HOSTILE };
   RunPlan          good = { .cluster = HOSTILE, .options = runs, .best = &fast };
   RunPlan          bad = { .cluster = HOSTILE, .options = none, .label = HOSTILE };
-  RunGoal          goals[2] = { { .tokens = 1e9, .deadline_s = 86400 }, { .price = 2 } };
+  RunPlan          open = { .cluster = HOSTILE, .options = untried, .label = HOSTILE };
+  RunGoal          goals[3] = { { .tokens = 1e9, .deadline_s = 86400 }, { .price = 2 } };
   RunPlanAnswer    answer = { plans, goals };
   g_autofree char *text = NULL;
 
@@ -642,11 +643,13 @@ START_TEST (test_plan)
   g_ptr_array_add (none, &lame);
   g_ptr_array_add (plans, &good);
   g_ptr_array_add (plans, &bad);
+  g_ptr_array_add (plans, &open);
   text = page_of (&run_plan_page, &answer);
   if (text == NULL)
     return;
   ck_assert_ptr_nonnull (strstr (text, ": 0.75 days (p10 - p90: 0.7 - 0.8), money: 1500."));
   ck_assert_ptr_nonnull (strstr (text, "no number of nodes that was tried can do it"));
+  ck_assert_ptr_nonnull (strstr (text, "no number of nodes was tried."));
   ck_assert_uint_eq (count (text, "<td>1.5 days late</td>"), 1);
   ck_assert_uint_eq (count (text, ">50000 h</td>"), 1);
   ck_assert_uint_eq (count (text, ">deadline</tspan>") + count (text, ">deadline<"), 1);
