@@ -309,7 +309,8 @@ pipeline_share (const Search *self, guint64 structure, double ranks, double batc
   double micros =
       (double) search_number (self, structure, "training.grad_accum", training->grad_accum);
 
-  if (stages <= 1 || !has_whole_passes (self, structure))
+  /* the first and the last micro-batches of unlike ones may be short */
+  if (stages <= 1 || training->lengths != NULL || !has_whole_passes (self, structure))
     return 1;
   if (batch_of_all > 0)
     micros = batch_of_all * stages / (ranks * batch);

@@ -3,6 +3,8 @@
 #include "analysis/search-space-private.h"
 #include "scenario/software.h"
 
+#define MOST_VARIANTS 10000 /* that a user names: each is a scenario in memory */
+
 static void
 variant_free (gpointer data)
 {
@@ -130,7 +132,7 @@ add_strategies (SpaceMaker *self)
     }
 }
 
-/* Every combination of what the user lets vary of strategies, strategy.name first. */
+/* Every combination of what the user lets vary of strategies, strategy.name first; FALSE: none. */
 static gboolean
 add_varied_strategies (SpaceMaker *self, DiagList *diags)
 {
@@ -145,6 +147,13 @@ add_varied_strategies (SpaceMaker *self, DiagList *diags)
         {
           g_array_append_val (keys, i);
           n *= g_strv_length ((char **) self->vary[i].values);
+          if (n > MOST_VARIANTS)
+            {
+              diag_error (diags, &self->vary[i].mark, "give fewer values, or fewer options",
+                          "the values of 'strategy' options have more than %d combinations",
+                          MOST_VARIANTS);
+              return TRUE;
+            }
         }
   if (keys->len == 0)
     return FALSE;

@@ -87,6 +87,10 @@ verdict $? 'search --vary refuses what the option does not take'
 run search good.yaml --only --vary training.micro_batch=1..1000000
 [ $status -eq 2 ] && grep -q 'too many to search' err
 verdict $? 'search --vary refuses a million values'
+run search good.yaml --only --vary strategy.name=fsdp2 --vary strategy.one=1..999 \
+  --vary strategy.two=1..999
+[ $status -eq 2 ] && grep -q 'more than 10000 combinations' err
+verdict $? 'search --vary refuses a million combinations of options of strategies'
 
 # ---- numbers that no report can hold
 printf '%s\n' id,collective,bytes,time_us,nodes,gpus_per_node \
