@@ -501,13 +501,14 @@ END_TEST
 
 START_TEST (test_threads)
 {
-  RemedyBudget     four = remedy_default_budget;
+  const Case      *case_ = &one_lever_cases[2].case_;
+  RemedyBudget     budget = one_lever (case_), four = budget;
   Fixture          fixture, again;
-  Remedies        *remedies = search (&fixture, &two_levers, &remedy_default_budget), *other;
+  Remedies        *remedies = search (&fixture, case_, &budget), *other;
   g_autofree char *found = found_options (remedies), *same = NULL;
 
   four.n_threads = 4;
-  other = search (&again, &two_levers, &four);
+  other = search (&again, case_, &four);
   same = found_options (other);
   ck_assert_str_eq (found, same);
   ck_assert_str_ne (found, "");
@@ -605,12 +606,12 @@ main (void)
   tcase_add_test (tcase, test_two_levers);
   tcase_add_test (tcase, test_nothing);
   tcase_add_test (tcase, test_budgets);
-  tcase_add_test (tcase, test_budget_after);
   tcase_add_test (tcase, test_charge);
+  tcase_add_test (tcase, test_planned_to_fit_goes_on);
+  tcase_add_test (tcase, test_budget_after);
   tcase_add_test (tcase, test_stop);
   tcase_add_test (tcase, test_nearest_that_fits);
   tcase_add_test (tcase, test_another_of_a_lever);
-  tcase_add_test (tcase, test_planned_to_fit_goes_on);
   tcase_add_test (tcase, test_threads);
   tcase_add_test (tcase, test_many_moves);
   tcase_add_test (tcase, test_moves_that_come_with_others);
