@@ -56,7 +56,15 @@ first_alike (const Membership *self, guint row)
   return row;
 }
 
-/* What the cluster of ROW does; NULL after diagnostics. */
+/* Whether the time is over, and the row is left out. */
+static gboolean
+is_cut (const Runner *self)
+{
+  self->run->is_cut = self->run->is_cut || stop_cuts (self->options->replay.stop);
+  return self->run->is_cut;
+}
+
+/* What the cluster of ROW does; NULL after diagnostics, or where the time is over. */
 static Prediction *
 predict_row (const Runner *self, guint row)
 {
@@ -70,8 +78,11 @@ predict_row (const Runner *self, guint row)
   g_autoptr (Prediction) prediction =
       scenario != NULL ? predict (scenario, self->options, self->diags, &error) : NULL;
 
+  if (prediction == NULL && is_cut (self))
+    return NULL;
   if (error != NULL)
     diag_error (self->diags, NULL, NULL, "%s", error->message);
+  work_count_done (self->options->count);
   if (prediction == NULL)
     return NULL;
   if (!prediction->fits)
@@ -94,7 +105,7 @@ pace_of (guint row, gpointer who, MembershipPace *pace)
 
   if (g_ptr_array_index (known, row) == NULL && g_ptr_array_index (known, alike) != NULL)
     g_ptr_array_index (known, row) = prediction_copy (g_ptr_array_index (known, alike));
-  else if (g_ptr_array_index (known, row) == NULL)
+  else if (g_ptr_array_index (known, row) == NULL && !is_cut (self))
     g_ptr_array_index (known, row) = predict_row (self, row);
   p = g_ptr_array_index (known, row);
   if (p == NULL)
@@ -159,9 +170,10 @@ membership_run_new (const Scenario *scenario, const StrategySet *strategies,
   while (row + 1 < membership->rows->len && membership_row (membership, row)->n_nodes == 0)
     row++;
   if (membership_row (membership, row)->n_nodes > 0 && !pace_of (row, &self, &pace))
-    return run->why != NULL ? g_steal_pointer (&run) : NULL;
+    return run->why != NULL || run->is_cut ? g_steal_pointer (&run) : NULL;
   if (membership_walk (membership, goal->tokens, goal->failures.notice_s,
-                       join_time (&self, goal, row, cluster), pace_of, &self, run->spans, &stuck))
+                       join_time (&self, goal, row, cluster), pace_of, &self, run->spans, &stuck)
+      || run->is_cut)
     {
       add_up (run);
       return g_steal_pointer (&run);

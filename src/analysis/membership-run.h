@@ -11,6 +11,7 @@ typedef struct
   GPtrArray        *predictions; /* Prediction* of each row, owned; NULL: it was not asked for */
   GArray           *spans;       /* MembershipSpan, owned */
   char             *why;         /* there is no run; owned, NULL: there is */
+  gboolean          is_cut;      /* OPTIONS->replay.stop ended it: SPANS are those by then */
   double            goal_s;      /* when it has to be over; 0: whenever */
   double            wall_s, late_s, tokens, lost_tokens, mean_nodes;
   const Prediction *largest; /* of the most GPUs that were there */
@@ -19,7 +20,7 @@ typedef struct
 /*
  * SCENARIO, whose nodes are those of MEMBERSHIP (which outlives the run), until GOAL's tokens are
  * trained. CLUSTER: with the sites of the trace. Where its strategy stops when a node leaves there
- * is no run, and WHY says so. NULL after diagnostics.
+ * is no run, and WHY says so. OPTIONS->count is told of predictions. NULL after diagnostics.
  */
 MembershipRun *membership_run_new (const Scenario *scenario, const StrategySet *strategies,
                                    const Membership *membership, const Cluster *cluster,

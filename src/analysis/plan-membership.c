@@ -90,27 +90,46 @@ read_trace (MembershipPlan *self, const Scenario *scenario, const char *file,
   return self->membership != NULL;
 }
 
+/* The run of SCENARIO; NULL after diagnostics. */
+static MembershipRun *
+follow (const MembershipPlan *self, const Scenario *scenario, const PlanWords *words,
+        const PredictOptions *predict, const PlanContext *context, DiagList *diags)
+{
+  g_autofree char *work = g_strdup_printf ("following %s", scenario->name);
+  PredictOptions   counted = *predict;
+  RunGoal          goal = { 0 };
+  MembershipRun   *run;
+  gpointer         shown;
+
+  if (!take_goal (context, predict, scenario, &words->run, &goal, diags))
+    return NULL;
+  counted.count = plan_progress_begin (context->progress, work, "predictions", &shown);
+  run = membership_run_new (scenario, context->strategies, self->membership, self->cluster, &goal,
+                            &counted, diags);
+  plan_progress_end (context->progress, work, shown);
+  return run;
+}
+
 gboolean
 membership_plan_make (MembershipPlan *self, const GPtrArray *scenarios, const PlanWords *words,
                       const char *file, const PredictOptions *predict, const PlanContext *context,
                       DiagList *diags)
 {
+  gboolean is_cut = FALSE;
+
   self->runs = g_ptr_array_new_with_free_func ((GDestroyNotify) membership_run_free);
   if (!check_words (words, scenarios, diags)
       || !read_trace (self, g_ptr_array_index (scenarios, 0), file, predict, diags))
     return FALSE;
-  for (guint i = 0; i < scenarios->len; i++)
+  for (guint i = 0; i < scenarios->len && !is_cut; i++)
     {
-      const Scenario *scenario = g_ptr_array_index (scenarios, i);
-      RunGoal         goal = { 0 };
-      MembershipRun  *run = NULL;
+      MembershipRun *run =
+          follow (self, g_ptr_array_index (scenarios, i), words, predict, context, diags);
 
-      if (take_goal (context, predict, scenario, &words->run, &goal, diags))
-        run = membership_run_new (scenario, context->strategies, self->membership, self->cluster,
-                                  &goal, predict, diags);
       if (run == NULL)
         return FALSE;
       g_ptr_array_add (self->runs, run);
+      is_cut = run->is_cut;
     }
   return !diag_list_has_errors (diags) && check_runs (self->runs, diags);
 }

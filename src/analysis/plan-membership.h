@@ -9,7 +9,7 @@ typedef struct
   ProfileSet *profiles; /* of the cluster */
   Cluster    *cluster;  /* with the sites of the trace */
   Membership *membership;
-  GPtrArray  *runs; /* MembershipRun, of each scenario */
+  GPtrArray  *runs; /* MembershipRun, of each scenario; one that was cut is the last */
 } MembershipPlan;
 
 void membership_plan_clear (MembershipPlan *self);

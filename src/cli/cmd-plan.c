@@ -113,10 +113,10 @@ print_runs (const Common *common, const GPtrArray *runs)
   g_autoptr (GString) out = g_string_new (NULL);
 
   print[common->format](runs, out);
-  return stream_print (out);
+  return common_print_result (common, out);
 }
 
-/* EXIT_NO where there is a deadline and no run keeps it. */
+/* EXIT_NO where no run is known to train the tokens, by the deadline if there is one. */
 static ExitStatus
 follow (const Common *common, const GPtrArray *scenarios, const PlanWords *words, const char *file,
         gboolean emits)
@@ -138,7 +138,7 @@ follow (const Common *common, const GPtrArray *scenarios, const PlanWords *words
     {
       const MembershipRun *run = g_ptr_array_index (plan.runs, i);
 
-      if (run->why == NULL && run->late_s == 0)
+      if (run->why == NULL && !run->is_cut && run->late_s == 0)
         status = EXIT_DONE;
     }
   told = print_runs (common, plan.runs);

@@ -182,6 +182,8 @@ append_sum (const MembershipRun *run, GString *out)
     g_string_append_printf (out, "; %s were lost with those that left", gone);
   if (run->late_s > 0)
     g_string_append_printf (out, "; %s days late", late);
+  if (run->is_cut)
+    g_string_append (out, "; the rest was left out");
   g_string_append (out, ".\n");
   if (run->largest != NULL && run->largest->caveats != NULL)
     g_string_append_printf (out, "Not the same training: %s.\n", run->largest->caveats);
@@ -195,9 +197,10 @@ report_membership_text (const GPtrArray *runs, GString *out)
       const MembershipRun   *run = run_at (runs, r);
       struct libscols_table *table;
 
-      if (run->why != NULL)
+      if (run->why != NULL || run->spans->len == 0)
         {
-          g_string_append_printf (out, "%s%s: %s.\n", r > 0 ? "\n" : "", run->label, run->why);
+          g_string_append_printf (out, "%s%s: %s.\n", r > 0 ? "\n" : "", run->label,
+                                  run->why != NULL ? run->why : "nothing was found yet");
           continue;
         }
       table = terminal_table_new (columns, G_N_ELEMENTS (columns));

@@ -131,6 +131,18 @@ alone=(plan --model llama-3-8b --strategy fsdp2 --seq-len 8192 --tokens 1T --day
 [ $? -eq 3 ] && has 'partial: ended by the time limit' err && head -n 1 out | grep -q ',partial$'
 verdict $? 'plan: nothing was tried in time'
 
+trace=(plan "$source/workloads/ten-b-eight-sites.yaml" --tokens 1T --days 1000 -j 1
+  --membership "$source/workloads/eight-sites-membership.csv" --notice '10 s' --join '15 min')
+"$program" "${trace[@]}" --time-limit '1 ms' >out 2>err
+[ $? -eq 3 ] && has '^Partial: ended by the time limit while following hsdp' out &&
+  has '^hsdp: nothing was found yet' out
+verdict $? 'plan: nothing of a trace was followed in time'
+followed_some() { json 'any (one["spans"] for one in d["runs"])' 2>/dev/null; }
+until_some 130 followed_some INT "${trace[@]}" --format json &&
+  json 'd["partial"]["reason"] == "SIGINT" and d["partial"]["step"].startswith ("following ")' &&
+  has 'shardsim plan: partial: ended by SIGINT while following' err
+verdict $? 'plan: an interrupt leaves what was followed of a trace'
+
 # ---- figures: all kinds of them
 good=0
 for name in co2 famous megatron memband scaling sharded-family intellect; do
