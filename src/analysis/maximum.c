@@ -153,6 +153,14 @@ keep_said (Search *self, gboolean fit, DiagList **said)
   self->said = g_steal_pointer (said);
 }
 
+/* Whether the time is over, and a number is left out. */
+static gboolean
+is_cut (Search *self)
+{
+  self->result->is_cut = self->result->is_cut || stop_cuts (self->options->replay.stop);
+  return self->result->is_cut;
+}
+
 static gboolean
 fits (Search *self, gint64 number)
 {
@@ -164,6 +172,8 @@ fits (Search *self, gint64 number)
 
   if (scenario != NULL)
     prediction = predict (scenario, self->options, diags, &error);
+  if (prediction == NULL && error != NULL && is_cut (self))
+    return FALSE;
   result->n_simulated++;
   work_count_done (self->options->count);
   if (prediction == NULL)
@@ -188,7 +198,7 @@ find_largest (Search *self, gint64 guess, gboolean (*test) (Search *, gint64))
 {
   gint64 low = 0, high = self->n + 1, at = guess, step = 1;
 
-  while (low + 1 < high)
+  while (low + 1 < high && !is_cut (self))
     {
       if (test (self, at))
         low = at;
@@ -271,7 +281,9 @@ maximum_find (const Scenario *scenario, const StrategySet *strategies, const Lev
   result->step = step_of (scenario, key);
   self.least = least_of (scenario, key, result->step);
   self.n = (key->most - self.least) / result->step + 1;
+  work_count_step (options->count, "planning values", TRUE, 0);
   guess = find_largest (&self, 1, is_planned_to_fit);
+  work_count_step (options->count, "simulating values", TRUE, 0);
   if (self.refused != 1)
     find_largest (&self, MAX (guess, 1), fits);
   if (self.said != NULL && self.refused != 1)
@@ -286,7 +298,8 @@ maximum_find (const Scenario *scenario, const StrategySet *strategies, const Lev
     }
   if (result->value == 0)
     result->prediction = g_steal_pointer (&result->beyond);
-  else if (result->beyond == NULL || result->next != result->value + result->step)
+  else if (!result->is_cut
+           && (result->beyond == NULL || result->next != result->value + result->step))
     {
       name_bound (&self);
       result->next = 0;

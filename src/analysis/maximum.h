@@ -25,11 +25,12 @@ typedef struct
 {
   const Lever *key;
   gint64       step;       /* between values that can be */
-  gint64       value;      /* the largest that fits; 0: none does */
+  gint64       value;      /* the largest that fits; 0: none does, or is known to */
   gint64       next;       /* the smallest that was found not to fit; 0: the bound ended it */
-  Prediction  *prediction; /* of VALUE; where none fits of NEXT */
+  Prediction  *prediction; /* of VALUE; where none fits of NEXT; NULL: none was simulated by then */
   Prediction  *beyond;     /* of NEXT; NULL: the bound ended it, or that is the above */
   char        *bound;      /* why there is none beyond VALUE; NULL: it does not fit */
+  gboolean     is_cut;     /* OPTIONS->replay.stop ended it: there may be larger ones that fit */
   guint        n_planned, n_simulated;
 } Maximum;
 

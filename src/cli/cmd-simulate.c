@@ -166,7 +166,7 @@ print_maximum (const Common *common, const Maximum *maximum)
   g_autoptr (GString) out = g_string_new (NULL);
 
   print[common->format](maximum, out);
-  return stream_print (out);
+  return common_print_result (common, out);
 }
 
 static ExitStatus
@@ -176,13 +176,12 @@ find_maximum (Common *common, const Scenario *scenario, const Lever *key)
   g_autoptr (GError)   error = NULL;
   g_autoptr (Maximum)  maximum = NULL;
   PredictOptions       options = common_predict_options (common);
-  Progress            *progress = progress_start ("looking for the largest", "values", NULL);
-  ExitStatus           status;
+  Progress  *progress = patience_begin (common->patience, "looking for the largest", "values");
+  ExitStatus status;
 
   options.count = progress_count (progress);
-  options.replay.stop = NULL; /* a part of the predictions would say nothing */
   maximum = maximum_find (scenario, common->strategies, key, &options, diags, &error);
-  progress_end (progress);
+  patience_end (common->patience, progress);
   if (stream_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
   if (maximum == NULL)
@@ -312,6 +311,7 @@ cmd_simulate (int argc, char **argv)
   if (common.print_scenario)
     return common_print_scenarios (&common, scenarios);
   if (key != NULL)
-    return (int) find_maximum (&common, g_ptr_array_index (scenarios, 0), key);
+    return (int) patience_status (common.patience,
+                                  find_maximum (&common, g_ptr_array_index (scenarios, 0), key));
   return (int) patience_status (common.patience, simulate (&common, scenarios, &wanted, emit));
 }

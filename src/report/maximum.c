@@ -137,12 +137,14 @@ report_maximum_text (const Maximum *self, GString *out)
 {
   const char *key = self->key->key;
 
-  if (self->value == 0)
+  if (self->value == 0 && self->is_cut)
+    g_string_append_printf (out, "No %s that fits was found yet\n", key);
+  else if (self->value == 0)
     g_string_append_printf (out, "No %s fits: the smallest is %" G_GINT64_FORMAT "\n", key,
                             self->next);
   else
-    g_string_append_printf (out, "The largest %s that fits: %" G_GINT64_FORMAT "%s", key,
-                            self->value,
+    g_string_append_printf (out, "The largest %s %s: %" G_GINT64_FORMAT "%s", key,
+                            self->is_cut ? "known to fit by then" : "that fits", self->value,
                             self->bound == NULL ? "\n" : ", the most that there can be: ");
   if (self->bound != NULL)
     g_string_append_printf (out, "%s\n", self->bound);
@@ -156,14 +158,17 @@ report_maximum_text (const Maximum *self, GString *out)
   if (self->step > 1)
     g_string_append_printf (out, "; in steps of %" G_GINT64_FORMAT ", which the mesh divides",
                             self->step);
-  g_string_append (out, ")\n\n");
+  g_string_append (out, ")\n");
+  if (self->prediction == NULL)
+    return;
+  g_string_append_c (out, '\n');
   report_prediction_text (self->prediction, out);
 }
 
 void
 report_maximum_csv (const Maximum *self, GString *out)
 {
-  fields_csv (fields, self, 1, sizeof *self, out);
+  fields_csv (fields, self, self->prediction != NULL ? 1 : 0, sizeof *self, out);
 }
 
 void
@@ -172,7 +177,8 @@ report_maximum_json (const Maximum *self, GString *out)
   struct json_object *root = json_document_new (), *results = json_object_new_array ();
 
   json_object_object_add (root, "maximum", fields_json (fields, self));
-  json_object_array_add (results, prediction_json (self->prediction));
+  if (self->prediction != NULL)
+    json_object_array_add (results, prediction_json (self->prediction));
   json_object_object_add (root, "results", results);
   json_finish (root, out);
 }

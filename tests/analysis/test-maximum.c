@@ -208,6 +208,41 @@ START_TEST (test_bounds)
 }
 END_TEST
 
+/* What there is after ever longer times: the largest known to fit, and no bound that was not met. */
+START_TEST (test_early_end)
+{
+  static const double  first_s = 2e-6;
+  g_autoptr (Scenario) scenario = load (cases[MISPLANNED].keys);
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (Maximum)  whole = find (scenario, cases[MISPLANNED].key, diags);
+  gboolean             is_cut = TRUE;
+
+  ck_assert (!whole->is_cut);
+  for (double seconds = first_s; is_cut; seconds *= 1.5)
+    {
+      Stop                stop = { 0 };
+      PredictOptions      options = predict_options ();
+      g_autoptr (GError)  error = NULL;
+      g_autoptr (Maximum) maximum = NULL;
+
+      stop_after (&stop, seconds);
+      options.replay.stop = &stop;
+      maximum = maximum_find (scenario, NULL, whole->key, &options, diags, &error);
+      ck_assert_msg (maximum != NULL, "%s", diag_list_first_message (diags));
+      is_cut = maximum->is_cut;
+      ck_assert (is_cut || seconds > first_s);
+      ck_assert (is_cut == (stop_reason (&stop) != NULL));
+      ck_assert_int_le (maximum->value, whole->value);
+      ck_assert_int_eq (maximum->value > 0,
+                        maximum->prediction != NULL && maximum->prediction->fits);
+      ck_assert (maximum->next == 0 || maximum->next >= whole->next);
+      ck_assert_ptr_null (maximum->bound);
+      if (!is_cut)
+        ck_assert_int_eq (maximum->value, whole->value);
+    }
+}
+END_TEST
+
 /* What is wrong whatever the value is an error, said once; sequences of a file have no largest. */
 START_TEST (test_refused)
 {
@@ -288,6 +323,7 @@ main (void)
   tcase_add_test (tcase, test_by_hand);
   tcase_add_loop_test (tcase, test_next_does_not_fit, 0, G_N_ELEMENTS (cases));
   tcase_add_test (tcase, test_bounds);
+  tcase_add_test (tcase, test_early_end);
   tcase_add_test (tcase, test_refused);
   tcase_add_test (tcase, test_warns_once);
   suite_add_tcase (suite, tcase);

@@ -196,6 +196,18 @@ verdict $? 'simulate: the verdict is printed before remedies, which an interrupt
 [ $? -eq 3 ] && json 'd["results"][0]["remedy_search"]["ended_by"] == "time limit"'
 verdict $? 'simulate: JSON says that remedies were cut'
 
+most=(simulate --cluster '2 x dgx-h100' --model llama-3-8b --strategy fsdp2 --seq-len 8192
+  --max n_layers)
+"$program" "${most[@]}" --time-limit '1 ms' >out 2>err
+[ $? -eq 3 ] && has '^Partial: ended by the time limit' out && has '^No n_layers that fits was' out
+verdict $? 'simulate: no largest value by a limit'
+"$program" "${most[@]}" --time-limit '1 ms' --format json >out 2>err
+[ $? -eq 3 ] && json 'd["results"] == [] and d["partial"]["reason"] == "time limit"'
+verdict $? 'simulate: the same in JSON'
+after INT 5 "${most[@]/'2 x dgx-h100'/'64 x dgx-h100'}" --pp 8 --grad-accum 512 --set replay.extrapolate=false
+[ $? -eq 130 ] && has '^Partial: ended by SIGINT while ' out
+verdict $? 'simulate: an interrupt ends the search for the largest value'
+
 # ---- the end
 echo "1..$number"
 exit $failed
