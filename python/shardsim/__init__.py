@@ -12,6 +12,7 @@ is released while the library works.
 from shardsim._commands import (
     HeatMap,
     Maximum,
+    MembershipPlan,
     Plan,
     Search,
     Sensitivity,
@@ -42,6 +43,7 @@ __all__ = [
     "Item",
     "LibraryError",
     "Maximum",
+    "MembershipPlan",
     "Plan",
     "Prediction",
     "Record",

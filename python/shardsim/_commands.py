@@ -1,4 +1,5 @@
 """The commands search, plan, sensitivity and `simulate --max`, as functions."""
+import os
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from shardsim._request import (Path, Paths, Scenario, Value, answer_to, paths_of, predictions_of,
@@ -113,6 +114,22 @@ class Plan:
         return frame_of(self.options)
 
 
+class MembershipPlan(Plan):
+    """The run of a scenario whose nodes leave and join; there is no number of nodes to choose."""
+
+    def __init__(self, values: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
+        super().__init__({"cluster": "cluster", "options": []}, answer)
+        # The parts of the trace that the run saw, in their order.
+        self.options = [Record(one) for one in values["spans"]]
+        self.scenario = values["scenario"]
+        self.wall_s: float = values["wall_s"]
+        # Why there is no run: its strategy stops when a node leaves. None: there is.
+        self.why: Optional[str] = values["why"]
+
+    def __repr__(self) -> str:
+        return f"<MembershipPlan '{self.scenario}': {self.why or f'{self.wall_s:.0f} s'}>"
+
+
 def _rates(rates: Optional[Rates]) -> Optional[Quantity]:
     if isinstance(rates, Mapping):
         return ",".join(f"{name}={value}" for name, value in rates.items())
@@ -142,19 +159,25 @@ def plan(scenario: Optional[Scenario] = None, *, tokens: Quantity, text: Optiona
          max_host_memory: Optional[Quantity] = None, within: Optional[float] = None,
          memory_margin: Optional[float] = None, simulate: Optional[int] = None,
          effort: Optional[float] = None, no_refine: bool = False,
-         time_limit: Optional[Quantity] = None, **keys: Optional[Value]) -> List[Plan]:
+         membership: Optional[Path] = None, time_limit: Optional[Quantity] = None,
+         **keys: Optional[Value]) -> List[Plan]:
     """Plans a run, as `shardsim plan` does: a Plan for each type of node and each scenario.
 
     GPU_NODES are types of node, in the place of the scenario's cluster. Where the scenario names no
     strategy, each number of nodes runs the best configuration that a search finds. PRICE and POWER
-    may be maps of a type of node each. The rest is as in search().
+    may be maps of a type of node each. MEMBERSHIP is the file of a trace of nodes that leave and
+    join: a MembershipPlan for each scenario, whose `options` are the parts of the trace.
+    The rest is as in search().
     """
     given = dict(locals())
     types = [gpu_nodes] if isinstance(gpu_nodes, str) else list(gpu_nodes)
     counts = (node_counts if node_counts is None or isinstance(node_counts, str)
               else ",".join(map(str, node_counts)))
     answer = _ask("plan", given, gpu_nodes=types, node_counts=counts, price=_rates(price),
-                  power=_rates(power))
+                  power=_rates(power),
+                  membership=None if membership is None else os.fspath(membership))
+    if membership is not None:
+        return [MembershipPlan(one, answer) for one in answer["runs"]]
     return [Plan(one, answer) for one in answer["plans"]]
 
 
@@ -224,15 +247,19 @@ class Maximum(Record):
     def __init__(self, answer: Mapping[str, Any]) -> None:
         super().__init__(answer["maximum"])
         self.warnings: Tuple[Diagnostic, ...] = tuple(answer["warnings"])
-        # Of the value; where none fits, of the least.
-        self.prediction = Prediction(answer["results"][0], self.warnings)
+        # Of the value; where none fits, of the least; None: the time limit came before any.
+        self.prediction: Optional[Prediction] = next(
+            (Prediction(one, self.warnings) for one in answer["results"]), None)
+        self.partial = _partial(answer)
 
 
 def maximum(max: str, scenario: Optional[Scenario] = None, *, text: Optional[str] = None,
             set: Optional[Keys] = None, hwprofiles: Optional[Path] = None, plugins: Paths = (),
-            unfolded: bool = False, interval: bool = False, **keys: Optional[Value]) -> Maximum:
+            unfolded: bool = False, interval: bool = False, time_limit: Optional[Quantity] = None,
+            **keys: Optional[Value]) -> Maximum:
     """The largest MAX that fits, "micro_batch", "seq_len" or "n_layers", all else as it is.
 
-    As `shardsim simulate --max` finds it. SCENARIO and the rest are as in simulate().
+    As `shardsim simulate --max` finds it. At TIME_LIMIT it is the largest known to fit by then.
+    SCENARIO and the rest are as in simulate().
     """
     return Maximum(_ask("maximum", locals()))

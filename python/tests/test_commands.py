@@ -17,6 +17,7 @@ from shardsim import _library
 ROOT = pathlib.Path(os.environ["SHARDSIM_SOURCE_ROOT"])
 PROGRAM = os.environ["SHARDSIM_PROGRAM"]
 HARDWARE = ROOT / "docs/worked/hwprofiles"
+INPUT = ROOT / "tests/cli/input"
 FILE = str(ROOT / "docs/worked/1-ddp-two-gpus.yaml")
 OPEN = {
     "cluster": {"node": "hand-pair", "nodes": 1},
@@ -36,11 +37,11 @@ class TestSameAsTheProgram(unittest.TestCase):
     """What the library answers begins with what the program prints, byte for byte."""
 
     def check(self, function: str, request: typing.Dict[str, typing.Any],
-              *words: str) -> None:
-        request = {"file": FILE, "hwprofiles": str(HARDWARE), "jobs": 1, **request}
+              *words: str, file: str = FILE) -> None:
+        request = {"file": file, "hwprofiles": str(HARDWARE), "jobs": 1, **request}
         answer = _library.ask(function, json.dumps(request))
         printed = subprocess.run(
-            [PROGRAM, *words, FILE, "--hwprofiles", str(HARDWARE), "--jobs", "1", "--format",
+            [PROGRAM, *words, file, "--hwprofiles", str(HARDWARE), "--jobs", "1", "--format",
              "json"], stdout=subprocess.PIPE, check=False).stdout.decode()
         self.assertTrue(printed.endswith("\n}\n"), printed)
         self.assertEqual(answer[:len(printed) - 3], printed[:-3])
@@ -68,6 +69,13 @@ class TestSameAsTheProgram(unittest.TestCase):
                    "plan", "--tokens", "1G", "--gpu-nodes", "hand-pair", "--vary",
                    "micro_batch=1,2", "--only", "--set", "training.global_batch=64", "--set",
                    "cluster.node=~", "--set", "cluster.nodes=~")
+
+    def test_plan_of_a_trace(self) -> None:
+        self.check("plan", {"file": str(INPUT / "sites.yaml"), "tokens": "40M",
+                            "set": {"strategy.elastic": True},
+                            "membership": str(INPUT / "membership.csv")},
+                   "plan", "--tokens", "40M", "--set", "strategy.elastic=true", "--membership",
+                   str(INPUT / "membership.csv"), file=str(INPUT / "sites.yaml"))
 
     def test_sensitivity(self) -> None:
         self.check("sensitivity", {"figure": ["nic.bandwidth", "gpu.hbm_bandwidth"], "factor": 2},
@@ -150,6 +158,21 @@ class TestPlan(unittest.TestCase):
                               tokens="1G", node_counts="1")
         self.assertEqual([one.scenario for one in plans], ["ddp", "fsdp2"])
 
+    def test_nodes_that_leave_and_join(self) -> None:
+        asked = {"hwprofiles": HARDWARE, "tokens": "40M", "membership": INPUT / "membership.csv"}
+        elastic = shardsim.plan(INPUT / "sites.yaml", strategy__elastic=True, **asked)
+        for plan in elastic:
+            self.assertIsNone(plan.answer)
+            self.assertEqual(plan.options[0].n_nodes, 3)  # as the trace begins
+            self.assertGreaterEqual(sum(one.tokens for one in plan.options), 40e6)
+        self.assertEqual(len({plan.scenario for plan in elastic}), 3)
+        with self.assertRaisesRegex(shardsim.InputError, "nothing is searched"):
+            shardsim.plan(INPUT / "sites.yaml", node_counts="1,2", **asked)
+        cut = shardsim.plan(INPUT / "sites.yaml", strategy__elastic=True, time_limit="1 us",
+                            **asked)
+        self.assertEqual([plan.options for plan in cut], [[]])
+        self.assertEqual(cut[0].partial.reason if cut[0].partial else None, "time limit")
+
     def test_errors(self) -> None:
         with self.assertRaisesRegex(shardsim.InputError, "--node-counts"):
             shardsim.plan(FULL, hwprofiles=HARDWARE, tokens="1G", node_counts="8..4")
@@ -183,11 +206,18 @@ class TestMaximum(unittest.TestCase):
     def test_the_next_does_not_fit(self) -> None:
         found = shardsim.maximum("micro_batch", {**FULL, "training": {"seq_len": 100}},
                                  hwprofiles=HARDWARE)
+        assert found.prediction is not None
         self.assertTrue(found.prediction.fits)
+        self.assertIsNone(found.partial)
         self.assertEqual(found.prediction.micro_batch, found.value)
         beyond = shardsim.simulate({**FULL, "training": {"seq_len": 100}}, hwprofiles=HARDWARE,
                                    micro_batch=found.next)
         self.assertFalse(beyond.fits)
+
+    def test_time_limit(self) -> None:
+        found = shardsim.maximum("seq_len", FULL, hwprofiles=HARDWARE, time_limit="1 us")
+        self.assertIsNone(found.prediction)
+        self.assertEqual(found.partial.reason if found.partial else None, "time limit")
 
     def test_errors(self) -> None:
         with self.assertRaisesRegex(shardsim.InputError, "did you mean 'seq_len'"):
@@ -246,7 +276,7 @@ class TestOptions(unittest.TestCase):
         """The keys of a request, which an unknown one is told, are parameters by their name."""
         elsewhere = {"file", "name"}  # `scenario`; `name` lays another name over it
         for name, function, left_out in (
-                ("search", shardsim.search, set()), ("plan", shardsim.plan, {"membership"}),
+                ("search", shardsim.search, set()), ("plan", shardsim.plan, set()),
                 ("sensitivity", shardsim.sensitivity, {"map"}),
                 ("maximum", shardsim.maximum, {"jobs", "steps"})):
             hint = json.loads(_library.ask(name, '{"?": 1}'))["diagnostics"][0]["hint"]

@@ -22,7 +22,10 @@ static Scenario *
 take (Request *request, const char *text, ShardsimStop *stop, RequestRun *run, const Lever **key)
 {
   Asked             asked = { 0 };
-  const RequestPart parts[] = { { options, &asked }, { request_run_options, run }, { NULL, NULL } };
+  const RequestPart parts[] = { { options, &asked },
+                                { request_run_options, run },
+                                { request_time_options, request },
+                                { NULL, NULL } };
 
   if (request_read (request, text, stop, parts, NULL))
     *key = maximum_find_key (asked.max, request->diags);
@@ -47,7 +50,7 @@ shardsim_maximum (const char *text, ShardsimStop *stop)
   if (scenario != NULL)
     maximum =
         maximum_find (scenario, request.strategies, key, &predict, request.diags, &request.error);
-  if (request_is_whole (&request) && maximum != NULL && !diag_list_has_errors (request.diags))
+  if (maximum != NULL && !diag_list_has_errors (request.diags))
     report_maximum_json (maximum, document = g_string_new (NULL));
   return request_answer (&request, document);
 }

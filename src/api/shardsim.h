@@ -67,8 +67,8 @@ extern "C"
   char *shardsim_sensitivity (const char *request, ShardsimStop *stop);
 
   /*
- * `shardsim simulate --max KEY`: {"max": "micro_batch"}, and unfolded, interval, steps; without a
- * time limit, and an "error" where it is stopped.
+ * `shardsim simulate --max KEY`: {"max": "micro_batch"}, and unfolded, interval, steps. Where it is
+ * ended early, "results" is empty if nothing was simulated by then.
  */
   char *shardsim_maximum (const char *request, ShardsimStop *stop);
 
