@@ -11,6 +11,8 @@ struct _PlanWinner
   Scenario *scenario;
   char     *label, *options; /* as those of SearchFound */
   guint64   n_open;
+  guint     n_failed;
+  char     *failure;         /* as that of SearchResult */
   double    open_throughput; /* sequences a second that one of them may reach */
 };
 
@@ -22,6 +24,7 @@ winner_free (gpointer data)
   scenario_free (self->scenario);
   g_free (self->label);
   g_free (self->options);
+  g_free (self->failure);
   g_free (self);
 }
 
@@ -239,6 +242,10 @@ miss_text (const SearchResult *result)
   const SearchMiss *miss = result->missed->len > 0 ? g_ptr_array_index (result->missed, 0) : NULL;
   g_autofree char *excess = miss != NULL ? quantity_format (QUANTITY_BYTES, miss->excess, 3) : NULL;
 
+  if (result->n_failed > 0)
+    return g_strdup_printf ("nothing was found that fits, and %u of those that were simulated "
+                            "failed: %s",
+                            result->n_failed, result->failure);
   if (miss != NULL)
     return g_strdup_printf ("nothing that was tried fits; with %s more: %s", excess, miss->label);
   if (result->n_too_large == 0 && result->drops->len > 0)
@@ -302,6 +309,8 @@ find_winner (const PlanChooser *self, guint n_nodes, RunChoice *choice, Predicti
                           .label = g_steal_pointer (&best->label),
                           .options = g_steal_pointer (&best->options),
                           .n_open = result->n_open,
+                          .n_failed = result->n_failed,
+                          .failure = g_strdup (result->failure),
                           .open_throughput = result->open_gain * (*prediction)->samples_per_s };
   g_ptr_array_add (self->winners, winner);
   return winner;
@@ -394,6 +403,8 @@ search_best (const PlanChooser *self, guint n_nodes, RunChoice *choice, DiagList
       g_clear_pointer (&choice->faster, g_free);
     }
   choice->n_open = own->n_open;
+  choice->n_failed = own->n_failed;
+  choice->failure = g_strdup (own->failure);
   choice->open_gain = own->open_throughput / best->samples_per_s;
   return best;
 }

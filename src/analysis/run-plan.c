@@ -14,6 +14,7 @@ option_free (gpointer data)
   g_free (self->choice.label);
   g_free (self->choice.options);
   g_free (self->choice.faster);
+  g_free (self->choice.failure);
   g_free (self->choice.why);
   g_free (self->why);
   g_free (self);

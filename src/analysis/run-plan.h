@@ -44,8 +44,11 @@ typedef struct
   char     *label;       /* what tells it from others; NULL: there was no choice */
   char     *options;     /* the command line of 'simulate' that gives it; NULL likewise */
   char     *faster;      /* what is faster, and no framework runs it or is less simple; or NULL */
-  guint64   n_open;      /* configurations left untried that may be better; 0: it is proved best */
+  guint64   n_open;      /* configurations left untried that may be better; of none, and none that
+                            failed, it is proved best */
   double    open_gain;   /* of them: their bounds' throughput over its own, at most */
+  guint     n_failed;    /* configurations that were simulated and had no end */
+  char     *failure;     /* why the first of them had none; or NULL */
   char     *why;         /* there is none, as an answer and not for an error; NULL: there is */
   double    slow_step_s; /* of a step with one slow node; 0: not predicted, or could not be */
   guint     n_sites;     /* that may be lost, or workers that nodes take along; 0: none */

@@ -311,9 +311,12 @@ add_line (struct libscols_table *table, guint most, const RunPlan *plan, const R
 void
 run_plan_append_proof (const RunChoice *choice, GString *out)
 {
-  if (choice->n_open == 0)
+  if (choice->n_failed > 0)
+    g_string_append_printf (out, "%u of those that were simulated failed: %s\n", choice->n_failed,
+                            choice->failure);
+  if (choice->n_open == 0 && choice->n_failed == 0)
     g_string_append (out, "Nothing that was searched has a better bound: it is proved best.\n");
-  else
+  else if (choice->n_open > 0)
     g_string_append_printf (out,
                             "%" G_GUINT64_FORMAT
                             " configurations were not tried; by their bounds none is more than "

@@ -60,6 +60,22 @@ verdict $? 'with more memory it is tried again'
 "$program" simulate --grad-accum 150 $size 60MB >out 2>err
 [ $? -eq 1 ] && grep -q "more memory than shardsim may.*raise '--max-memory-use'" err
 verdict $? 'simulate'
+plan='plan --model llama-3-8b --seq-len 512 --global-batch 1200 --gpu-nodes dgx-h100
+  --node-counts 1 --tokens 1G --only --set replay.extrapolate=false --vary mesh.tp=1,2
+  --vary strategy.name=zero3,fsdp2 -j 1'
+# shellcheck disable=SC2086
+"$program" $plan --vary training.micro_batch=4,5 --max-memory-use 50MB >out 2>err
+[ $? -eq 0 ] && grep -q '^[1-9][0-9]* of those that were simulated failed: .*more memory than' out &&
+  ! grep -q 'proved' out
+verdict $? 'plan: nothing is proved where configurations failed'
+# shellcheck disable=SC2086
+"$program" $plan --vary training.micro_batch=4,5 --max-memory-use 2GB >out 2>err
+[ $? -eq 0 ] && ! grep -q 'failed' out && grep -q 'proved' out
+verdict $? 'plan: with more memory it is'
+# shellcheck disable=SC2086
+"$program" $plan --vary training.micro_batch=1 --max-memory-use 50MB >out 2>err
+[ $? -eq 3 ] && grep -q 'found that fits, and [1-9][0-9]* of those that were simulated failed' out
+verdict $? 'plan: nothing that was tried is not said not to fit where it failed'
 # shellcheck disable=SC2086
 "$program" compare --grad-accum 1,150 $size 60MB >out 2>err
 [ $? -eq 1 ] && grep -q 'left out' err && grep -q '169.6 ms' out
