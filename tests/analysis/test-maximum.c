@@ -208,7 +208,7 @@ START_TEST (test_bounds)
 }
 END_TEST
 
-/* What there is after ever longer times: the largest known to fit, and no bound that was not met. */
+/* What there is after ever longer times: the largest known to fit, and no bound not met. */
 START_TEST (test_early_end)
 {
   static const double  first_s = 2e-6;

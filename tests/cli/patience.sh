@@ -204,7 +204,7 @@ verdict $? 'simulate: no largest value by a limit'
 "$program" "${most[@]}" --time-limit '1 ms' --format json >out 2>err
 [ $? -eq 3 ] && json 'd["results"] == [] and d["partial"]["reason"] == "time limit"'
 verdict $? 'simulate: the same in JSON'
-after INT 5 "${most[@]/'2 x dgx-h100'/'64 x dgx-h100'}" --pp 8 --grad-accum 512 --set replay.extrapolate=false
+after INT 1 "${most[@]/#2 x/64 x}" --pp 8 --grad-accum 512 --set replay.extrapolate=false
 [ $? -eq 130 ] && has '^Partial: ended by SIGINT while ' out
 verdict $? 'simulate: an interrupt ends the search for the largest value'
 
