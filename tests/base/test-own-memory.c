@@ -146,6 +146,21 @@ run_small (void *data)
   return NULL;
 }
 
+/* A run of this thread that takes more than the limit, beside the small one of THREAD. */
+static char *
+take_beside (Other *other, pthread_t *thread)
+{
+  char *memory;
+
+  own_memory_set_limit (256 * MIB);
+  own_memory_begin (FALSE);
+  ck_assert_int_eq (pthread_create (thread, NULL, run_small, other), 0);
+  g_async_queue_pop (other->said);
+  memory = take (300 * MIB);
+  ck_assert (own_memory_count (300 * MIB));
+  return memory;
+}
+
 START_TEST (test_most_gives_up)
 {
   g_autoptr (GAsyncQueue) go = g_async_queue_new (), said = g_async_queue_new ();
@@ -153,12 +168,7 @@ START_TEST (test_most_gives_up)
   pthread_t               thread;
   g_autofree char        *memory = NULL;
 
-  own_memory_set_limit (256 * MIB);
-  own_memory_begin (FALSE);
-  ck_assert_int_eq (pthread_create (&thread, NULL, run_small, &other), 0);
-  g_async_queue_pop (said);
-  memory = take (300 * MIB);
-  ck_assert (own_memory_count (300 * MIB));
+  memory = take_beside (&other, &thread);
   g_async_queue_push (go, GINT_TO_POINTER (1));
   ck_assert_msg (GPOINTER_TO_INT (g_async_queue_pop (said)) == 1, "the small run gave up");
   ck_assert (own_memory_is_over ());
@@ -181,12 +191,7 @@ START_TEST (test_short_no_more)
   pthread_t               thread;
   g_autofree char        *memory = NULL;
 
-  own_memory_set_limit (256 * MIB);
-  own_memory_begin (FALSE);
-  ck_assert_int_eq (pthread_create (&thread, NULL, run_small, &other), 0);
-  g_async_queue_pop (said);
-  memory = take (300 * MIB);
-  ck_assert (own_memory_count (300 * MIB));
+  memory = take_beside (&other, &thread);
   g_clear_pointer (&memory, g_free);
   ck_assert_int_eq (own_memory_end (), OWN_MEMORY_ENOUGH);
 
