@@ -1,4 +1,5 @@
 #include "analysis/change-private.h"
+#include "base/intern.h"
 
 #include <string.h>
 
@@ -34,8 +35,7 @@ overrides_of (const Change *change, const Scenario *scenario)
       && scenario->training.global_batch == 0) /* else they follow */
     {
       g_autofree char       *value = g_strdup_printf ("%" G_GINT64_FORMAT, steps);
-      const ScenarioOverride own = { .key = "training.grad_accum",
-                                     .value = g_intern_string (value) };
+      const ScenarioOverride own = { .key = "training.grad_accum", .value = intern_text (value) };
 
       g_array_append_val (overrides, own);
     }

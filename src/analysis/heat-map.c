@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/intern.h"
 #include "base/parallel.h"
 
 #define ORIGIN "--map"
@@ -45,7 +46,7 @@ mark_of (const char *given)
 {
   g_autofree char *place = g_strdup_printf ("%s %s", ORIGIN, given);
 
-  return (SourceMark){ .file = g_intern_string (place) };
+  return (SourceMark){ .file = intern_text (place) };
 }
 
 static gboolean
@@ -241,8 +242,8 @@ simulate_cell (guint i, gpointer user)
                     .step_time_s = p->step_time_s,
                     .tokens_per_s_per_gpu = p->tokens_per_s_per_gpu,
                     .peak_bytes = p->hbm.device,
-                    .binding_resource = g_intern_string (p->binding_resource),
-                    .caveats = g_intern_string (p->caveats) };
+                    .binding_resource = intern_text (p->binding_resource),
+                    .caveats = intern_text (p->caveats) };
 }
 
 /* What DIAGS say of cell I. */

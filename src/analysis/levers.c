@@ -1,4 +1,5 @@
 #include "analysis/levers.h"
+#include "base/intern.h"
 
 #include <string.h>
 
@@ -26,8 +27,8 @@ static Move *
 add_move (LeverMoves *self, const char *key, const char *value, gint64 micro_steps)
 {
   const Move move = { .lever = self->n_levers,
-                      .key = g_intern_string (key),
-                      .value = g_intern_string (value),
+                      .key = intern_text (key),
+                      .value = intern_text (value),
                       .micro_steps = micro_steps,
                       .fewer = 1,
                       .needs = self->needs };
@@ -40,8 +41,8 @@ add_move (LeverMoves *self, const char *key, const char *value, gint64 micro_ste
 static void
 add_also (Move *move, const char *key, const char *value)
 {
-  move->also_key = g_intern_string (key);
-  move->also_value = g_intern_string (value);
+  move->also_key = intern_text (key);
+  move->also_value = intern_text (value);
 }
 
 static gboolean
@@ -512,7 +513,7 @@ intern_axis (const char *axis)
 {
   g_autofree char *key = g_strdup_printf ("mesh.%s", axis);
 
-  return g_intern_string (key);
+  return intern_text (key);
 }
 
 GArray *

@@ -1,6 +1,7 @@
 #include "analysis/option-effects.h"
 
 #include "analysis/change-private.h"
+#include "base/intern.h"
 #include "base/parallel.h"
 
 typedef struct
@@ -47,7 +48,7 @@ try_move (guint i, gpointer user)
   effect->tokens_per_s_per_gpu = p->tokens_per_s_per_gpu;
   effect->peak_bytes = p->hbm.device;
   effect->host_peak_bytes = p->host.device;
-  effect->caveats = g_intern_string (p->caveats);
+  effect->caveats = intern_text (p->caveats);
 }
 
 /* Ties in the order of the levers. */

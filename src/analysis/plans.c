@@ -1,4 +1,5 @@
 #include "analysis/plans.h"
+#include "base/intern.h"
 
 #include <string.h>
 
@@ -92,7 +93,7 @@ void
 plan_words_add_override (const PlanWords *self, GArray *overrides)
 {
   g_autofree char *first = self->types != NULL ? g_strdup_printf ("1 x %s", self->types[0]) : NULL;
-  const ScenarioOverride cluster = { "cluster.name", g_intern_string (first), "--gpu-nodes" };
+  const ScenarioOverride cluster = { "cluster.name", intern_text (first), "--gpu-nodes" };
 
   if (first != NULL)
     g_array_append_val (overrides, cluster);

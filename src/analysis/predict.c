@@ -1,6 +1,7 @@
 /* From a scenario to a prediction: the replay, and the interval that its inputs' ranges imply. */
 #include "analysis/placement-band.h"
 #include "analysis/prediction.h"
+#include "base/intern.h"
 #include "base/own-memory.h"
 
 /* ---- the interval ---------------------------------------------------------------------------- */
@@ -97,7 +98,7 @@ static gboolean
 has_rank (const ResolvedScenario *resolved, const PredictOptions *options, DiagList *diags)
 {
   const guint      n = cluster_n_gpus (resolved->cluster);
-  const SourceMark mark = { .file = g_intern_static_string ("--rank") };
+  const SourceMark mark = { .file = intern_text ("--rank") };
   g_autofree char *hint = g_strdup_printf ("it has %u: 0 to %u", n, n - 1);
 
   if (!options->of_rank || options->rank < n)

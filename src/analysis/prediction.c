@@ -3,6 +3,7 @@
 #include "analysis/op-times.h"
 #include "analysis/remedies.h"
 #include "analysis/stages.h"
+#include "base/intern.h"
 
 #include <string.h>
 
@@ -544,7 +545,7 @@ ways_text (const GArray *ways)
                               collective_protocol_name (way->protocol), way->channels,
                               way->resources, way->unaligned ? " unaligned" : "");
     }
-  return g_intern_string (text->str);
+  return intern_text (text->str);
 }
 
 static guint

@@ -3,6 +3,7 @@
 
 #include "analysis/levers.h"
 #include "analysis/search-space-private.h"
+#include "base/intern.h"
 
 #define D "%" G_GINT64_FORMAT
 
@@ -78,7 +79,7 @@ is_of_pipeline (const char *key)
 static void
 set_option (SearchChoice *choice, const char *key, const char *value)
 {
-  const ScenarioOverride option = { g_intern_string (key), g_intern_string (value), "search" };
+  const ScenarioOverride option = { intern_text (key), intern_text (value), "search" };
 
   g_array_append_val (choice->options, option);
   if (divides_replicas (key))

@@ -1,6 +1,7 @@
 #include "analysis/search-options.h"
 
 #include "analysis/vary.h"
+#include "base/intern.h"
 
 #define MAX_VALUES      1000 /* of an axis: each is tried in every configuration */
 #define OPTION(member_) .offset = G_STRUCT_OFFSET (SearchWords, member_)
@@ -91,7 +92,7 @@ search_words_vary (SearchWords *self, const char *text, const char *origin, Diag
   g_autoptr (Vary)      axis = vary_new ();
   g_autoptr (GPtrArray) values = g_ptr_array_new_with_free_func (g_free);
   g_autofree char      *place = g_strdup_printf ("%s %s", origin, text);
-  const SourceMark      mark = { .file = g_intern_string (place) };
+  const SourceMark      mark = { .file = intern_text (place) };
 
   if (!vary_add (axis, text, &mark, diags))
     return FALSE;
@@ -108,7 +109,7 @@ search_words_vary (SearchWords *self, const char *text, const char *origin, Diag
   if (self->values == NULL)
     self->values = g_ptr_array_new_with_free_func ((GDestroyNotify) g_strfreev);
   self->varied = g_renew (SearchVary, self->varied, self->n_varied + 1);
-  self->varied[self->n_varied++] = (SearchVary){ .key = g_intern_string (vary_key (axis, 0)),
+  self->varied[self->n_varied++] = (SearchVary){ .key = intern_text (vary_key (axis, 0)),
                                                  .values = (const char *const *) values->pdata,
                                                  .mark = mark };
   g_ptr_array_add (self->values, g_ptr_array_steal (values, NULL));

@@ -1,6 +1,7 @@
 /* Bounds of configurations: kernels alone, collectives alone, closed forms. */
 #include "analysis/search-screen.h"
 
+#include "base/intern.h"
 #include "collective/collective.h"
 #include "driver/expect.h"
 #include "driver/pipeline.h"
@@ -183,7 +184,7 @@ key_of (const GpuProfile *gpu, const KernelDesc *kernel)
   KernelKey key;
 
   memset (&key, 0, sizeof key); /* padding is hashed as well */
-  key.gpu = g_intern_string (gpu->id);
+  key.gpu = intern_text (gpu->id);
   key.kind = kernel->kind;
   key.dtype = kernel->dtype;
   key.launches = kernel->launches;

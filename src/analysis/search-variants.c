@@ -1,6 +1,7 @@
 /* Variants of a search: strategies from the registry, with their options. */
 #include "analysis/levers.h"
 #include "analysis/search-space-private.h"
+#include "base/intern.h"
 #include "scenario/software.h"
 
 #define MOST_VARIANTS 10000 /* that a user names: each is a scenario in memory */
@@ -53,7 +54,7 @@ add_changed (SpaceMaker *self, const ScenarioOverride *head, guint n_head, const
 
   if (n_head > 0)
     options[0] = *head;
-  options[n_head] = (ScenarioOverride){ g_intern_string (key), g_intern_string (value), "search" };
+  options[n_head] = (ScenarioOverride){ intern_text (key), intern_text (value), "search" };
   add_variant (self, options, n_head + 1, base);
 }
 
@@ -166,9 +167,8 @@ add_varied_strategies (SpaceMaker *self, DiagList *diags)
         {
           const SearchVary      *vary = &self->vary[g_array_index (keys, guint, k)];
           guint                  length = g_strv_length ((char **) vary->values);
-          const ScenarioOverride option = { g_intern_string (vary->key),
-                                            g_intern_string (vary->values[rest % length]),
-                                            "--vary" };
+          const ScenarioOverride option = { intern_text (vary->key),
+                                            intern_text (vary->values[rest % length]), "--vary" };
 
           g_array_append_val (options, option);
           rest /= length;

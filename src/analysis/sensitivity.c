@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "analysis/op-times.h"
+#include "base/intern.h"
 #include "base/parallel.h"
 
 #define LEAST_SHARE   0.01  /* of a rate, where the search for its break-even point begins */
@@ -296,7 +297,7 @@ take_figures (Sensitivity *self, const GArray *all, const char *const *wanted, D
   for (; wanted != NULL && *wanted != NULL; wanted++)
     {
       g_autofree char      *place = g_strdup_printf ("--figure %s", *wanted);
-      const SourceMark      mark = { .file = g_intern_string (place) };
+      const SourceMark      mark = { .file = intern_text (place) };
       const HardwareFigure *figure = hardware_figure_find (all, *wanted, &mark, diags);
 
       if (figure != NULL)

@@ -1,6 +1,7 @@
 /* Reads YAML and JSON text into the tree of a ConfigDoc, from libyaml's events. */
 #include "base/config-private.h"
 #include "base/file-roles.h"
+#include "base/intern.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -303,7 +304,7 @@ parse_stream (Loader *loader)
 static gboolean
 check_is_text (const char *name, const char *text, gsize length, DiagList *diags)
 {
-  SourceMark  mark = { g_intern_string (name), 0, 0, 0, NULL };
+  SourceMark  mark = { intern_text (name), 0, 0, 0, NULL };
   const char *bad;
 
   if (length > CONFIG_MAX_BYTES)

@@ -1,4 +1,5 @@
 #include "base/config-private.h"
+#include "base/intern.h"
 
 #include <string.h>
 
@@ -106,7 +107,7 @@ config_doc_new (const char *name, const char *text, gsize length)
 {
   ConfigDoc *self = g_new0 (ConfigDoc, 1);
 
-  self->name = g_intern_string (name);
+  self->name = intern_text (name);
   self->text = g_strndup (text, length);
   self->lines = g_array_new (FALSE, FALSE, sizeof (const char *));
   self->nodes = g_ptr_array_new_with_free_func ((GDestroyNotify) node_free);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file-roles.h"
+#include "base/intern.h"
 #include "base/limits.h"
 #include "base/suggest.h"
 
@@ -377,7 +378,7 @@ reader_new (const char *name, FILE *file)
 {
   CsvReader *self = g_new0 (CsvReader, 1);
 
-  self->name = g_intern_string (name);
+  self->name = intern_text (name);
   self->file = file;
   self->line = 1;
   self->raw = g_string_new (NULL);

@@ -1,4 +1,5 @@
 #include "base/diag.h"
+#include "base/intern.h"
 
 #include <string.h>
 
@@ -42,7 +43,7 @@ source_mark_keep (const SourceMark *mark)
   SourceMark kept = *mark;
   gboolean   shown = mark->text != NULL && strnlen (mark->text, MAX_KEPT_LINE + 1) <= MAX_KEPT_LINE;
 
-  kept.text = shown ? g_intern_string (mark->text) : NULL;
+  kept.text = shown ? intern_text (mark->text) : NULL;
   return kept;
 }
 

@@ -24,7 +24,7 @@ typedef enum
  */
 typedef struct
 {
-  const char *file; /* interned (g_intern_string) name as the user gave it, "--set", or NULL */
+  const char *file; /* interned (base/intern.h) name as the user gave it, "--set", or NULL */
   guint       line;
   guint       column;
   guint       length; /* characters to underline; 0 = a single caret */

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/intern.h"
 #include "base/suggest.h"
 #include "cluster/figure-settings.h"
 
@@ -11,7 +12,7 @@ argument_mark (const char *option, const char *value)
 {
   g_autofree char *place = g_strdup_printf ("%s %s", option, value);
 
-  return (SourceMark){ .file = g_intern_string (place) };
+  return (SourceMark){ .file = intern_text (place) };
 }
 
 guint64

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analysis/vary.h"
+#include "base/intern.h"
 
 /* What the name of a strategy, a model or a cluster is set by: its values label scenarios alone. */
 static gboolean
@@ -46,7 +47,7 @@ collect_lists (const Common *self, DiagList *diags)
     {
       const ScenarioOverride *override = &g_array_index (self->overrides, ScenarioOverride, i);
       g_autofree char        *text = g_strdup_printf ("%s=%s", override->key, override->value);
-      const SourceMark        mark = { .file = g_intern_string (override->origin) };
+      const SourceMark        mark = { .file = intern_text (override->origin) };
 
       if (has_list (override))
         good &= vary_add (lists, text, &mark, diags);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/intern.h"
 #include "measure/scenario-rows.h"
 #include "report/sweep.h"
 
@@ -85,7 +86,7 @@ open_source (const SweepArguments *self, PlannedSweep *planned, DiagList *diags)
   for (guint i = 0; self->vary != NULL && self->vary[i] != NULL; i++)
     {
       g_autofree char *place = g_strconcat ("--vary ", self->vary[i], NULL);
-      const SourceMark mark = { .file = g_intern_string (place) };
+      const SourceMark mark = { .file = intern_text (place) };
 
       vary_add (planned->vary, self->vary[i], &mark, diags);
     }

@@ -1,4 +1,5 @@
 #include "cli/table-words.h"
+#include "base/intern.h"
 
 /* Of one option. */
 typedef struct
@@ -78,7 +79,7 @@ table_words_take (const TableWords *self, gpointer structure, DiagList *diags)
     {
       const Word      *word = &self->words[i];
       g_autofree char *name = option_name ("--", self->table[i].key);
-      const SourceMark mark = { .file = g_intern_string (name) };
+      const SourceMark mark = { .file = intern_text (name) };
 
       if (word->given || word->text != NULL)
         good &= option_set (&self->table[i], structure, word->given ? "true" : word->text, &mark,

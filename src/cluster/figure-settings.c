@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/intern.h"
 #include "base/option-needs.h"
 #include "cluster/cluster-private.h"
 
@@ -222,8 +223,8 @@ add_framework (GArray *changes, const Setting *setting)
   if (!hardware_figure_split (setting->name, &kind, &id, &key) || !g_str_equal (kind, "framework"))
     return FALSE;
   /* the key is a part of the setting's name, which does not live as long */
-  g_array_append_val (changes, ((FigureChange){ kind, id != NULL ? g_intern_string (id) : NULL,
-                                                g_intern_string (key), setting->value, FALSE }));
+  g_array_append_val (changes, ((FigureChange){ kind, id != NULL ? intern_text (id) : NULL,
+                                                intern_text (key), setting->value, FALSE }));
   return TRUE;
 }
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/intern.h"
 #include "base/units.h"
 
 static const char *const families[] = { "nvlink", "xgmi", NULL };
@@ -44,7 +45,7 @@ parse_count (GpuLinks *self, const char *text)
       || !split_technology (g_strstrip (words[1]), &family, &generation))
     return FALSE;
   self->count = (guint) count;
-  self->technology = g_intern_string (words[1]);
+  self->technology = intern_text (words[1]);
   return TRUE;
 }
 

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/intern.h"
 #include "base/suggest.h"
 #include "cluster/profiles-used.h"
 
@@ -34,9 +35,9 @@ add_profile (GArray *figures, ProfileSet *profiles, const ProfileUse *use, gbool
       const FigureView *view = &g_array_index (views, FigureView, i);
       g_autofree char  *name = g_strdup_printf ("%s%s%s.%s", use->role, shared ? ":" : "",
                                                shared ? use->id : "", view->key);
-      HardwareFigure    figure = { .name = g_intern_string (name),
-                                   .kind = g_intern_string (use->kind),
-                                   .id = g_intern_string (use->id),
+      HardwareFigure    figure = { .name = intern_text (name),
+                                   .kind = intern_text (use->kind),
+                                   .id = intern_text (use->id),
                                    .key = view->key,
                                    .quantity = view->kind,
                                    .in_bits = g_str_equal (use->role, "nic"),
@@ -75,7 +76,7 @@ add_fabric (GArray *figures, const ClusterOptions *options)
     if (is_of_fabric (spec))
       {
         g_autofree char *name = g_strdup_printf ("cluster.%s", spec->key);
-        HardwareFigure   figure = { .name = g_intern_string (name),
+        HardwareFigure   figure = { .name = intern_text (name),
                                     .kind = "cluster",
                                     .id = "",
                                     .key = spec->key,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/config.h"
+#include "base/intern.h"
 
 #define MOST_HOSTS 1000000
 
@@ -68,7 +69,7 @@ read_line (GArray *lines, const char *file, guint number, const char *text, Diag
   if (words[0] == NULL)
     return;
   host.name = g_strdup (words[0]);
-  host.mark = source_mark_keep (&(SourceMark){ .file = g_intern_string (file),
+  host.mark = source_mark_keep (&(SourceMark){ .file = intern_text (file),
                                                .line = number,
                                                .column = (guint) strspn (text, " \t") + 1,
                                                .length = (guint) strlen (words[0]),

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/intern.h"
 #include "cluster/import-private.h"
 
 #define BLANKS "\t "
@@ -431,7 +432,7 @@ table_new (const char *name, const char *text, gsize length)
   SmiTable        *self = g_new0 (SmiTable, 1);
   g_autofree char *whole = g_strndup (text, length);
   char            *start = whole;
-  self->name = g_intern_string (name);
+  self->name = intern_text (name);
   self->lines = g_ptr_array_new_with_free_func (g_free);
   self->devices = g_array_new (FALSE, FALSE, sizeof (SmiDevice));
   self->indices = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);

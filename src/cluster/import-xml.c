@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/file-roles.h"
+#include "base/intern.h"
 
 struct _XmlDoc
 {
@@ -29,7 +30,7 @@ static XmlDoc *
 doc_new (const char *name, const char *text, gsize length)
 {
   XmlDoc *self = g_new0 (XmlDoc, 1);
-  self->name = g_intern_string (name);
+  self->name = intern_text (name);
   self->text = g_strndup (text, length);
   self->length = length;
   self->lines = g_array_new (FALSE, FALSE, sizeof (const char *));
@@ -294,7 +295,7 @@ parse (XmlDoc *doc, DiagList *diags)
 gboolean
 xml_check_text (const char *name, const char **text, gsize *length, DiagList *diags)
 {
-  const SourceMark mark = { g_intern_string (name), 0, 0, 0, NULL };
+  const SourceMark mark = { intern_text (name), 0, 0, 0, NULL };
   const char      *bad;
   if (*length > XML_MAX_BYTES)
     {

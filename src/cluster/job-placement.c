@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/intern.h"
 #include "base/suggest.h"
 #include "cluster/cluster-private.h"
 #include "cluster/host-file-private.h"
@@ -188,7 +189,7 @@ static void
 check_number (const Placing *self, const GArray *hosts)
 {
   const guint      n = self->cluster->n_nodes;
-  SourceMark       mark = { .file = g_intern_string (self->options->placement), .line = 1 };
+  SourceMark       mark = { .file = intern_text (self->options->placement), .line = 1 };
   g_autofree char *hint = g_strdup_printf ("a host a node of the job, which has %u", n);
 
   if (hosts->len == n)
@@ -354,8 +355,7 @@ cluster_place_job (Cluster *self, const ClusterOptions *options, InputFiles *fil
   const PlacementWord word = word_of (options->placement);
   const GArray       *hosts = NULL;
 
-  self->fabric.placement =
-      g_intern_string (word == PLACEMENT_PACKED ? "packed" : options->placement);
+  self->fabric.placement = intern_text (word == PLACEMENT_PACKED ? "packed" : options->placement);
   if (word == PLACEMENT_FILE)
     {
       g_autofree char *hint = suggest_placement (options->placement);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/intern.h"
 #include "base/layout.h"
 #include "base/suggest.h"
 #include "cluster/named-link-private.h"
@@ -30,8 +31,8 @@ keep_changes (ProfileSet *self, const FigureChange *changes, guint n)
   for (guint i = 0; i < n; i++)
     {
       const FigureChange *given = &changes[i];
-      const FigureChange  kept = { g_intern_string (given->kind), g_intern_string (given->id),
-                                   g_intern_string (given->key), given->value, given->as_written };
+      const FigureChange  kept = { intern_text (given->kind), intern_text (given->id),
+                                   intern_text (given->key), given->value, given->as_written };
       g_array_append_val (self->changes, kept);
     }
 }

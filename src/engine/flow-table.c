@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/csv.h"
+#include "base/intern.h"
 #include "base/suggest.h"
 #include "base/units.h"
 
@@ -391,7 +392,7 @@ read_flow (FlowTable *self, const Sheet *sheet, GHashTable *numbers, Route *rout
 static void
 check_rows (const Sheet *sheet, const char *file, const char *what)
 {
-  SourceMark mark = { g_intern_string (file), 0, 0, 0, NULL };
+  SourceMark mark = { intern_text (file), 0, 0, 0, NULL };
 
   if (sheet->n_rows == 0 && diag_list_n_errors (sheet->diags) == sheet->n_errors)
     diag_error (sheet->diags, &mark, NULL, "a header without rows: expected at least one %s", what);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/intern.h"
 #include "base/same-file.h"
 #include "base/units.h"
 
@@ -419,7 +420,7 @@ read_file (Loader *self, const char *file)
     continue;
   if (self->set->rows->len == n_rows && diag_list_n_errors (self->diags) == n_errors)
     {
-      const SourceMark mark = { .file = g_intern_string (file) };
+      const SourceMark mark = { .file = intern_text (file) };
 
       diag_error (self->diags, &mark, NULL, "a header without measurements");
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file-roles.h"
+#include "base/intern.h"
 #include "measure/chakra.pb-c.h"
 
 #define VERSION "0.0.4" /* of the schema that has these fields */
@@ -408,7 +409,7 @@ chakra_reader_open (const char *file, DiagList *diags)
 {
   g_autoptr (ChakraReader) self = g_new0 (ChakraReader, 1);
 
-  self->mark.file = g_intern_string (file);
+  self->mark.file = intern_text (file);
   self->message = g_byte_array_new ();
   self->file = file_roles_open (file);
   if (self->file == NULL)

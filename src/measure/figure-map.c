@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/intern.h"
 #include "measure/figure-runs.h"
 
 #define SUFFIX ".map.csv"
@@ -30,7 +31,7 @@ static gboolean
 read_axes (FigureMap *self, const char *file, DiagList *diags)
 {
   g_autoptr (CsvReader) reader = csv_reader_open (file, diags);
-  const SourceMark      top = { .file = g_intern_string (file), .line = 1 };
+  const SourceMark      top = { .file = intern_text (file), .line = 1 };
   guint                 n_errors = diag_list_n_errors (diags);
   const char           *cells[N_COLUMNS];
 

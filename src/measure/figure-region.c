@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/intern.h"
 #include "measure/figure-table.h"
 
 #define SUFFIX ".region.csv"
@@ -330,7 +331,7 @@ figure_region_is (const char *folder, const char *name)
 static gboolean
 read_rows (FigureRegion *self, const char *file, DiagList *diags)
 {
-  const SourceMark top = { .file = g_intern_string (file), .line = 1 };
+  const SourceMark top = { .file = intern_text (file), .line = 1 };
 
   if (!figure_table_read (file, columns, G_N_ELEMENTS (columns), finish_line, self, self->rows,
                           self->strings, diags))

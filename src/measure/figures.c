@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/intern.h"
 #include "measure/figure-metric.h"
 #include "measure/figure-runs.h"
 
@@ -139,7 +140,7 @@ read_table (Figures *self, const char *file, DiagList *diags)
   for (guint c = 0; c < N_COLUMNS; c++)
     if (csv_reader_find (reader, columns[c]) < 0)
       {
-        const SourceMark mark = { .file = g_intern_string (file), .line = 1 };
+        const SourceMark mark = { .file = intern_text (file), .line = 1 };
 
         diag_error (diags, &mark, NULL, "missing column '%s'", columns[c]);
       }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/file-roles.h"
+#include "base/intern.h"
 
 #define CHUNK     65536
 #define MAX_VALUE (16u << 20) /* bytes of one event, or of another value of the file */
@@ -173,7 +174,7 @@ json_stream_open (const char *file, DiagList *diags)
   self = g_new0 (JsonStream, 1);
   self->stream = stream;
   self->tokener = json_tokener_new ();
-  self->mark.file = g_intern_string (file);
+  self->mark.file = intern_text (file);
   self->diags = diags;
   return self;
 }

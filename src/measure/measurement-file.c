@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/intern.h"
 #include "base/same-file.h"
 #include "measure/nccl-log.h"
 
@@ -67,7 +68,7 @@ measurement_file_kind (const char *file)
 static GPtrArray *
 refuse_results (const char *file, DiagList *diags)
 {
-  const SourceMark mark = { .file = g_intern_string (file), .line = 1 };
+  const SourceMark mark = { .file = intern_text (file), .line = 1 };
 
   diag_error (diags, &mark, "shardsim calibrate FILE -o PROFILE.yaml reads them",
               "results of shardsim-bench, where measured collectives are expected");
@@ -78,7 +79,7 @@ refuse_results (const char *file, DiagList *diags)
 static gboolean
 refuse_unknown (const char *file, DiagList *diags)
 {
-  const SourceMark mark = { .file = g_intern_string (file), .line = 1 };
+  const SourceMark mark = { .file = intern_text (file), .line = 1 };
   g_autofree char *head = read_head (file);
   const gboolean   rccl = *head == '[' || has_column (head, "numCycle");
 

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/intern.h"
 #include "base/units.h"
 
 #define NO_COLUMN (-1)
@@ -303,7 +304,7 @@ measurement_table_load (const char *file, BadRows bad_rows, DiagList *diags)
                                                         : read_row (reader, diags));
   if (rows->len == 0 && diag_list_n_errors (diags) == errors)
     {
-      const SourceMark mark = { .file = g_intern_string (file) };
+      const SourceMark mark = { .file = intern_text (file) };
 
       diag_error (diags, &mark, NULL, "a header without rows: expected a measurement a row");
     }

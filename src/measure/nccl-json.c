@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/intern.h"
 #include "base/units.h"
 #include "measure/nccl-log-private.h"
 
@@ -282,7 +283,7 @@ nccl_json_load (const char *file, const MeasurementContext *context, DiagList *d
   g_autoptr (ConfigDoc) doc = config_load (file, diags);
   g_autoptr (GPtrArray) rows = measurement_array_new ();
   LogTarget             target = {
-                .file = g_intern_string (file), .context = context, .rows = rows, .diags = diags
+                .file = intern_text (file), .context = context, .rows = rows, .diags = diags
   };
   Reader reader = { .target = &target };
 

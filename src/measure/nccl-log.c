@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file-roles.h"
+#include "base/intern.h"
 #include "measure/nccl-log-line-private.h"
 
 #define MAX_HEAD \
@@ -497,7 +498,7 @@ read_line (Reader *self, const LogLine *line)
 static char *
 read_text (const char *file, DiagList *diags)
 {
-  SourceMark             mark = { .file = g_intern_string (file) };
+  SourceMark             mark = { .file = intern_text (file) };
   int                    error;
   g_autoptr (GByteArray) bytes = config_read_file (file, &error);
 
@@ -542,7 +543,7 @@ read_lines (Reader *self, char *text)
 GPtrArray *
 nccl_log_load (const char *file, const MeasurementContext *context, DiagList *diags)
 {
-  const SourceMark      mark = { .file = g_intern_string (file) };
+  const SourceMark      mark = { .file = intern_text (file) };
   const guint           errors = diag_list_n_errors (diags);
   g_autofree char      *text = read_text (file, diags);
   g_autoptr (GPtrArray) rows = measurement_array_new ();

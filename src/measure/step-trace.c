@@ -1,4 +1,5 @@
 #include "measure/step-trace.h"
+#include "base/intern.h"
 
 #include <string.h>
 
@@ -191,7 +192,7 @@ find_tail (StepTrace *self)
 gboolean
 step_trace_take_step (StepTrace *self, const char *file, gint64 *step, DiagList *diags)
 {
-  const SourceMark mark = { .file = g_intern_string (file) };
+  const SourceMark mark = { .file = intern_text (file) };
   guint            n = 0;
 
   if (!has_steps (self) && *step >= 0)

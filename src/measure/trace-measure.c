@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "base/intern.h"
 #include "kernel/measured-times.h"
 
 /* A driver keeps some memory back, more of it on some hosts; GPUs of one make differ by more. */
@@ -304,7 +305,7 @@ trace_measure (const StepTrace *trace, const ReplayPlan *plan, guint rank, const
                   .gpu = gpu,
                   .n_ranks = cluster_n_gpus (resolved->cluster),
                   .n_micros = (guint) workload_training (resolved->workload)->grad_accum,
-                  .mark = { .file = g_intern_string (file) },
+                  .mark = { .file = intern_text (file) },
                   .diags = diags,
                   .out = measurement,
   };

@@ -1,4 +1,5 @@
 #include "measure/training-columns.h"
+#include "base/intern.h"
 
 #include <string.h>
 
@@ -149,7 +150,7 @@ column_of (const CsvReader *reader, guint i)
   if (self.kind == COLUMN_UNKNOWN && self.collective != COLLECTIVE_N_KINDS)
     {
       self.kind = COLUMN_NETWORK;
-      self.key = g_intern_string (name);
+      self.key = intern_text (name);
     }
   if (self.kind == COLUMN_UNKNOWN
       && (self.spec = training_find_setting (name, &self.section)) != NULL)
@@ -158,7 +159,7 @@ column_of (const CsvReader *reader, guint i)
           g_strdup_printf ("%s.%s", training_sections[self.section].name, self.spec->key);
 
       self.kind = COLUMN_SETTING;
-      self.key = g_intern_string (key);
+      self.key = intern_text (key);
     }
   self.required = is_required (reader, name);
   self.same_run = !g_strv_contains (figure_columns, name) && self.kind != COLUMN_NETWORK;

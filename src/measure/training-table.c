@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/intern.h"
 #include "base/units.h"
 #include "measure/implied.h"
 #include "measure/training-columns.h"
@@ -114,7 +115,7 @@ add_setting (Draft *self, const char *key, const char *value)
 {
   const gboolean         release = strcmp (key, "collective.nccl") == 0;
   const ScenarioOverride setting = {
-    .key = g_intern_string (key),
+    .key = intern_text (key),
     .value = keep (self, release ? known_release (self, value) : value),
   };
 
@@ -660,7 +661,7 @@ training_table_load (const char *file, ProfileSet *profiles, DiagList *diags)
                         (guint8 *) scratch + training_sections[s].offset);
   if (self->rows->len == 0 && diag_list_n_errors (diags) == n_errors)
     {
-      const SourceMark mark = { .file = g_intern_string (file) };
+      const SourceMark mark = { .file = intern_text (file) };
 
       diag_error (diags, &mark, NULL, "a header without rows: expected a measurement a row");
     }

@@ -2,6 +2,7 @@
  * Scenarios from a file and from overrides: all errors in one pass, each once although a section
  * may serve many scenarios.
  */
+#include "base/intern.h"
 #include "base/suggest.h"
 #include "scenario/scenario-private.h"
 
@@ -297,7 +298,7 @@ make_all (const Loader *self)
   g_autoptr (GHashTable)   names = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   g_autoptr (ScenarioGrid) grid =
       scenario_grid_new (self->root, self->overrides, self->n_overrides, self->diags);
-  SourceMark mark = { .file = self->file != NULL ? g_intern_string (self->file) : NULL };
+  SourceMark mark = { .file = self->file != NULL ? intern_text (self->file) : NULL };
 
   for (guint i = 0; i < scenario_grid_length (grid); i++)
     {

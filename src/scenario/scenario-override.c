@@ -1,6 +1,7 @@
 /* One override, "section.key=value", laid over what a draft holds. */
 #include <string.h>
 
+#include "base/intern.h"
 #include "cluster/figure-settings.h"
 #include "scenario/scenario-private.h"
 
@@ -16,7 +17,7 @@ scenario_override_mark (const ScenarioOverride *override)
   else
     place = g_strdup_printf ("%s %s", override->origin != NULL ? override->origin : override->key,
                              override->value);
-  return (SourceMark){ .file = g_intern_string (place) };
+  return (SourceMark){ .file = intern_text (place) };
 }
 
 /*

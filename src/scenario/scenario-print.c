@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/file-roles.h"
+#include "base/intern.h"
 #include "scenario/scenario-private.h"
 
 const OptionSpec scenario_strategy_name = { .key = "name", .type = OPTION_STRING };
@@ -242,8 +243,8 @@ add_settings (GArray *all, const char *section, const OptionSpec *table, gconstp
   for (const OptionSpec *spec = table; spec->key != NULL; spec++)
     if (!scenario_option_is_unset (spec, structure))
       {
-        ScenarioSetting setting = { g_intern_string (section), spec,
-                                    option_format (spec, structure), FALSE };
+        ScenarioSetting setting = { intern_text (section), spec, option_format (spec, structure),
+                                    FALSE };
 
         g_array_append_val (all, setting);
       }
@@ -261,7 +262,7 @@ scenario_settings (const Scenario *self)
                   scenario_section_options (self, &scenario_sections[i]));
   for (const StrategyConfig *c = self->strategy; c != NULL; c = c->inner)
     {
-      ScenarioSetting name = { g_intern_string (section->str), &scenario_strategy_name,
+      ScenarioSetting name = { intern_text (section->str), &scenario_strategy_name,
                                g_strdup (c->strategy->name), FALSE };
 
       g_array_append_val (all, name);

@@ -1,3 +1,4 @@
+#include "base/intern.h"
 #include "strategy/compression-private.h"
 #include "strategy/group.h"
 #include "strategy/layer-ranks.h"
@@ -149,8 +150,8 @@ add_exchange (PolicyRoute *route, CollectiveKind kind, const PolicyHop *hop, Mes
 {
   g_autofree char *name = g_strconcat (hop->name, where, NULL);
 
-  policy_add_collective (route, kind, g_intern_string (name), group, hop->dtype, hop->cadence)
-      ->codec = codec;
+  policy_add_collective (route, kind, intern_text (name), group, hop->dtype, hop->cadence)->codec =
+      codec;
 }
 
 /*

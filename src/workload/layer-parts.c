@@ -1,3 +1,4 @@
+#include "base/intern.h"
 #include "workload/layer-parts-private.h"
 #include "workload/optimizer.h"
 #include "workload/shard-block.h"
@@ -82,7 +83,7 @@ layer_whole_share (const LayerBuilder *b, double rows)
 gint
 layer_add_module (LayerBuilder *b, const char *name)
 {
-  ModuleDesc module = { .name = g_intern_string (name), .first_tensor = b->tensors->len };
+  ModuleDesc module = { .name = intern_text (name), .first_tensor = b->tensors->len };
 
   g_array_append_val (b->modules, module);
   return (gint) b->modules->len - 1;

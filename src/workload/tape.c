@@ -1,3 +1,4 @@
+#include "base/intern.h"
 #include "workload/tape-private.h"
 
 Tape *
@@ -218,7 +219,7 @@ tape_join (const char *name, const char *suffix)
 {
   g_autofree char *joined = g_strconcat (name, suffix, NULL);
 
-  return g_intern_string (joined);
+  return intern_text (joined);
 }
 
 /* ---- gradients ---- */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/maximum.h"
+#include "base/intern.h"
 
 #define MAX_KEYS 40
 
@@ -65,7 +66,7 @@ predict_options (void)
   g_autofree char *folder =
       g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), "docs", "worked", "hwprofiles", NULL);
 
-  return (PredictOptions){ .profile_dir = g_intern_string (folder) };
+  return (PredictOptions){ .profile_dir = intern_text (folder) };
 }
 
 static Maximum *

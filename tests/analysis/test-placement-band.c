@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "analysis/placement-band.h"
+#include "base/intern.h"
 
 #define SHARED                                                                                 \
   "cluster.node=dgx-h100", "cluster.nodes=16", "cluster.nic=roce-400", "cluster.leaf_nodes=4", \
@@ -26,8 +27,7 @@ make_scenario (const char *const *settings)
     {
       g_auto (GStrv) pair = g_strsplit (settings[n], "=", 2);
 
-      overrides[n] =
-          (ScenarioOverride){ g_intern_string (pair[0]), g_intern_string (pair[1]), "--set" };
+      overrides[n] = (ScenarioOverride){ intern_text (pair[0]), intern_text (pair[1]), "--set" };
     }
   scenarios = scenario_load (NULL, NULL, overrides, n, diags);
   said = diag_list_format (diags, FALSE);

@@ -11,6 +11,7 @@
 #include "analysis/change-private.h"
 #include "analysis/planned.h"
 #include "analysis/remedies.h"
+#include "base/intern.h"
 #include "replay/plan-memory.h"
 
 #define MAX_KEYS 40
@@ -536,7 +537,7 @@ START_TEST (test_many_moves)
     {
       g_autofree char *word = g_strdup_printf ("w%u", i);
 
-      words[i] = g_intern_string (word);
+      words[i] = intern_text (word);
     }
   fixture_start (&fixture, &two_levers);
   own = fixture.scenario->strategy;

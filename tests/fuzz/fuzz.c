@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/intern.h"
 #include "collective/collective.h"
 
 /* Executions that share what was read of profiles. */
@@ -47,11 +48,11 @@ static struct
 /* ---- names and profiles ---------------------------------------------------------------------- */
 
 /*
- * Stands before GLib's, which keeps every name for good: right for a program, whose inputs are few,
- * but under a fuzzer it takes all memory. When an execution ends, its names are dead but for those
- * of profiles. They lie in memory of their own, because a fuzzer takes an execution that allocates
- * more than it frees for one that may leak, and looks into it for long. Threads of a command share
- * them, as they share GLib's: the caller holds the lock.
+ * It stands before the library's, which keeps every name for good: right for a program, whose
+ * inputs are few, but under a fuzzer it takes all memory. When an execution ends, its names are dead
+ * but for those of profiles. They lie in memory of their own, because a fuzzer takes an execution
+ * that allocates more than it frees for one that may leak, and looks into it for long. Threads of a
+ * command share them, as they share the library's: the caller holds the lock.
  */
 static const char *
 find_or_add_name (const char *string)
@@ -80,7 +81,7 @@ find_or_add_name (const char *string)
 
 /* The lock is not GLib's: ThreadSanitizer sees this one. */
 const char *
-g_intern_string (const char *string)
+intern_text (const char *string)
 {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   const char            *name = NULL;

@@ -11,6 +11,7 @@
  * Not asserted: how long ops take (the tests of kernel and collective), which hop is on which
  * stream (strategy's test-hops), the order of issue (test-order).
  */
+#include "base/intern.h"
 #include "fixture.h"
 #include "schedule/schedule-private.h"
 
@@ -149,7 +150,7 @@ run (const char *strategy, const char *layers, const Keys keys, gboolean serial)
   self.step = replay_step_time (replay);
   self.period = (double) replay_period (replay) / SIM_TIME_PER_SECOND;
   for (; self.n < schedule_n_streams (schedule); self.n++)
-    self.names[self.n] = g_intern_string (schedule_stream_info (schedule, self.n)->name);
+    self.names[self.n] = intern_text (schedule_stream_info (schedule, self.n)->name);
   for (guint s = 0; s < SECTION_N; s++)
     g_free (streams[s]);
   scenario_free (scenario);

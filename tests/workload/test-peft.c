@@ -5,6 +5,7 @@
  */
 #include "fixture.h"
 
+#include "base/intern.h"
 #include "workload/peft.h"
 
 #define S      128.0 /* tokens */
@@ -298,7 +299,7 @@ refusal_of (TrainingOptions options)
   const char          *first = NULL;
 
   if (!workload_check (&shape, &options, NULL, diags))
-    first = g_intern_string (diag_list_first_message (diags));
+    first = intern_text (diag_list_first_message (diags));
   model_shape_clear (&shape);
   return first;
 }
