@@ -8,7 +8,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static GStringChunk   *texts;
 
-/* It is weak because a fuzzer, which has new names for hours, puts one that forgets in its place. */
+/* It is weak because a fuzzer, which has names without end, puts one that forgets in its place. */
 __attribute__ ((weak)) const char *
 intern_text (const char *text)
 {

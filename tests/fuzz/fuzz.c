@@ -49,10 +49,10 @@ static struct
 
 /*
  * It stands before the library's, which keeps every name for good: right for a program, whose
- * inputs are few, but under a fuzzer it takes all memory. When an execution ends, its names are dead
- * but for those of profiles. They lie in memory of their own, because a fuzzer takes an execution
- * that allocates more than it frees for one that may leak, and looks into it for long. Threads of a
- * command share them, as they share the library's: the caller holds the lock.
+ * inputs are few, but under a fuzzer it takes all memory. When an execution ends, its names are
+ * dead but for those of profiles. They lie in memory of their own, because a fuzzer takes an
+ * execution that allocates more than it frees for one that may leak, and looks into it for long.
+ * Threads of a command share them, as they share the library's: the caller holds the lock.
  */
 static const char *
 find_or_add_name (const char *string)
