@@ -759,12 +759,9 @@ START_TEST (test_order_inside_a_node)
 }
 END_TEST
 
-/*
- * ---- properties ---------------------------------------------------------------------------------
- * ---------------------
- */
+/* ---- properties ------------------------------------------------------------------------------ */
 
-/* The boxes take turns by SEED, and one in four of each stands alone: what runs there alone shows. */
+/* The boxes take turns by SEED; one in four of each stands alone, where other algorithms run. */
 static void
 random_fixture (Fixture *fixture, guint seed, GRand *rand)
 {
