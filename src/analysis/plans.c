@@ -79,6 +79,22 @@ read_counts (const PlanWords *self, DiagList *diags)
   return g_steal_pointer (&nodes);
 }
 
+/* A type that came twice would be planned twice. */
+static void
+check_types (const PlanWords *self, DiagList *diags)
+{
+  for (guint i = 0; self->types != NULL && self->types[i] != NULL; i++)
+    {
+      const char *type = self->types[i];
+
+      if (*type == '\0')
+        diag_error (diags, NULL, "--gpu-nodes dgx-h100,dgx-a100", "a type of node is empty");
+      for (guint j = 0; j < i; j++)
+        if (*type != '\0' && g_ascii_strcasecmp (self->types[j], type) == 0)
+          diag_error (diags, NULL, "each type once", "--gpu-nodes names '%s' twice", type);
+    }
+}
+
 gboolean
 plan_words_check (const PlanWords *self, DiagList *diags)
 {
@@ -86,6 +102,7 @@ plan_words_check (const PlanWords *self, DiagList *diags)
 
   if (nodes != NULL && self->run.goal.tokens == 0)
     diag_error (diags, NULL, "--tokens 2T", "how many tokens to train on is not said");
+  check_types (self, diags);
   return !diag_list_has_errors (diags);
 }
 

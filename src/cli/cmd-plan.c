@@ -175,7 +175,8 @@ plan_line_init (PlanLine *self, PlanWords *words)
 {
   const GOptionEntry own[] = {
     { "gpu-nodes", 0, 0, G_OPTION_ARG_STRING_ARRAY, &words->types,
-      "type of node, in the place of the scenario's cluster; may be repeated", "NODE" },
+      "types of node, in the place of the scenario's cluster: NODE[,NODE]; may be repeated",
+      "NODES" },
     { "membership", 0, 0, G_OPTION_ARG_FILENAME, &self->membership,
       "nodes leave and join: a CSV file 'time,nodes', or a column a site, of how many are there "
       "from when on",
@@ -192,10 +193,25 @@ plan_line_init (PlanLine *self, PlanWords *words)
   g_array_append_val (self->entries, emit);
 }
 
+/* Each type of a list becomes one of its own. */
+static void
+split_types (PlanWords *words)
+{
+  g_autofree char *joined = words->types != NULL ? g_strjoinv (",", words->types) : NULL;
+
+  if (joined == NULL)
+    return;
+  g_strfreev (words->types);
+  words->types = g_strsplit (joined, ",", -1);
+  for (char **type = words->types; *type != NULL; type++)
+    g_strstrip (*type);
+}
+
 /* FALSE after diagnostics. */
 static gboolean
 take_words (const PlanLine *line, PlanWords *words, DiagList *diags)
 {
+  split_types (words);
   table_words_take (line->search, &words->search, diags);
   for (guint i = 0; line->varied != NULL && line->varied[i] != NULL; i++)
     search_words_vary (&words->search, line->varied[i], "--vary", diags);

@@ -261,7 +261,7 @@ hardware_figure_parse (const HardwareFigure *self, const char *text, const Sourc
       diag_error (diags, mark, NULL, "'%s': %s", self->name, why);
       return FALSE;
     }
-  if (*value >= self->min && *value <= self->max && *value > 0)
+  if (*value >= self->min && *value <= self->max)
     return TRUE;
   low = hardware_figure_format (self, self->min);
   high = hardware_figure_format (self, self->max);

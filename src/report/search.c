@@ -236,10 +236,16 @@ append_nothing (const SearchResult *self, const SearchOptions *options, GString 
   g_string_append_printf (out, "Nothing meets the constraints: of " COUNT " configurations ",
                           self->n_configurations);
   if (too_large >= self->n_refused)
-    g_string_append_printf (out, COUNT " need more memory than %s.\n", too_large,
-                            options->max_hbm > 0 || options->max_host > 0
-                                ? "--max-memory and --max-host-memory allow"
-                                : "there is");
+    {
+      g_string_append_printf (out, COUNT " need more memory than %s", too_large,
+                              options->max_hbm > 0 || options->max_host > 0
+                                  ? "--max-memory and --max-host-memory allow"
+                                  : "there is");
+      if (options->memory_margin > 0)
+        g_string_append_printf (out, " with %g %% of a GPU's free (--memory-margin)",
+                                100 * options->memory_margin);
+      g_string_append (out, ".\n");
+    }
   else
     g_string_append_printf (out, COUNT " do not go together, for the reasons below.\n",
                             self->n_refused);

@@ -137,8 +137,7 @@ for counts in 1..1000000000 1..99999999999999999999 2000000; do
   [ $status -eq 2 ] && grep -q 'from 1 to 1048576' err
   verdict $? "$counts nodes are refused at once"
 done
-types=(plan good.yaml --set cluster.node=~ --set cluster.nodes=~ --gpu-nodes hand-pair
-  --gpu-nodes hand-one)
+types=(plan good.yaml --set cluster.node=~ --set cluster.nodes=~ --gpu-nodes hand-pair,hand-one)
 run "${types[@]}" --tokens 1G --global-batch 100 --node-counts 3
 [ $status -eq 2 ] && grep -q 'the nearest that are: 96 and 102' err
 verdict $? 'a batch that does not divide: the nearest that do'
@@ -146,6 +145,15 @@ run "${types[@]}" --tokens 1G --days 9 --node-counts 1,2,4 --price hand-pair=9,h
 [ $status -eq 0 ] && grep -q '^Of all types that were tried the cheapest' out &&
   grep -q 'meets it: [0-9]* x hand-one (.*; the fastest: [0-9]* x hand-' out
 verdict $? 'types of node: the cheapest and the fastest'
+run simulate good.yaml --figure 'gpu.kernel_latency=0 s'
+[ $status -eq 0 ]
+verdict $? 'a figure whose least value is 0'
+run "${types[@]}" --gpu-nodes Hand-Pair --tokens 1G
+[ $status -eq 2 ] && grep -q "names 'Hand-Pair' twice" err
+verdict $? 'a type of node that comes twice'
+run "${types[@]}" --gpu-nodes , --tokens 1G
+[ $status -eq 2 ] && grep -q 'a type of node is empty' err
+verdict $? 'a type of node without a name'
 
 echo "1..$number"
 exit $failed

@@ -414,6 +414,7 @@ typedef enum
   DATA_FREE_AFTER,  /* the same behind an event of compute */
   DATA_POOL,        /* the gather uses memory of compute's pool without waiting for compute */
   DATA_NEXT_PERIOD, /* only the next period's gather meets this one's kernel */
+  DATA_TWO_READERS, /* the next gather waits for the last of two streams that read */
   DATA_LEFT_OUT,    /* a collective of one rank: no op, but its place on the stream counts */
 } DataFault;
 
@@ -437,8 +438,21 @@ gather_and_read (ScheduleBuilder *b, StreamRef side, CommRef comm, BufferRef sha
   schedule_uses (b, whole, 1, ACCESS_READ);
 }
 
+/* What READER reads behind all that SIDE has done, which then waits for it. */
 static void
-emit_data_step (ScheduleBuilder *b, StreamRef side, CommRef comm, BufferRef shard, DataFault fault)
+read_and_hold (ScheduleBuilder *b, StreamRef reader, StreamRef side, BufferRef whole)
+{
+  KernelDesc kernel = kernel_desc_stream (KERNEL_COPY, "read again", DTYPE_BF16, 8, 8, 1);
+
+  schedule_wait (b, reader, schedule_record (b, side));
+  schedule_kernel (b, reader, &kernel);
+  schedule_uses (b, whole, 1, ACCESS_READ);
+  schedule_wait (b, side, schedule_record (b, reader));
+}
+
+static void
+emit_data_step (ScheduleBuilder *b, StreamRef side, StreamRef reader, CommRef comm, BufferRef shard,
+                DataFault fault)
 {
   StreamRef home = fault == DATA_POOL ? SCHEDULE_COMPUTE : side;
   BufferRef whole = schedule_alloc_on (b, home, PLACE_HBM, POOL_GATHERED, 64, "whole");
@@ -452,7 +466,9 @@ emit_data_step (ScheduleBuilder *b, StreamRef side, CommRef comm, BufferRef shar
       gather_and_read (b, side, comm, shard, whole, fault);
     }
   read = schedule_record (b, SCHEDULE_COMPUTE);
-  if (fault == DATA_WRITE_EARLY)
+  if (fault == DATA_TWO_READERS)
+    read_and_hold (b, reader, side, whole);
+  if (fault == DATA_WRITE_EARLY || fault == DATA_TWO_READERS)
     gather_and_read (b, side, comm, shard, whole, fault);
   schedule_free_after (b, whole, fault == DATA_FREE_EARLY ? SCHEDULE_NONE : read);
   if (fault != DATA_NEXT_PERIOD)
@@ -466,6 +482,7 @@ check_data (DataFault fault)
   g_autoptr (Workload) workload = workload_new (&toy_shape, &toy_training);
   ScheduleBuilder     *b = builder_new (workload, 1, 4);
   StreamRef            side = schedule_stream (b, "side", 0);
+  StreamRef            reader = schedule_stream (b, "reader", 0);
   CommRef              comm =
       schedule_comm (b, "all", (MeshGroup){ .size = fault == DATA_LEFT_OUT ? 1 : 4, .stride = 1 });
   BufferRef shard = schedule_alloc (b, PLACE_HBM, POOL_PARAMETER, 16, "shard");
@@ -480,7 +497,7 @@ check_data (DataFault fault)
           schedule_builder_end_step (b);
         }
       else
-        emit_data_step (b, side, comm, shard, fault);
+        emit_data_step (b, side, reader, comm, shard, fault);
     }
   return check_built (b, 4);
 }
@@ -515,6 +532,9 @@ static const struct
   { DATA_NEXT_PERIOD,
     "role 0, steady section, item 0 (collective 'gather'): may run before role 0, first section, "
     "item 3 (kernel 'read'), which reads what it writes ('kept', block 0): no event orders them" },
+  { DATA_TWO_READERS,
+    "role 0, first section, item 11 (collective 'gather'): may run before role 0, first section, "
+    "item 4 (kernel 'read'), which reads what it writes ('whole', block 0): no event orders them" },
   { DATA_LEFT_OUT,
     "role 0, first section, item 2 (kernel 'read'): may run before what 'side' does before role 0, "
     "first section, item 1 (record), which writes what it reads ('whole', block 0): no event "

@@ -369,6 +369,18 @@ compresses_parts (const PlanInput *in, gconstpointer opt, Policy *policy)
   policy->kinds[0].compressor = &no_compressor;
 }
 
+static void
+compresses_twice (const PlanInput *in, gconstpointer opt, Policy *policy)
+{
+  PolicyRoute *reduce = &policy->kinds[0].routes[ROUTE_REDUCE];
+
+  (void) opt;
+  replicated_policy (in, DTYPE_BF16, COLLECTIVE_ALL_REDUCE, FALSE, policy);
+  policy_add_collective (reduce, COLLECTIVE_ALL_REDUCE, "again", mesh_node (&in->mesh), DTYPE_BF16,
+                         reduce->hops[0].cadence);
+  policy->kinds[0].compressor = &no_compressor;
+}
+
 /* Matrices go one way, and all else none. */
 static void
 perturbs (const PlanInput *in, gconstpointer opt, Policy *policy)
@@ -469,6 +481,8 @@ static const struct
   { compresses_shards, &issue_deepspeed,
     "'nothing' takes the place of one all_reduce of plain gradients" },
   { compresses_parts, &issue_buckets,
+    "'nothing' takes the place of one all_reduce of plain gradients" },
+  { compresses_twice, &issue_buckets,
     "'nothing' takes the place of one all_reduce of plain gradients" },
   { slices_in_buckets, &issue_buckets, "its issue does not reduce in each micro-step" },
 };
