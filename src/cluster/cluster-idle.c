@@ -91,9 +91,9 @@ cluster_warn_idle (const Cluster *self, const ClusterOptions *given, const Optio
   const SourceMark *figure = option_mark (marks, "figure", NULL);
   option_warn_idle (&scope, marks, diags);
   if (!has_second_node (self))
-    figure_settings_warn_idle (given->figure, "nic", "a second node", "take more nodes", figure,
-                               diags);
-  if (!has_second_gpu (self))
-    figure_settings_warn_idle (given->figure, "intra", "a second GPU in a node", "take more GPUs",
+    figure_settings_warn_idle (given->figure, "nic", NULL, "a second node", "take more nodes",
                                figure, diags);
+  if (!has_second_gpu (self))
+    figure_settings_warn_idle (given->figure, "intra", NULL, "a second GPU in a node",
+                               "take more GPUs", figure, diags);
 }

@@ -249,8 +249,9 @@ figure_settings_changes (const ClusterOptions *options, const Cluster *cluster,
 }
 
 void
-figure_settings_warn_idle (const char *text, const char *part, const char *without,
-                           const char *hint, const SourceMark *mark, DiagList *diags)
+figure_settings_warn_idle (const char *text, const char *part, const char *used,
+                           const char *without, const char *hint, const SourceMark *mark,
+                           DiagList *diags)
 {
   g_autoptr (GArray)   settings = settings_new ();
   g_autoptr (DiagList) none = diag_list_new ();
@@ -258,9 +259,14 @@ figure_settings_warn_idle (const char *text, const char *part, const char *witho
   read_text (settings, text, NULL, none);
   for (guint i = 0; i < settings->len; i++)
     {
-      const char *name = g_array_index (settings, Setting, i).name;
+      const char      *name = g_array_index (settings, Setting, i).name;
+      const char      *kind, *key;
+      g_autofree char *id = NULL;
 
-      if (strcspn (name, ":.") == strlen (part) && g_str_has_prefix (name, part))
+      if (strcspn (name, ":.") != strlen (part) || !g_str_has_prefix (name, part))
+        continue;
+      hardware_figure_split (name, &kind, &id, &key);
+      if (used == NULL || (id != NULL && !g_str_equal (id, used)))
         option_warn_without (name, without, hint, mark, diags);
     }
 }

@@ -29,7 +29,9 @@ GArray *figure_settings_changes (const ClusterOptions *options, const Cluster *c
 
 /*
  * Warns of the figures in TEXT (NULL: none) that are of PART ("nic"), which has nothing to do
- * WITHOUT something ("a second node"); HINT says how to have it.
+ * WITHOUT something ("a second node"); HINT says how to have it. Where one profile of PART is USED
+ * (its id; NULL: none is), those of that profile and of all are left out.
  */
-void figure_settings_warn_idle (const char *text, const char *part, const char *without,
-                                const char *hint, const SourceMark *mark, DiagList *diags);
+void figure_settings_warn_idle (const char *text, const char *part, const char *used,
+                                const char *without, const char *hint, const SourceMark *mark,
+                                DiagList *diags);

@@ -138,6 +138,22 @@ static const OptionFact facts[] = {
 static const OptionSpec *const tables[] = { model_options,  training_options,   mesh_options,
                                             memory_options, collective_options, replay_options };
 
+/* Figures of a framework that the scenario does not run on. */
+static void
+warn_of_frameworks (const ResolvedScenario *self, DiagList *diags)
+{
+  const SourceMark *mark =
+      option_mark (scenario_marks (self->scenario, cluster_options), "figure", NULL);
+  const char      *used = self->framework != NULL ? self->framework->id : NULL;
+  g_autofree char *hint = used != NULL
+                              ? g_strdup_printf ("write 'framework:%s', which is run", used)
+                              : g_strdup ("name one with 'framework'");
+
+  figure_settings_warn_idle (self->scenario->cluster.figure, "framework", used,
+                             used != NULL ? "the framework that it names" : "a framework", hint,
+                             mark, diags);
+}
+
 void
 resolved_warn_idle (const ResolvedScenario *self, DiagList *diags)
 {
@@ -148,10 +164,7 @@ resolved_warn_idle (const ResolvedScenario *self, DiagList *diags)
 
       option_warn_idle (&scope, scenario_marks (self->scenario, tables[i]), diags);
     }
-  if (self->framework == NULL)
-    figure_settings_warn_idle (
-        self->scenario->cluster.figure, "framework", "a framework", "name one with 'framework'",
-        option_mark (scenario_marks (self->scenario, cluster_options), "figure", NULL), diags);
+  warn_of_frameworks (self, diags);
 }
 
 gboolean

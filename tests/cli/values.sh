@@ -145,6 +145,14 @@ run "${types[@]}" --tokens 1G --days 9 --node-counts 1,2,4 --price hand-pair=9,h
 [ $status -eq 0 ] && grep -q '^Of all types that were tried the cheapest' out &&
   grep -q 'meets it: [0-9]* x hand-one (.*; the fastest: [0-9]* x hand-' out
 verdict $? 'types of node: the cheapest and the fastest'
+for id in framework framework:torchtitan-2024 framework:fms-fsdp-2024 framework:nobody; do
+  run simulate good.yaml --framework torchtitan-2024 --figure "$id.issue_eager=9 us"
+  case $id in
+    *fms* | *nobody) grep -q "'$id.issue_eager' has no effect" err ;;
+    *) ! grep -q 'has no effect' err ;;
+  esac && [ $status -eq 0 ]
+  verdict $? "a figure of $id, where torchtitan-2024 is run"
+done
 run simulate good.yaml --figure 'gpu.kernel_latency=0 s'
 [ $status -eq 0 ]
 verdict $? 'a figure whose least value is 0'
