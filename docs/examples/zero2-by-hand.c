@@ -3,10 +3,10 @@
  * an issue. Gradients and optimizer are sharded (Rajbhandari et al., arXiv:1910.02054, 5.2 and
  * 7.2.1).
  */
-#include "driver/expect.h"
-#include "strategy/common.h"
-#include "strategy/format.h"
-#include "workload/optimizer.h"
+#include "driver/oracle/expect.h"
+#include "strategy/emit/common.h"
+#include "strategy/shards/format.h"
+#include "model/optimizer/optimizer.h"
 
 /* 2 bytes a parameter and a gradient; master copy and both moments of Adam in fp32. */
 #define HALF  2

@@ -6,8 +6,8 @@
     >>> run.fits, round(run.step_time_s, 2)
     (True, 0.31)
 
-docs/python.md explains it. Calls may run in threads: they share nothing, and the interpreter's lock
-is released while the library works.
+docs/python.md explains it. Calls may run in threads: they share nothing but the limit that
+max_memory_use() sets, and the interpreter's lock is released while the library works.
 """
 from shardsim._commands import (
     HeatMap,
@@ -23,7 +23,17 @@ from shardsim._commands import (
     sensitivity,
 )
 from shardsim._library import LibraryError, library_path, version
-from shardsim._predict import clusters, compare, gpus, links, models, nodes, simulate, strategies
+from shardsim._predict import (
+    clusters,
+    compare,
+    gpus,
+    links,
+    max_memory_use,
+    models,
+    nodes,
+    simulate,
+    strategies,
+)
 from shardsim._request import Scenario
 from shardsim._results import (
     Comparison,
@@ -57,6 +67,7 @@ __all__ = [
     "heat_map",
     "library_path",
     "links",
+    "max_memory_use",
     "maximum",
     "models",
     "nodes",

@@ -72,6 +72,7 @@ class Search(Comparison):
 
 def search(scenario: Optional[Scenario] = None, *, text: Optional[str] = None,
            set: Optional[Keys] = None, hwprofiles: Optional[Path] = None, plugins: Paths = (),
+           job_as: Optional[str] = None, lenient: bool = False,
            jobs: int = 0, vary: Vary = (), only: bool = False,
            max_memory: Optional[Quantity] = None, max_host_memory: Optional[Quantity] = None,
            within: Optional[float] = None, memory_margin: Optional[float] = None,
@@ -138,6 +139,7 @@ def _rates(rates: Optional[Rates]) -> Optional[Quantity]:
 
 def plan(scenario: Optional[Scenario] = None, *, tokens: Quantity, text: Optional[str] = None,
          set: Optional[Keys] = None, hwprofiles: Optional[Path] = None, plugins: Paths = (),
+         job_as: Optional[str] = None, lenient: bool = False,
          jobs: int = 0, gpu_nodes: Union[str, Sequence[str]] = (),
          node_counts: Union[str, Sequence[int], None] = None, days: Optional[float] = None,
          budget: Optional[float] = None, price: Optional[Rates] = None,
@@ -201,7 +203,9 @@ class Sensitivity:
 
 def sensitivity(scenario: Optional[Scenario] = None, *, text: Optional[str] = None,
                 set: Optional[Keys] = None, hwprofiles: Optional[Path] = None,
-                plugins: Paths = (), jobs: int = 0, factor: Optional[float] = None,
+                plugins: Paths = (),
+                job_as: Optional[str] = None, lenient: bool = False,
+                jobs: int = 0, factor: Optional[float] = None,
                 figure: Union[str, Sequence[str]] = (), only: Optional[str] = None,
                 no_break_even: bool = False, time_limit: Optional[Quantity] = None,
                 **keys: Optional[Value]) -> Sensitivity:
@@ -230,6 +234,7 @@ class HeatMap:
 
 def heat_map(scenario: Optional[Scenario] = None, *, x: str, y: str, text: Optional[str] = None,
              set: Optional[Keys] = None, hwprofiles: Optional[Path] = None, plugins: Paths = (),
+             job_as: Optional[str] = None, lenient: bool = False,
              jobs: int = 0, time_limit: Optional[Quantity] = None,
              **keys: Optional[Value]) -> HeatMap:
     """Varies two things together, as `shardsim sensitivity --map X --map Y` does.
@@ -255,6 +260,7 @@ class Maximum(Record):
 
 def maximum(max: str, scenario: Optional[Scenario] = None, *, text: Optional[str] = None,
             set: Optional[Keys] = None, hwprofiles: Optional[Path] = None, plugins: Paths = (),
+            job_as: Optional[str] = None, lenient: bool = False,
             unfolded: bool = False, interval: bool = False, time_limit: Optional[Quantity] = None,
             **keys: Optional[Value]) -> Maximum:
     """The largest MAX that fits, "micro_batch", "seq_len" or "n_layers", all else as it is.

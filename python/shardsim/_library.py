@@ -30,8 +30,10 @@ def _load() -> ctypes.CDLL:
             function = getattr(library, f"shardsim_{name}")
             function.argtypes = [ctypes.c_char_p, ctypes.c_void_p]
             function.restype = ctypes.c_void_p
-        library.shardsim_list.argtypes = [ctypes.c_char_p]
-        library.shardsim_list.restype = ctypes.c_void_p
+        for name in ("list", "max_memory_use"):
+            function = getattr(library, f"shardsim_{name}")
+            function.argtypes = [ctypes.c_char_p]
+            function.restype = ctypes.c_void_p
         library.shardsim_stop_new.argtypes = []
         library.shardsim_stop_new.restype = ctypes.c_void_p
         library.shardsim_stop_now.argtypes = [ctypes.c_void_p]
@@ -102,6 +104,13 @@ def call(function: str, request: Dict[str, Any]) -> Dict[str, Any]:
 def list_of(kind: str) -> Dict[str, Any]:
     """What there is of KIND."""
     answer: Dict[str, Any] = json.loads(_text(_load().shardsim_list(kind.encode("utf-8"))))
+    return answer
+
+
+def max_memory_use(size: Optional[str]) -> Dict[str, Any]:
+    """From now on the process has SIZE at most; None: no limit."""
+    encoded = None if size is None else size.encode("utf-8")
+    answer: Dict[str, Any] = json.loads(_text(_load().shardsim_max_memory_use(encoded)))
     return answer
 
 

@@ -4,8 +4,8 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 from shardsim import _library
 from shardsim._request import (Path, Paths, Scenario, Value, answer_to, paths_of, predictions_of,
-                               request_of)
-from shardsim._results import Comparison, Item, Prediction
+                               request_of, spell)
+from shardsim._results import Comparison, Diagnostic, InputError, Item, Prediction
 
 
 def _predict(request: Dict[str, Any]) -> Comparison:
@@ -16,7 +16,9 @@ def _predict(request: Dict[str, Any]) -> Comparison:
 def simulate(scenario: Optional[Scenario] = None, *, text: Optional[str] = None,
              set: Optional[Mapping[str, Optional[Value]]] = None,
              hwprofiles: Optional[Path] = None,
-             plugins: Paths = (), unfolded: bool = False, interval: bool = False,
+             plugins: Paths = (),
+             job_as: Optional[str] = None, lenient: bool = False,
+             unfolded: bool = False, interval: bool = False,
              **keys: Optional[Value]) -> Prediction:
     """Predicts one scenario.
 
@@ -27,6 +29,7 @@ def simulate(scenario: Optional[Scenario] = None, *, text: Optional[str] = None,
     result: `prediction.fits` is False.
     """
     options = {"set": set or {}, "hwprofiles": hwprofiles, "plugins": paths_of(plugins),
+               "job_as": job_as, "lenient": lenient,
                "unfolded": unfolded, "interval": interval}
     predictions = _predict(request_of(scenario, text, options, keys))
     if len(predictions) != 1:
@@ -38,6 +41,7 @@ def compare(scenarios: Union[Scenario, Sequence[Mapping[str, Any]], None] = None
             text: Optional[str] = None,
             set: Optional[Mapping[str, Optional[Value]]] = None,
             hwprofiles: Optional[Path] = None, plugins: Paths = (),
+            job_as: Optional[str] = None, lenient: bool = False,
             unfolded: bool = False, interval: bool = False, jobs: int = 0,
             **keys: Optional[Value]) -> Comparison:
     """Predicts several scenarios, in JOBS threads (0: one a core).
@@ -46,6 +50,7 @@ def compare(scenarios: Union[Scenario, Sequence[Mapping[str, Any]], None] = None
     values makes a grid, or a list of such maps, one a scenario. The rest is as in simulate().
     """
     options = {"set": set or {}, "hwprofiles": hwprofiles, "plugins": paths_of(plugins),
+               "job_as": job_as, "lenient": lenient,
                "unfolded": unfolded, "interval": interval, "jobs": jobs}
     if scenarios is not None and not isinstance(scenarios, (str, os.PathLike, Mapping)):
         scenarios = {"scenarios": list(scenarios)}
@@ -55,6 +60,17 @@ def compare(scenarios: Union[Scenario, Sequence[Mapping[str, Any]], None] = None
 def _list(kind: str) -> List[Item]:
     answer = _library.list_of(kind)
     return [Item(**item) for item in answer["items"]]
+
+
+def max_memory_use(size: Optional[Value]) -> None:
+    """Limits the memory that this process may have of the machine while it simulates.
+
+    SIZE is as in "16 GB"; None: as much as there is, as from the start. It holds for all calls from
+    now on. A simulation that comes to more raises ShardsimError, a row of many fails.
+    """
+    answer = _library.max_memory_use(None if size is None else spell(size))
+    if answer["diagnostics"]:
+        raise InputError([Diagnostic(**one) for one in answer["diagnostics"]])
 
 
 def strategies() -> List[Item]:

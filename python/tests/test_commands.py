@@ -248,6 +248,19 @@ class TestEarlyEnds(unittest.TestCase):
             self.assertEqual(found.partial.reason, "time limit")
         self.assertLess(time.monotonic() - began, 60)
 
+    def test_limit_of_memory(self) -> None:
+        """Less than the process has ends a simulation, and the next one knows nothing of it."""
+        try:
+            shardsim.max_memory_use("1 MB")
+            with self.assertRaisesRegex(shardsim.ShardsimError, "more memory than shardsim may"):
+                shardsim.simulate(FULL, hwprofiles=HARDWARE)
+        finally:
+            shardsim.max_memory_use(None)
+        self.assertTrue(shardsim.simulate(FULL, hwprofiles=HARDWARE).fits)
+        for wrong in "0 B", "much":
+            with self.assertRaisesRegex(shardsim.InputError, "max_memory_use: "):
+                shardsim.max_memory_use(wrong)
+
     def test_interrupt(self) -> None:
         """The handler's exception is raised soon, and no thread is left at work."""
         began = time.monotonic()

@@ -64,6 +64,14 @@ class TestSimulate(unittest.TestCase):
         self.assertEqual(said, said[:1] * 3)
         self.assertNotEqual(said[0], simulate().step_time_s)
 
+    def test_job(self) -> None:
+        job = ROOT / "workloads/jobs/zero3.json"
+        keys = {"cluster": "dgx-h100", "model": "llama-3-8b", "seq_len": 512}
+        run = shardsim.simulate(job, job_as="deepspeed", lenient=True, **keys)
+        self.assertEqual(run.strategy, "zero3")
+        with self.assertRaises(shardsim.InputError):
+            shardsim.simulate(job, job_as="torchtitan", **keys)
+
     def test_file_and_text(self) -> None:
         path = ROOT / "docs/worked/1-ddp-two-gpus.yaml"
         run = simulate(path)
@@ -86,6 +94,16 @@ class TestSimulate(unittest.TestCase):
         with self.assertRaisesRegex(shardsim.InputError, "^tp 0: error: .*'tp'"):
             simulate(tp=0)
         self.assertIn("scenario:15:", str(caught.exception))
+
+    def test_misspelt_keywords(self) -> None:
+        """The nearest is named, be it an option of a scenario or of the function."""
+        for word, meant in (("micro_bach", "micro_batch"), ("straregy", "strategy"),
+                            ("unfoldd", "unfolded"), ("intervall", "interval")):
+            with self.assertRaisesRegex(shardsim.InputError,
+                                        f"unknown key '{word}' .did you mean '{meant}'"):
+                simulate(**{word: 1})
+        with self.assertRaisesRegex(shardsim.InputError, "did you mean 'time_limit'"):
+            shardsim.search(SECTIONS, hwprofiles=HARDWARE, time_limt="1 s")
 
     def test_what_is_not_there(self) -> None:
         with self.assertRaises(shardsim.ShardsimError) as caught:

@@ -1,6 +1,6 @@
 #include "api/shardsim.h"
 
-#include "report/answer.h"
+#include "report/document/answer.h"
 
 static void
 item_clear (gpointer data)
@@ -19,34 +19,6 @@ add_item (GArray *items, const char *name, const char *title)
   g_array_append_val (items, item);
 }
 
-static void
-list_strategies (GArray *items)
-{
-  for (const Strategy *const *list = strategy_list (); *list != NULL; list++)
-    add_item (items, (*list)->name, (*list)->title);
-}
-
-static void
-list_models (GArray *items)
-{
-  g_auto (GStrv) names = model_list_shipped ();
-
-  for (guint i = 0; names[i] != NULL; i++)
-    add_item (items, names[i], NULL);
-}
-
-static void
-list_profiles (GArray *items, const char *kind, DiagList *diags)
-{
-  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
-  g_auto (GStrv)         ids = profile_set_list (profiles, kind);
-
-  for (guint i = 0; ids[i] != NULL; i++)
-    add_item (items, ids[i],
-              g_str_equal (kind, "cluster") ? NULL
-                                            : profile_set_title (profiles, kind, ids[i], diags));
-}
-
 char *
 shardsim_list (const char *kind)
 {
@@ -56,11 +28,26 @@ shardsim_list (const char *kind)
 
   g_array_set_clear_func (items, item_clear);
   if (g_str_equal (kind, "strategies"))
-    list_strategies (items);
+    for (const Strategy *const *list = strategy_list (); *list != NULL; list++)
+      add_item (items, (*list)->name, (*list)->title);
   else if (g_str_equal (kind, "models"))
-    list_models (items);
+    {
+      g_auto (GStrv) names = model_list_shipped ();
+
+      for (guint i = 0; names[i] != NULL; i++)
+        add_item (items, names[i], NULL);
+    }
   else if (g_strv_contains (profile_kind_names, kind))
-    list_profiles (items, kind, diags);
+    {
+      g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+      g_auto (GStrv)         ids = profile_set_list (profiles, kind);
+
+      for (guint i = 0; ids[i] != NULL; i++)
+        add_item (items, ids[i],
+                  g_str_equal (kind, "cluster")
+                      ? NULL
+                      : profile_set_title (profiles, kind, ids[i], diags));
+    }
   else
     {
       g_autofree char *kinds = g_strjoinv (", ", (char **) profile_kind_names);

@@ -1,8 +1,8 @@
-#include "analysis/maximum.h"
+#include "decide/explore/maximum.h"
 
 #include "api/request-private.h"
 #include "api/shardsim.h"
-#include "report/maximum.h"
+#include "report/answer/maximum.h"
 
 typedef struct
 {
@@ -51,6 +51,6 @@ shardsim_maximum (const char *text, ShardsimStop *stop)
     maximum =
         maximum_find (scenario, request.strategies, key, &predict, request.diags, &request.error);
   if (maximum != NULL && !diag_list_has_errors (request.diags))
-    report_maximum_json (maximum, document = g_string_new (NULL));
+    report_answer (&maximum_answer, maximum, FORMAT_JSON, document = g_string_new (NULL));
   return request_answer (&request, document);
 }

@@ -1,9 +1,9 @@
-#include "analysis/plan-membership.h"
 #include "api/request-private.h"
 #include "api/shardsim.h"
-#include "report/membership.h"
-#include "report/run-plan.h"
-#include "report/runners.h"
+#include "decide/plan/plan-membership.h"
+#include "report/answer/membership.h"
+#include "report/answer/run-plan.h"
+#include "report/export/runners.h"
 
 typedef struct
 {
@@ -105,11 +105,12 @@ make (Request *request, const GPtrArray *scenarios, const Asked *asked,
 
   if (asked->membership == NULL
       && plans_make (&plans, scenarios, &asked->words, &search, predict, &context, request->diags))
-    report_run_plan_json (plans.plans, document);
+    report_answer (&run_plan_page, &(RunPlanAnswer){ plans.plans, plans.goals }, FORMAT_JSON,
+                   document);
   if (asked->membership != NULL
       && membership_plan_make (&over, scenarios, &asked->words, asked->membership, predict,
                                &context, request->diags))
-    report_membership_json (over.runs, document);
+    report_answer (&membership_answer, over.runs, FORMAT_JSON, document);
 }
 
 char *

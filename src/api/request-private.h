@@ -1,9 +1,10 @@
 /* A call of the interface: its request is read, and its answer written, here alone. */
 #pragma once
 
-#include "analysis/prediction.h"
 #include "api/shardsim.h"
-#include "base/option.h"
+#include "base/config/option.h"
+#include "import/job/job.h"
+#include "predict/prediction.h"
 
 struct ShardsimStop
 {
@@ -14,6 +15,8 @@ typedef struct
 {
   /* of the request, for every function */
   char        *file, *text, *name, *hwprofiles;
+  char        *job_as; /* whose job the file is; NULL: its keys say */
+  gboolean     lenient;
   gint64       jobs;
   double       time_limit; /* of functions that take request_time_options; s, 0: none */
   GArray      *overrides;  /* ScenarioOverride */

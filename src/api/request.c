@@ -1,7 +1,10 @@
 #include "api/request-private.h"
 
-#include "report/answer.h"
-#include "report/partial.h"
+#include <string.h>
+
+#include "base/config/suggest.h"
+#include "report/document/answer.h"
+#include "report/document/partial.h"
 
 #define MOST 1e6
 
@@ -18,6 +21,14 @@ static const OptionSpec request_options[] = {
     .type = OPTION_STRING,
     .offset = G_STRUCT_OFFSET (Request, name),
     .fallback = "scenario" },
+  { .key = "job_as",
+    .type = OPTION_STRING,
+    .offset = G_STRUCT_OFFSET (Request, job_as),
+    .optional = TRUE },
+  { .key = "lenient",
+    .type = OPTION_BOOL,
+    .offset = G_STRUCT_OFFSET (Request, lenient),
+    .fallback = "false" },
   { .key = "hwprofiles",
     .type = OPTION_STRING,
     .offset = G_STRUCT_OFFSET (Request, hwprofiles),
@@ -102,15 +113,6 @@ load_part (const OptionSpec *table, gpointer structure, const ConfigNode *root, 
   option_load_map (table, structure, root, (const char *const *) others->pdata, diags);
 }
 
-/* Diagnoses the keys of ROOT that are none of ALL. */
-static void
-check_keys (const OptionSpec *all, const ConfigNode *root, DiagList *diags)
-{
-  g_autofree const char **known = option_table_keys (all);
-
-  option_load_map (all, NULL, root, known, diags);
-}
-
 static char **
 read_list (const ConfigNode *node, DiagList *diags)
 {
@@ -127,8 +129,34 @@ read_list (const ConfigNode *node, DiagList *diags)
 
 /* ---- what all of them hold ------------------------------------------------------------------- */
 
+/*
+ * FALSE, and a diagnostic: OVERRIDE is of no option of a scenario, but near one of the keys of the
+ * request, ALL, which are Python's keywords, too.
+ */
+static gboolean
+is_of_scenario (const ScenarioOverride *override, const OptionSpec *all, DiagList *diags)
+{
+  const char             *key = override->origin;
+  g_autofree const char **keys = option_table_keys (all);
+  g_autoptr (GPtrArray)   words = scenario_words ();
+  g_autofree char        *full = scenario_full_key (key), *hint = NULL;
+  const SourceMark        mark = scenario_override_mark (override);
+  const char             *near;
+
+  g_ptr_array_add (words, NULL);
+  if (strchr (key, '.') != NULL || full != NULL
+      || suggest_nearest (key, (const char *const *) words->pdata) != NULL)
+    return TRUE;
+  near = suggest_nearest (key, keys);
+  if (near == NULL || g_str_equal (near, key))
+    return TRUE;
+  hint = g_strdup_printf ("did you mean '%s'?", near);
+  diag_error (diags, &mark, hint, "unknown key '%s'", key);
+  return FALSE;
+}
+
 static void
-read_overrides (Request *self, const ConfigNode *set)
+read_overrides (Request *self, const ConfigNode *set, const OptionSpec *all)
 {
   if (set == NULL || !config_node_expect (set, CONFIG_MAP, self->diags))
     return;
@@ -143,15 +171,9 @@ read_overrides (Request *self, const ConfigNode *set)
         continue;
       override.key = g_string_chunk_insert (self->keys, full);
       override.value = config_node_is_null (value) ? "~" : config_node_text (value);
-      g_array_append_val (self->overrides, override);
+      if (is_of_scenario (&override, all, self->diags))
+        g_array_append_val (self->overrides, override);
     }
-}
-
-static void
-load_plugins (Request *self, char *const *plugins)
-{
-  for (guint i = 0; plugins != NULL && plugins[i] != NULL && self->error == NULL; i++)
-    strategy_set_load (self->strategies, plugins[i], &self->error);
 }
 
 /* Folders that are given come before the shipped one, as on the command line. */
@@ -174,10 +196,12 @@ static void
 read_root (Request *self, const ConfigNode *root, const RequestPart *parts,
            const RequestList *lists)
 {
-  g_autoptr (GArray) all = collect_keys (parts, lists);
-  g_auto (GStrv)     plugins = NULL;
+  g_autoptr (GArray)      all = collect_keys (parts, lists);
+  const OptionSpec       *keys = (const OptionSpec *) (void *) all->data;
+  g_autofree const char **known = option_table_keys (keys);
+  g_auto (GStrv)          plugins = NULL;
 
-  check_keys ((const OptionSpec *) (void *) all->data, root, self->diags);
+  option_load_map (keys, NULL, root, known, self->diags); /* none but these */
   load_part (request_options, self, root, self->diags);
   for (; parts != NULL && parts->table != NULL; parts++)
     load_part (parts->table, parts->structure, root, self->diags);
@@ -185,9 +209,10 @@ read_root (Request *self, const ConfigNode *root, const RequestPart *parts,
     *lists->texts = read_list (config_node_get (root, lists->key), self->diags);
   if (self->file != NULL && self->text != NULL)
     diag_error (self->diags, NULL, NULL, "'file' and 'text' are both given");
-  read_overrides (self, config_node_get (root, "set"));
+  read_overrides (self, config_node_get (root, "set"), keys);
   plugins = read_list (config_node_get (root, "plugins"), self->diags);
-  load_plugins (self, plugins);
+  for (guint i = 0; plugins != NULL && plugins[i] != NULL && self->error == NULL; i++)
+    strategy_set_load (self->strategies, plugins[i], &self->error);
   read_profile_path (self);
 }
 
@@ -233,14 +258,18 @@ request_clear (Request *self)
 GPtrArray *
 request_load (Request *self, gboolean open)
 {
-  const ScenarioOverride *overrides = (const ScenarioOverride *) (void *) self->overrides->data;
-  const guint             n = self->overrides->len;
+  const JobRequest request = { .strategies = self->strategies,
+                               .as = self->job_as,
+                               .lenient = self->lenient,
+                               .open = open,
+                               .overrides =
+                                   (const ScenarioOverride *) (void *) self->overrides->data,
+                               .n_overrides = self->overrides->len,
+                               .profile_dir = self->hwprofiles,
+                               .files = self->files };
 
-  if (self->text != NULL)
-    return (open ? scenario_load_text_open : scenario_load_text) (
-        self->strategies, self->name, self->text, overrides, n, self->diags);
-  return (open ? scenario_load_open : scenario_load) (self->strategies, self->file, overrides, n,
-                                                      self->diags);
+  return job_load (self->text != NULL ? self->name : self->file, self->text, &request, NULL,
+                   self->diags);
 }
 
 Scenario *

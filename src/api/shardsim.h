@@ -1,9 +1,9 @@
 /*
  * The simulator as a few functions, for programs in any language: JSON text goes in, JSON text
  * comes out, in the form of `shardsim simulate --format json` (docs/python.md, docs/results.md).
- * The Python module is made of them. They need no header but this one, keep no state, may run in
- * many threads at once, and never print, exit or return NULL. What they return is freed with
- * shardsim_free.
+ * The Python module is made of them. They need no header but this one, keep no state but the limit
+ * of memory, may run in many threads at once, and never print, exit or return NULL. What they
+ * return is freed with shardsim_free.
  *
  * The environment variable SHARDSIM_DATADIR names the folder of hwprofiles/ and workloads/ where it
  * is not the installed one.
@@ -18,12 +18,14 @@ extern "C"
   /*
  * Predicts the scenarios of REQUEST, a map in JSON or YAML with any of the keys
  *
- *   file: scenarios.yaml      the scenarios' file, or
+ *   file: scenarios.yaml      the scenarios' file, or the job of a framework, or
  *   text: "cluster: ..."      its text, which messages call `name`; relative paths begin in the
  *   name: mine.yaml           folder of that name
  *   set: {training.seq_len: 4096, tp: 2}    keys laid over each of them, or all there is; those of
                              the command line's options may stand without their section;
                              null unsets one
+ *   job_as: torchtitan        whose job it is, where its keys do not tell
+ *   lenient: false            predict a job without what cannot be followed
  *   hwprofiles: DIR           folders laid over the shipped profiles, as in PATH
  *   plugins: [mine.so]        strategies: trusted code
  *   unfolded, interval: false as the options of `shardsim simulate`
@@ -78,6 +80,13 @@ extern "C"
  * "diagnostics": [...]}.
  */
   char *shardsim_list (const char *kind);
+
+  /*
+ * The most memory that this process may have of the machine while it simulates, "16 GB"; NULL: as
+ * much as there is, as from the start. It holds for all calls from now on: memory is the process's.
+ * A simulation that comes to more ends with an "error". The answer: {"diagnostics": [...]}.
+ */
+  char *shardsim_max_memory_use (const char *size);
 
   /* "0.1.0"; static. */
   const char *shardsim_version (void);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/units.h"
+#include "base/config/units.h"
 
 /* Bytes by which a run may be over before it comes to ask, beside half of the limit. */
 #define ON_THE_WAY (64u << 20)
@@ -126,7 +126,13 @@ own_memory_of_machine (void)
 void
 own_memory_set_limit (guint64 bytes)
 {
-  process.limit = bytes;
+  __atomic_store_n (&process.limit, bytes, __ATOMIC_RELAXED);
+}
+
+static guint64
+limit_now (void)
+{
+  return __atomic_load_n (&process.limit, __ATOMIC_RELAXED);
 }
 
 /* Bytes that this process has of the machine, without what it maps of files; 0: nobody says. */
@@ -165,31 +171,32 @@ give_back (void)
 static guint64
 look (void)
 {
-  guint64 taken = process.limit > 0 ? taken_now () : 0;
+  const guint64 limit = limit_now ();
+  guint64       taken = limit > 0 ? taken_now () : 0;
 
-  if (taken > process.limit && g_atomic_int_compare_and_exchange (&process.trimming, FALSE, TRUE))
+  if (taken > limit && g_atomic_int_compare_and_exchange (&process.trimming, FALSE, TRUE))
     {
       give_back ();
       taken = taken_now ();
       g_atomic_int_set (&process.trimming, FALSE);
     }
-  g_atomic_int_set (&process.short_of, taken > process.limit);
+  g_atomic_int_set (&process.short_of, taken > limit);
   return taken;
 }
 
 gboolean
 own_memory_count (gsize bytes)
 {
-  guint64 taken;
+  const guint64 limit = limit_now ();
+  guint64       taken;
 
-  if (process.limit == 0)
+  if (limit == 0)
     return TRUE;
   if (current.depth > 0)
     __atomic_add_fetch (&current.taken, bytes, __ATOMIC_RELAXED);
   taken = look ();
-  return taken <= process.limit
-         || (g_atomic_int_get (&process.n_runs) > 0
-             && taken - process.limit <= process.limit / 2 + ON_THE_WAY);
+  return taken <= limit
+         || (g_atomic_int_get (&process.n_runs) > 0 && taken - limit <= limit / 2 + ON_THE_WAY);
 }
 
 /* ---- runs ------------------------------------------------------------------------------------ */
@@ -259,7 +266,7 @@ own_memory_is_over (void)
     look ();
   /* the flag may be old: other runs have ended since */
   current.over =
-      G_UNLIKELY (g_atomic_int_get (&process.short_of)) && has_most () && look () > process.limit;
+      G_UNLIKELY (g_atomic_int_get (&process.short_of)) && has_most () && look () > limit_now ();
   return current.over;
 }
 
@@ -272,7 +279,7 @@ own_memory_was_over (void)
 void
 own_memory_set_error (GError **error)
 {
-  g_autofree char *limit = quantity_format (QUANTITY_BYTES, (double) process.limit, 3);
+  g_autofree char *limit = quantity_format (QUANTITY_BYTES, (double) limit_now (), 3);
 
   g_set_error (error, OWN_MEMORY_ERROR, 0,
                "it was stopped, as it takes more memory than shardsim may (%s): simulate less at a "

@@ -1,7 +1,7 @@
 /*
  * The memory that this process itself takes (not what is simulated), and the most that it may.
  *
- * As files (base/file-roles.h), memory is the process's and not a simulation's, so its limit is,
+ * As files (file-roles.h), memory is the process's and not a simulation's, so its limit is,
  * too. Without one, as in other programs that use the library, all of these allow everything. What
  * counts is what the process has of the machine, as the kernel says it.
  *
@@ -18,7 +18,7 @@ guint64 own_memory_of_machine (void);
 /* The same with ROOT in place of "/", for tests. 0: nobody says. */
 guint64 own_memory_below (const char *root);
 
-/* At most BYTES from now on; 0: no limit. To be called before there are threads. */
+/* At most BYTES from now on; 0: no limit. Runs that are on their way heed it, too. */
 void own_memory_set_limit (guint64 bytes);
 
 /*

@@ -22,14 +22,18 @@ stop_is_due (const Stop *self)
   if (self == NULL)
     return FALSE;
   return g_atomic_int_get (&self->signal) != 0
+         || (self->most_asked > 0 && g_atomic_int_get (&self->asked) >= self->most_asked)
          || (self->deadline > 0 && g_get_monotonic_time () >= self->deadline);
 }
 
 gboolean
 stop_cuts (Stop *self)
 {
-  const gboolean due = stop_is_due (self);
+  gboolean due;
 
+  if (self != NULL && self->most_asked > 0)
+    g_atomic_int_inc (&self->asked);
+  due = stop_is_due (self);
   if (due)
     g_atomic_int_set (&self->cut, 1);
   return due;

@@ -6,12 +6,14 @@
 
 #include <glib.h>
 
-/* Zeroed: never. Any thread asks, and one sets the signal (base/temporary.h). */
+/* Zeroed: never. Any thread asks, and one sets the signal (base/file/temporary.h). */
 typedef struct
 {
-  gint64 deadline; /* us of the monotonic clock; 0: none. Set before there are threads */
-  gint   signal;   /* that came first; 0: none */
-  gint   cut;      /* something was left out */
+  gint64 deadline;   /* us of the monotonic clock; 0: none. Set before there are threads */
+  gint   signal;     /* that came first; 0: none */
+  gint   cut;        /* something was left out */
+  gint   asked;      /* times that work asked whether it is cut, where MOST_ASKED is set */
+  gint   most_asked; /* tests': due from so many times on; 0: however often */
 } Stop;
 
 /* What is said of a piece that was. */
@@ -28,6 +30,32 @@ gboolean stop_is_due (const Stop *self);
 
 /* The same, of who leaves something out when it is: what the work gives is not all then. */
 gboolean stop_cuts (Stop *self);
+
+/*
+ * How a loop of many short turns asks: each turn calls stop_poll, which reads the clock every few
+ * thousandth time. Zeroed but for STOP, which may be NULL.
+ */
+typedef struct
+{
+  Stop    *stop;
+  guint    turns;
+  gboolean cut; /* it stays so */
+} StopPoll;
+
+#define STOP_POLL_TURNS 4096
+
+static inline gboolean
+stop_poll_now (StopPoll *self)
+{
+  self->cut = stop_cuts (self->stop) || self->cut;
+  return self->cut;
+}
+
+static inline gboolean
+stop_poll (StopPoll *self)
+{
+  return G_UNLIKELY (++self->turns % STOP_POLL_TURNS == 0) ? stop_poll_now (self) : self->cut;
+}
 
 /* What was done when work was cut. Whoever fills it says who owns its texts; most are static. */
 typedef struct

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "bench/results.h"
-#include "bench/world.h"
+#include "bench/world/world.h"
 
 #define BENCH_MAX_LIST 32
 
@@ -35,10 +35,9 @@ typedef struct
   const char *hardware;    /* key=value,...: columns of collectives.csv that the runner cannot know
                               (gpu, intra, nics, nic) */
   const char *id;          /* prefix of the ids in collectives.csv */
-  const char *file;  /* of the storage benchmark; NULL: a temporary one in the output folder */
-  const char *model; /* step: key=value,... of d_model n_heads d_ff seq_len micro_batch n_layers */
-  const char *outer; /* mpi_outer: key=value,... of steps step_us fragments overlap */
-  unsigned    sustained_s;  /* matmul: s that one large product is repeated for; 0: not measured */
+  const char *file;        /* storage: NULL: a temporary one in the output folder */
+  const char *outer;       /* mpi_outer: key=value,... of steps step_us fragments overlap */
+  unsigned    sustained_s; /* matmul: s that one large product is repeated for; 0: not measured */
   bool        out_of_place; /* NCCL collectives: leave calls in place out */
   bool        one_gpu;      /* several ranks on one GPU where NCCL allows it */
   unsigned    timeout_s;    /* of an exchange between ranks */
@@ -63,17 +62,19 @@ typedef enum
 
 typedef struct
 {
-  const char *name;                   /* "host_copy": the word on the command line */
-  const char *title;                  /* one line for --list */
-  unsigned    needs;                  /* BenchNeeds */
-  bool        in_all;                 /* `shardsim-bench all` runs it */
-  bool        checks;                 /* it measures nothing: it fails, or all is well */
-  bool (*check) (const Bench *bench); /* its options, before there is a world; NULL: nothing */
+  const char *name;                           /* "host_copy": the word on the command line */
+  const char *title;                          /* one line for --list */
+  unsigned    needs;                          /* BenchNeeds */
+  bool        checks;                         /* it measures nothing: it fails, or all is well */
+  bool (*check_options) (const Bench *bench); /* before there is a world; NULL: nothing */
   bool (*run) (Bench *bench);
 } Benchmark;
 
-/* All of them, in the order in which `all` runs them (benchmarks.c); ends with NULL. */
-extern const Benchmark *const benchmarks[];
+/*
+ * The table of what is built in (benchmarks.c), in the order in which `all` runs it: all that
+ * measures a machine by itself, without MPI. Ends with a row without a name.
+ */
+extern const Benchmark benchmarks[];
 
 /*
  * One line on stderr: "shardsim-bench: HOST rank R: BENCHMARK: WHAT: why". WHAT is the call that

@@ -1,65 +1,36 @@
-/* Every benchmark that is built in, in the order in which `all` runs them. */
-#include "bench/bench.h"
+#include "bench/benchmarks.h"
 
-extern const Benchmark benchmark_host_work;
-extern const Benchmark benchmark_storage;
-
+const Benchmark benchmarks[] = {
 #ifdef BENCH_CUDA
-extern const Benchmark benchmark_allocation;
-extern const Benchmark benchmark_attention;
-extern const Benchmark benchmark_check;
-extern const Benchmark benchmark_codec_kernel;
-extern const Benchmark benchmark_collective;
-extern const Benchmark benchmark_collective_overlap;
-extern const Benchmark benchmark_device_copy;
-extern const Benchmark benchmark_event;
-extern const Benchmark benchmark_host_copy;
-extern const Benchmark benchmark_launch;
-extern const Benchmark benchmark_matmul;
-extern const Benchmark benchmark_overlap;
-extern const Benchmark benchmark_pair;
-extern const Benchmark benchmark_property;
-extern const Benchmark benchmark_step;
-extern const Benchmark benchmark_stream_kernel;
-extern const Benchmark benchmark_strided_copy;
-extern const Benchmark benchmark_triad;
+  { "check", "products and attention on small data against arithmetic on the host", NEEDS_CUDA,
+    .checks = true, .run = bench_check },
+  { "property", "memory, SMs and L2 cache of the device, as the driver names them", NEEDS_CUDA,
+    .run = bench_property },
+  { "launch", "kernels that do nothing, one after the other and inside a graph", NEEDS_CUDA,
+    .run = bench_launch },
+  { "host_copy", "host to device, device to host and both at once, page-locked", NEEDS_CUDA,
+    .run = bench_host_copy },
+  { "device_copy", "copies within device memory", NEEDS_CUDA, .run = bench_device_copy },
+  { "triad", "bandwidth of device memory: a = b + s c in fp32", NEEDS_CUDA, .run = bench_triad },
+  { "matmul", "matrix products of transformer layers, 1B to 70B, tensor parallelism 1 to 8",
+    NEEDS_CUDA, .run = bench_matmul },
+  { "attention", "fused causal attention through cuDNN, where it is installed", NEEDS_CUDA,
+    .run = bench_attention },
+  { "collective", "NCCL: all_reduce, all_gather, reduce_scatter, alltoall, broadcast, sendrecv",
+    NEEDS_CUDA | NEEDS_ALL_RANKS, .run = bench_collective },
 #endif
-
+  { "host_work", "AdamW on the host's cores", NEEDS_NOTHING, .run = bench_host_work },
+  { "storage", "writing and reading a file by blocks, past the page cache where possible",
+    NEEDS_NOTHING, .run = bench_storage },
 #ifdef BENCH_MPI
-extern const Benchmark benchmark_mpi_cache;
-extern const Benchmark benchmark_mpi_collective;
-extern const Benchmark benchmark_mpi_outer;
-extern const Benchmark benchmark_mpi_pair;
+  { "mpi_collective", "collectives between hosts over MPI, in nccl-tests' format",
+    NEEDS_MPI | NEEDS_ALL_RANKS, .run = bench_mpi_collective },
+  { "mpi_pair", "two groups of ranks at once over MPI, which share the hosts' cards",
+    NEEDS_MPI | NEEDS_ALL_RANKS, .run = bench_mpi_pair },
+  { "mpi_cache", "all-gather over the network against a copy from a cache in the host's memory",
+    NEEDS_MPI | NEEDS_ALL_RANKS, .run = bench_mpi_cache },
+  { "mpi_outer", "rounds of local steps and an outer step over MPI: blocking, and beside training",
+    NEEDS_MPI | NEEDS_ALL_RANKS, .check_options = bench_mpi_outer_options, .run = bench_mpi_outer },
 #endif
-
-const Benchmark *const benchmarks[] = {
-#ifdef BENCH_CUDA
-  &benchmark_check,
-  &benchmark_property,
-  &benchmark_launch,
-  &benchmark_event,
-  &benchmark_allocation,
-  &benchmark_host_copy,
-  &benchmark_device_copy,
-  &benchmark_triad,
-  &benchmark_stream_kernel,
-  &benchmark_strided_copy,
-  &benchmark_codec_kernel,
-  &benchmark_matmul,
-  &benchmark_attention,
-  &benchmark_overlap,
-  &benchmark_step,
-  &benchmark_collective,
-  &benchmark_pair,
-  &benchmark_collective_overlap,
-#endif
-  &benchmark_host_work,
-  &benchmark_storage,
-#ifdef BENCH_MPI
-  &benchmark_mpi_collective,
-  &benchmark_mpi_pair,
-  &benchmark_mpi_cache,
-  &benchmark_mpi_outer,
-#endif
-  NULL,
+  { 0 },
 };

@@ -13,10 +13,10 @@
 #include "bench/options.h"
 
 #ifdef BENCH_CUDA
-#include "bench/cuda.h"
+#include "bench/gpu/cuda.h"
 #endif
 #ifdef BENCH_MPI
-#include "bench/mpi-call.h"
+#include "bench/mpi/mpi-call.h"
 #endif
 
 #ifndef SHARDSIM_VERSION
@@ -56,25 +56,18 @@ print_version (void)
 #endif
 }
 
+/* `all` is what measures a machine by itself. */
+static bool
+is_in_all (const Benchmark *benchmark)
+{
+  return !benchmark->checks && (benchmark->needs & NEEDS_MPI) == 0;
+}
+
 static void
 print_list (void)
 {
-  for (unsigned i = 0; benchmarks[i] != NULL; i++)
-    printf ("%-20s %s%s\n", benchmarks[i]->name, benchmarks[i]->title,
-            benchmarks[i]->in_all ? "" : " (not in 'all')");
-}
-
-static bool
-select_benchmark (Selection *selection, const Benchmark *benchmark)
-{
-  for (unsigned i = 0; i < selection->n; i++)
-    if (selection->list[i] == benchmark)
-      return true;
-  if (selection->n == BENCH_MAX_LIST)
-    return false;
-  selection->list[selection->n++] = benchmark;
-  selection->needs |= benchmark->needs;
-  return true;
+  for (const Benchmark *one = benchmarks; one->name != NULL; one++)
+    printf ("%-20s %s%s\n", one->name, one->title, is_in_all (one) ? "" : " (not in 'all')");
 }
 
 static bool
@@ -82,9 +75,20 @@ select_word (Selection *selection, const char *word)
 {
   bool all = strcmp (word, "all") == 0, known = all;
 
-  for (unsigned i = 0; benchmarks[i] != NULL; i++)
-    if (all ? benchmarks[i]->in_all : strcmp (benchmarks[i]->name, word) == 0)
-      known = select_benchmark (selection, benchmarks[i]);
+  for (const Benchmark *one = benchmarks; one->name != NULL; one++)
+    {
+      bool selected = false;
+
+      if (all ? !is_in_all (one) : strcmp (one->name, word) != 0)
+        continue;
+      known = true;
+      for (unsigned i = 0; i < selection->n; i++)
+        selected |= selection->list[i] == one;
+      if (selected)
+        continue;
+      selection->list[selection->n++] = one;
+      selection->needs |= one->needs;
+    }
   if (!known)
     fprintf (stderr,
              "shardsim-bench: no benchmark '%s' is built in\n"
@@ -105,7 +109,7 @@ check_selection (Bench *bench, const Selection *selection)
   for (unsigned i = 0; good && i < selection->n; i++)
     {
       bench->name = selection->list[i]->name;
-      good = selection->list[i]->check == NULL || selection->list[i]->check (bench);
+      good = selection->list[i]->check_options == NULL || selection->list[i]->check_options (bench);
     }
   bench->name = NULL;
 #ifdef BENCH_MPI
@@ -141,14 +145,21 @@ speak_again (int kept)
 
 /* ---- ranks ----------------------------------------------------------------------------------- */
 
-#ifdef BENCH_CUDA
-/* GPUs of this machine, counted in a process of its own: ranks are forked before CUDA starts. */
+/*
+ * As many ranks as were asked for, else one a GPU of this machine where the benchmarks are of all
+ * ranks. GPUs are counted in a process of its own: ranks are forked before CUDA starts.
+ */
 static unsigned
-count_devices (void)
+choose_local_ranks (const BenchOptions *options, const Selection *selection)
 {
-  pid_t child = fork ();
-  int   how = 0;
+#ifdef BENCH_CUDA
+  const unsigned both = NEEDS_CUDA | NEEDS_ALL_RANKS;
+  pid_t          child;
+  int            how = 0;
 
+  if (options->local_ranks > 0 || (selection->needs & both) != both)
+    return options->local_ranks;
+  child = fork ();
   if (child == 0)
     {
       int n = 0;
@@ -158,45 +169,15 @@ count_devices (void)
   if (child < 0 || waitpid (child, &how, 0) != child || !WIFEXITED (how))
     return 0;
   return (unsigned) WEXITSTATUS (how);
-}
-#endif
-
-static unsigned
-choose_local_ranks (const BenchOptions *options, const Selection *selection)
-{
-#ifdef BENCH_CUDA
-  unsigned both = NEEDS_CUDA | NEEDS_ALL_RANKS;
-
-  if (options->local_ranks == 0 && (selection->needs & both) == both)
-    return count_devices ();
-#endif
+#else
   (void) selection;
   return options->local_ranks;
+#endif
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/*
- * FALSE: the ranks are out of step, nothing more can be measured. *FAILED: this benchmark measured
- * nothing, or not all.
- */
-static bool
-run_one (Bench *bench, const Benchmark *benchmark, bool *failed)
-{
-  bool     alone = (benchmark->needs & NEEDS_ALL_RANKS) == 0, good = true;
-  unsigned before = results_count (bench->results);
-
-  bench->name = benchmark->name;
-  if (!alone || world_place (bench->world)->rank == 0)
-    good = benchmark->run (bench);
-  if (good && !benchmark->checks && results_count (bench->results) == before)
-    bench_note (bench,
-                "nothing measured: no case lies within the sizes, types and memory that there are");
-  bench->name = NULL;
-  *failed = !good;
-  return good || alone;
-}
-
+/* What is of one GPU or host runs on rank 0, while the others wait. */
 static int
 run_all (Bench *bench, const Selection *selection)
 {
@@ -204,12 +185,23 @@ run_all (Bench *bench, const Selection *selection)
 
   for (unsigned i = 0; i < selection->n; i++)
     {
-      bool failed;
+      const Benchmark *one = selection->list[i];
+      const bool       alone = (one->needs & NEEDS_ALL_RANKS) == 0;
+      const unsigned   before = results_count (bench->results);
+      bool             good = true;
 
-      if (!run_one (bench, selection->list[i], &failed))
-        return STATUS_FAILED;
-      if (failed)
+      bench->name = one->name;
+      if (!alone || world_place (bench->world)->rank == 0)
+        good = one->run (bench);
+      if (good && !one->checks && results_count (bench->results) == before)
+        bench_note (
+            bench,
+            "nothing measured: no case lies within the sizes, types and memory that there are");
+      bench->name = NULL;
+      if (!good)
         status = STATUS_FAILED;
+      if (!good && !alone) /* the ranks are out of step: nothing more can be measured */
+        return status;
       if (!world_barrier (bench->world))
         {
           bench_error (bench, "barrier", "another rank has ended, or does not answer");
@@ -219,27 +211,6 @@ run_all (Bench *bench, const Selection *selection)
   return status;
 }
 
-/* MACHINE's strings lie in TEXT. */
-static bool
-open_device (const Bench *bench, const Selection *selection, Machine *machine, void *text)
-{
-#ifdef BENCH_CUDA
-  CudaMachine *cuda = text;
-
-  if ((selection->needs & NEEDS_CUDA) == 0)
-    return true;
-  if (!cuda_open (bench, world_place (bench->world)->local_rank, bench->options->one_gpu, cuda))
-    return false;
-  machine->device = cuda->device;
-  machine->driver = cuda->driver;
-  machine->cuda = cuda->cuda;
-  machine->nccl = cuda->nccl;
-#else
-  (void) bench, (void) selection, (void) machine, (void) text;
-#endif
-  return true;
-}
-
 static int
 measure (Bench *bench, const Selection *selection)
 {
@@ -247,19 +218,22 @@ measure (Bench *bench, const Selection *selection)
   Machine           machine = { .host = place->host };
   const char       *error = NULL;
   int               status;
-#ifdef BENCH_CUDA
-  CudaMachine text;
-#else
-  char text;
-#endif
 
   if ((selection->needs & NEEDS_MPI) != 0 && !world_mpi_launched ())
     {
       bench_error (bench, "MPI", "start it with mpirun, as in 'mpirun -n 2 shardsim-bench ...'");
       return STATUS_USAGE;
     }
-  if (!open_device (bench, selection, &machine, &text))
-    return STATUS_FAILED;
+#ifdef BENCH_CUDA
+  CudaMachine cuda;
+
+  if ((selection->needs & NEEDS_CUDA) != 0)
+    {
+      if (!cuda_open (bench, place->local_rank, bench->options->one_gpu, &cuda))
+        return STATUS_FAILED;
+      machine = (Machine){ place->host, cuda.device, cuda.driver, cuda.cuda, cuda.nccl };
+    }
+#endif
   bench->results = results_open (bench->options->output, &machine, place->rank == 0, &error);
   if (bench->results == NULL)
     {

@@ -29,8 +29,9 @@ typedef struct
   const char *value, *help;
 } OptionLine;
 
-static const char *const collectives[] = { "all_reduce", "all_gather", "reduce_scatter", "alltoall",
-                                           "broadcast",  "sendrecv",   "self_sendrecv",  NULL };
+static const char *const collectives[] = { "all_reduce", "all_gather", "reduce_scatter",
+                                           "alltoall",   "broadcast",  "sendrecv",
+                                           NULL };
 static const char *const dtypes[] = { "bf16", "fp16", "fp32", "fp8", NULL };
 static const char *const hardware[] = { "gpu", "intra", "nics", "nic", NULL };
 
@@ -68,8 +69,6 @@ static const OptionLine lines[] = {
     "measured)" },
   { "file", 0, KIND_TEXT, AT (file), "FILE",
     "of the storage benchmark: made, written, read, removed" },
-  { "model", 0, KIND_TEXT, AT (model), "K=V,...",
-    "step: d_model, n_heads, d_ff, seq_len, micro_batch, n_layers" },
   { "outer", 0, KIND_TEXT, AT (outer), "K=V,...",
     "mpi_outer: steps of a round, step_us, fragments, overlap (default 8, 100000, 4, 1)" },
   { "out-of-place", 0, KIND_SWITCH, AT (out_of_place), NULL,
@@ -143,15 +142,6 @@ parse_count (const char *text, unsigned *count)
     return false;
   *count = (unsigned) value;
   return true;
-}
-
-static bool
-parse_factor (const char *text, double *factor)
-{
-  char *end;
-
-  *factor = strtod (text, &end);
-  return end != text && *end == '\0' && isfinite (*factor) && *factor > 1;
 }
 
 /* The words that LINE, of KIND_WORDS or KIND_PAIRS, takes; NULL: it is of another kind. */
@@ -229,25 +219,15 @@ take_list (const OptionLine *line, const char *text, const char **field)
   return false;
 }
 
-static const char *
-expected (OptionKind kind)
-{
-  switch (kind)
-    {
-    case KIND_SIZE:
-      return "a size in bytes such as 8, 64K or 1G";
-    case KIND_FACTOR:
-      return "a factor above 1";
-    default:
-      return "a whole number from 0 to 1000000";
-    }
-}
-
 static bool
 take_value (const OptionLine *line, const char *text, BenchOptions *options)
 {
-  void *field = (char *) options + line->offset;
-  bool  good = true;
+  static const char *const expected[] = { [KIND_SIZE] = "a size in bytes such as 8, 64K or 1G",
+                                          [KIND_FACTOR] = "a factor above 1",
+                                          [KIND_COUNT] = "a whole number from 0 to 1000000" };
+  void                    *field = (char *) options + line->offset;
+  bool                     good = true;
+  char                    *end;
 
   switch (line->kind)
     {
@@ -255,7 +235,8 @@ take_value (const OptionLine *line, const char *text, BenchOptions *options)
       good = parse_size (text, field);
       break;
     case KIND_FACTOR:
-      good = parse_factor (text, field);
+      *(double *) field = strtod (text, &end);
+      good = end != text && *end == '\0' && isfinite (*(double *) field) && *(double *) field > 1;
       break;
     case KIND_COUNT:
       good = parse_count (text, field);
@@ -272,7 +253,7 @@ take_value (const OptionLine *line, const char *text, BenchOptions *options)
     }
   if (!good)
     fprintf (stderr, "shardsim-bench: '--%s' takes %s, got '%s'\n", line->name,
-             expected (line->kind), text);
+             expected[line->kind], text);
   return good;
 }
 

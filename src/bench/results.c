@@ -23,15 +23,6 @@ static const char columns[] =
     "format,host,date,device,driver,cuda,nccl,benchmark,variant,dtype,bytes,m,n,k,batch,ranks,"
     "channels,repeats,value,low,high,unit,remark\n";
 
-static bool
-make_folder (const char *folder, const char **error)
-{
-  if (mkdir (folder, 0777) == 0 || errno == EEXIST)
-    return true;
-  *error = strerror (errno);
-  return false;
-}
-
 Results *
 results_open (const char *folder, const Machine *machine, bool writes, const char **error)
 {
@@ -54,11 +45,10 @@ results_open (const char *folder, const Machine *machine, bool writes, const cha
   self->folder = strdup (folder);
   if (self->folder == NULL)
     *error = "out of memory";
-  else if (make_folder (folder, error))
-    {
-      if (results_file (self, "results.csv", columns, error) != NULL)
-        return self;
-    }
+  else if (mkdir (folder, 0777) != 0 && errno != EEXIST)
+    *error = strerror (errno);
+  else if (results_file (self, "results.csv", columns, error) != NULL)
+    return self;
   results_close (self);
   return NULL;
 }
@@ -276,7 +266,8 @@ compare_doubles (const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-double
+/* Quantile Q (0..1) of N SORTED values, linear between neighbours; N > 0. */
+static double
 quantile (const double *sorted, unsigned n, double q)
 {
   double   at = q * (n - 1);

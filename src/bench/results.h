@@ -69,6 +69,3 @@ FILE *results_file (Results *self, const char *name, const char *header, const c
 
 const Machine *results_machine (const Results *self);
 bool           results_close (Results *self);
-
-/* Quantile Q (0..1) of sorted SAMPLES, linear between neighbours; N > 0. */
-double quantile (const double *sorted, unsigned n, double q);

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #ifdef BENCH_CUDA
-#include "bench/cuda.h"
+#include "bench/gpu/cuda.h"
 #endif
 
 /* The number in a file of one number; UINT64_MAX: there is none, or "max". */

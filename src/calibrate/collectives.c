@@ -69,19 +69,6 @@ typedef struct
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
-static const FigureView *
-find_figure (const GArray *figures, const char *key)
-{
-  for (guint i = 0; i < figures->len; i++)
-    {
-      const FigureView *view = &g_array_index (figures, FigureView, i);
-
-      if (strcmp (view->key, key) == 0)
-        return view;
-    }
-  g_assert_not_reached (); /* the table of parameters is wrong */
-}
-
 static gboolean
 has_parameter (const LinkProfile *link, guint links)
 {
@@ -123,22 +110,22 @@ forget_fits (Fit *fit, const LinkFamily *family)
     }
 }
 
+/* What LINK's profile says of the parameter KEY. */
 static double
 own_value (Fit *fit, const char *link, const char *key, QuantityKind *kind)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
   g_autoptr (GArray)   figures = profile_set_figures (fit->profiles, "link", link, diags);
-  const FigureView    *view = find_figure (figures, key);
 
-  *kind = view->kind;
-  return view->figure->value;
-}
+  for (guint i = 0; i < figures->len; i++)
+    {
+      const FigureView *view = &g_array_index (figures, FigureView, i);
 
-/* One that the family's links join. */
-static const Cluster *
-cluster_of (Fit *fit, const LinkFamily *family)
-{
-  return collective_predictor_cluster (fit->predictor, g_array_index (family->rows, guint, 0));
+      *kind = view->kind;
+      if (strcmp (view->key, key) == 0)
+        return view->figure->value;
+    }
+  g_assert_not_reached (); /* the table of parameters is wrong */
 }
 
 /* A variable of FAMILY: parameter P of its link LINK, or of all (NULL). */
@@ -149,8 +136,10 @@ add_variable (Fit *fit, LinkFamily *family, guint p, const char *link)
   g_autoptr (DiagList) diags = diag_list_new ();
   const LinkProfile   *profile =
       profile_set_link (fit->profiles, link != NULL ? link : link_at (family, 0), NULL, diags);
-  const Cluster *cluster = cluster_of (fit, family);
-  double         known, beside = 0;
+  /* One that the family's links join. */
+  const Cluster *cluster =
+      collective_predictor_cluster (fit->predictor, g_array_index (family->rows, guint, 0));
+  double known, beside = 0;
 
   fitted.before = fitted.after =
       own_value (fit, link != NULL ? link : link_at (family, 0), fitted.key, &fitted.kind);
@@ -159,8 +148,8 @@ add_variable (Fit *fit, LinkFamily *family, guint p, const char *link)
   g_array_append_val (family->values, fitted.before);
   known = fitted.before > 0
               ? fitted.before
-              : collective_stock_figure (cluster_library (cluster, NULL), profile,
-                                         cluster_gpu_profile (cluster, 0), fitted.key);
+              : collective_default_figure (cluster_library (cluster, NULL), profile,
+                                           cluster_gpu_profile (cluster, 0), fitted.key);
   g_array_append_val (family->known, known);
   if (parameters[p].known == KNOWN_START)
     beside = cluster_gpu_profile (cluster, 0)->kernel_latency.value;
@@ -190,15 +179,6 @@ take_parameters (Fit *fit, LinkFamily *family)
 
         g_array_append_val (family->own, own);
       }
-}
-
-/* VALUE with three significant digits: what a profile says. */
-static double
-rounded (double value)
-{
-  char text[G_ASCII_DTOSTR_BUF_SIZE];
-
-  return g_ascii_strtod (g_ascii_formatd (text, sizeof text, "%.3g", value), NULL);
 }
 
 /* Gives the links of FAMILY the figures X; a value that has not moved leaves each link its own. */
@@ -371,18 +351,19 @@ fit_in_turn (Fit *fit)
     }
 }
 
-/* Rounds what was fitted. */
+/* Rounds what was fitted to three significant digits: what a profile says. */
 static void
 round_family (Fit *fit, LinkFamily *family)
 {
   for (guint i = 0; i < family->values->len; i++)
     {
+      char          text[G_ASCII_DTOSTR_BUF_SIZE];
       FittedFigure *figure = &g_array_index (family->result->figures, FittedFigure, i);
       double       *value = &g_array_index (family->values, double, i);
 
       figure->moved = *value != figure->before;
       if (figure->moved)
-        *value = rounded (*value);
+        *value = g_ascii_strtod (g_ascii_formatd (text, sizeof text, "%.3g", *value), NULL);
       figure->after = *value;
     }
   apply_all (fit, family);
@@ -466,23 +447,6 @@ collective_calibration_find (const CollectiveCalibration *self, const char *fami
   return NULL;
 }
 
-static void
-apply_family (const FittedFamily *family, ProfileSet *profiles)
-{
-  for (guint i = 0; i < family->figures->len; i++)
-    {
-      const FittedFigure *figure = &g_array_index (family->figures, FittedFigure, i);
-
-      for (guint l = 0; figure->moved && l < family->links->len; l++)
-        {
-          const char *link = g_ptr_array_index (family->links, l);
-
-          if (figure->link == NULL || strcmp (figure->link, link) == 0)
-            profile_set_override (profiles, "link", link, figure->key, figure->after);
-        }
-    }
-}
-
 void
 collective_calibration_apply (const CollectiveCalibration *self, ProfileSet *profiles,
                               const GPtrArray *except)
@@ -491,7 +455,19 @@ collective_calibration_apply (const CollectiveCalibration *self, ProfileSet *pro
     {
       const FittedFamily *family = g_ptr_array_index (self->families, i);
 
-      if (!g_ptr_array_find_with_equal_func ((GPtrArray *) except, family->name, g_str_equal, NULL))
-        apply_family (family, profiles);
+      if (g_ptr_array_find_with_equal_func ((GPtrArray *) except, family->name, g_str_equal, NULL))
+        continue;
+      for (guint f = 0; f < family->figures->len; f++)
+        {
+          const FittedFigure *figure = &g_array_index (family->figures, FittedFigure, f);
+
+          for (guint l = 0; figure->moved && l < family->links->len; l++)
+            {
+              const char *link = g_ptr_array_index (family->links, l);
+
+              if (figure->link == NULL || strcmp (figure->link, link) == 0)
+                profile_set_override (profiles, "link", link, figure->key, figure->after);
+            }
+        }
     }
 }

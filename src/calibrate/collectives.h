@@ -11,7 +11,7 @@
 
 #include <gio/gio.h>
 
-#include "measure/measurement.h"
+#include "import/log/measurement.h"
 
 #define CALIBRATION_MIN_ROWS 5 /* healthy rows that a family needs */
 #define CALIBRATION_MAX_RATIO \

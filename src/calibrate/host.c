@@ -9,7 +9,7 @@
 
 #include "calibrate/profile.h"
 
-#define ADAM_BYTES 30.0 /* an element: src/bench/host-work.c */
+#define ADAM_BYTES 30.0 /* an element: src/bench/host/host-work.c */
 
 /*
  * Parameters a second, a whole number: the slope over sizes, so that waking the threads does not
@@ -18,7 +18,7 @@
 static void
 fit_adam_rate (const Calibration *self, const FitRule *rule, FittedValue *out)
 {
-  g_autoptr (GPtrArray) rows = calibration_rows (self, rule->benchmark, rule->variant, 0);
+  g_autoptr (GPtrArray) rows = calibration_rows (self, rule->benchmark, rule->variant, NULL, 0);
   LineFit               line = calibration_line (rows, 1 / ADAM_BYTES, out);
 
   if (out->verdict != FIT_GOOD)
@@ -34,7 +34,7 @@ fit_adam_rate (const Calibration *self, const FitRule *rule, FittedValue *out)
 static void
 fit_blocks (const Calibration *self, const char *benchmark, const char *variant, FittedValue *out)
 {
-  g_autoptr (GPtrArray) rows = calibration_rows (self, benchmark, variant, 0);
+  g_autoptr (GPtrArray) rows = calibration_rows (self, benchmark, variant, NULL, 0);
   LineFit               line;
 
   for (guint i = rows->len; i-- > 0;)
@@ -77,10 +77,10 @@ fit_drive_rate (const Calibration *self, const FitRule *rule, FittedValue *out)
 
 const FitRule calibrate_host_rules[] = {
   { "cpu_adam_rate", "AdamW over fp32 states on all cores, parameters a second", QUANTITY_COUNT,
-    fit_adam_rate, "host_work", "adam" },
+    fit_adam_rate, .benchmark = "host_work", .variant = "adam" },
   { "nvme_read", "reading a file past the page cache", QUANTITY_BANDWIDTH, fit_drive_rate,
-    "storage", "read" },
+    .benchmark = "storage", .variant = "read" },
   { "nvme_write", "writing a file past the page cache", QUANTITY_BANDWIDTH, fit_drive_rate,
-    "storage", "write" },
+    .benchmark = "storage", .variant = "write" },
   { 0 },
 };

@@ -1,7 +1,7 @@
 /* How well links are predicted that were fitted to other runs only. */
 #pragma once
 
-#include "measure/validate-collectives.h"
+#include "evidence/tables/validate-collectives.h"
 
 /*
  * validate_collectives, but every source (the ids without their trailing numbers) is predicted with

@@ -3,7 +3,7 @@
 
 #include "calibrate/collectives.h"
 #include "calibrate/minimise.h"
-#include "measure/collective-predictor.h"
+#include "evidence/tables/collective-predictor.h"
 
 /* A family while it is fitted. The variables are the result's figures. */
 typedef struct

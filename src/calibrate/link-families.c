@@ -1,5 +1,7 @@
 #include "calibrate/link-families-private.h"
 
+#include "base/compare.h"
+
 #include <string.h>
 
 void
@@ -91,12 +93,6 @@ note_row (GPtrArray *families, guint row, const LinkProfile *link, const char *s
 }
 
 static gint
-compare_names (gconstpointer a, gconstpointer b)
-{
-  return strcmp (*(const char *const *) a, *(const char *const *) b);
-}
-
-static gint
 compare_families (gconstpointer a, gconstpointer b)
 {
   const LinkFamily *x = *(const LinkFamily *const *) a, *y = *(const LinkFamily *const *) b;
@@ -125,6 +121,6 @@ link_families_collect (const GPtrArray *measurements, CollectivePredictor *predi
   g_ptr_array_sort (families, compare_families);
   for (guint i = 0; i < families->len; i++)
     g_ptr_array_sort (((LinkFamily *) g_ptr_array_index (families, i))->result->links,
-                      compare_names);
+                      compare_texts);
   return families;
 }

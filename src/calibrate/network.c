@@ -35,7 +35,7 @@ typedef struct
 static GPtrArray *
 rows_between (const Calibration *self, const char *variant, double least, double most)
 {
-  g_autoptr (GPtrArray) rows = calibration_rows (self, "collective", variant, HOSTS);
+  g_autoptr (GPtrArray) rows = calibration_rows (self, "collective", variant, NULL, HOSTS);
   GPtrArray            *part = g_ptr_array_new_with_free_func (g_free);
 
   for (guint i = 0; i < rows->len; i++)
@@ -126,7 +126,7 @@ is_serial (const Calibration *self)
 static gboolean
 has_exchanges (const Calibration *self)
 {
-  g_autoptr (GPtrArray) rows = calibration_rows (self, "collective", "sendrecv", HOSTS);
+  g_autoptr (GPtrArray) rows = calibration_rows (self, "collective", "sendrecv", NULL, HOSTS);
 
   return rows->len > 0;
 }
@@ -207,12 +207,12 @@ fit_latency (const Calibration *self, const FitRule *rule, FittedValue *out)
 
 const FitRule calibrate_network_rules[] = {
   { "efficiency", "messages of 1 MiB and more between two hosts, against bandwidth", QUANTITY_RATIO,
-    fit_efficiency, NULL, NULL },
+    .fit = fit_efficiency },
   { "latency", "messages of up to 1 KiB between two hosts, their bytes taken off", QUANTITY_TIME,
-    fit_latency, NULL, NULL },
+    .fit = fit_latency },
   { "serial_exchange", "messages both ways at once against one way: one after the other",
-    QUANTITY_COUNT, fit_serial, NULL, NULL },
+    QUANTITY_COUNT, .fit = fit_serial },
   { "queue", "what an answer waits for: nothing where messages go both ways at once",
-    QUANTITY_BYTES, fit_queue, NULL, NULL },
+    QUANTITY_BYTES, .fit = fit_queue },
   { 0 },
 };

@@ -116,14 +116,6 @@ add_value (Calibration *self, const BenchRow *row, const char *quantity, Quantit
   return value;
 }
 
-static QuantityKind
-kind_of (BenchUnit unit)
-{
-  return unit == BENCH_UNIT_TIME    ? QUANTITY_TIME
-         : unit == BENCH_UNIT_BYTES ? QUANTITY_BYTES
-                                    : QUANTITY_COUNT;
-}
-
 /* Three quantities of one line, or one reason why there is none. */
 static void
 report_line (Calibration *self, const Group *group)
@@ -143,34 +135,24 @@ report_line (Calibration *self, const Group *group)
   half->after = line.half;
 }
 
-static gboolean
-has_sizes (const Group *group)
-{
-  for (guint i = 1; i < group->rows->len; i++)
-    {
-      const BenchRow *row = g_ptr_array_index (group->rows, i);
-
-      if (row->bytes != group->first->bytes)
-        return TRUE;
-    }
-  return FALSE;
-}
-
 static void
 report_group (Calibration *self, const Group *group)
 {
-  FittedValue *value;
+  static const QuantityKind kinds[BENCH_UNIT_N] = { QUANTITY_TIME, QUANTITY_BYTES, QUANTITY_COUNT };
+  gboolean                  sizes = FALSE;
 
   for (guint i = 0; i < group->rows->len; i++)
-    if (((const BenchRow *) g_ptr_array_index (group->rows, i))->value <= 0)
-      return; /* a difference within its noise */
-  if (has_sizes (group))
     {
-      report_line (self, group);
-      return;
+      const BenchRow *row = g_ptr_array_index (group->rows, i);
+
+      if (row->value <= 0)
+        return; /* a difference within its noise */
+      sizes |= row->bytes != group->first->bytes;
     }
-  value = add_value (self, group->first, "", kind_of (group->first->unit));
-  calibration_median (group->rows, value);
+  if (sizes)
+    report_line (self, group);
+  else
+    calibration_median (group->rows, add_value (self, group->first, "", kinds[group->first->unit]));
 }
 
 /* ---- what one thing costs another ------------------------------------------------------------ */
@@ -221,72 +203,12 @@ report_beside (Calibration *self)
     }
 }
 
-/*
- * FLOPs of a row of a matrix product or of causal attention (m queries and keys, n heads of size
- * k); 0: of neither.
- */
-static double
-flops_of (const BenchRow *row)
-{
-  double product =
-      2.0 * (double) row->m * (double) row->n * (double) row->k * (double) MAX (row->batch, 1);
-
-  if (strcmp (row->benchmark, "matmul") == 0)
-    return product;
-  if (strcmp (row->benchmark, "attention") != 0)
-    return 0;
-  return product * (double) row->m * (strcmp (row->variant, "forward") == 0 ? 1 : 2.5);
-}
-
-static gboolean
-is_alike (const BenchRow *a, const BenchRow *b)
-{
-  return strcmp (a->benchmark, b->benchmark) == 0 && strcmp (a->variant, b->variant) == 0
-         && strcmp (a->dtype, b->dtype) == 0;
-}
-
-/* The best of the sizes from FIRST on stands for them. */
-static void
-report_best (Calibration *self, guint first)
-{
-  const BenchRow *one = &g_array_index (self->results->rows, BenchRow, first);
-  BenchRow     any = { .benchmark = one->benchmark, .variant = one->variant, .dtype = one->dtype };
-  FittedValue *value = NULL;
-
-  any.remark = strcmp (one->benchmark, "attention") == 0 ? one->remark : "";
-  value = add_value (self, &any, "the best of all sizes", QUANTITY_COMPUTE);
-  value->after = 0;
-  for (guint i = first; i < self->results->rows->len; i++)
-    {
-      BenchRow *row = &g_array_index (self->results->rows, BenchRow, i);
-
-      if (!is_alike (row, one))
-        continue;
-      g_hash_table_add (self->used, row);
-      value->n++;
-      value->after = MAX (value->after, flops_of (row) / row->value);
-    }
-}
-
-static void
-report_products (Calibration *self)
-{
-  for (guint i = 0; i < self->results->rows->len; i++)
-    {
-      const BenchRow *row = &g_array_index (self->results->rows, BenchRow, i);
-
-      if (flops_of (row) > 0 && !g_hash_table_contains (self->used, row))
-        report_best (self, i);
-    }
-}
-
 void
 calibration_report_others (Calibration *self)
 {
   g_autoptr (GPtrArray) groups = NULL;
 
   report_beside (self);
-  report_products (self);
   groups = group_rows (self);
   for (guint i = 0; i < groups->len; i++)
     report_group (self, g_ptr_array_index (groups, i));

@@ -19,7 +19,8 @@ is_listed (const char *list, const char *text)
 }
 
 GPtrArray *
-calibration_rows (const Calibration *self, const char *benchmark, const char *variant, guint ranks)
+calibration_rows (const Calibration *self, const char *benchmark, const char *variant,
+                  const char *dtype, guint ranks)
 {
   GPtrArray *rows = g_ptr_array_new ();
 
@@ -28,6 +29,7 @@ calibration_rows (const Calibration *self, const char *benchmark, const char *va
       BenchRow *row = &g_array_index (self->results->rows, BenchRow, i);
 
       if (strcmp (row->benchmark, benchmark) != 0 || !is_listed (variant, row->variant)
+          || (dtype != NULL && !is_listed (dtype, row->dtype))
           || (ranks > 0 && row->ranks != ranks))
         continue;
       g_ptr_array_add (rows, row);

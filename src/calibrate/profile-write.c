@@ -19,13 +19,6 @@ clean (char *text)
       *c = ' ';
 }
 
-static void
-append_version (GString *text, const char *what, const char *version)
-{
-  if (*version != '\0')
-    g_string_append_printf (text, ", %s %s", what, version);
-}
-
 /* A node's cores and drives are the host's. */
 static const char *
 machine_of (const ProfileCalibration *self)
@@ -39,11 +32,14 @@ source_text (const ProfileCalibration *self, const FittedValue *value)
 {
   const BenchResults *results = self->results;
   GString            *text = g_string_new ("shardsim-bench on ");
+  const char *const   versions[][2] = { { "driver", results->driver },
+                                        { "CUDA", results->cuda },
+                                        { "NCCL", results->nccl } };
 
   g_string_append (text, machine_of (self));
-  append_version (text, "driver", results->driver);
-  append_version (text, "CUDA", results->cuda);
-  append_version (text, "NCCL", results->nccl);
+  for (guint i = 0; i < G_N_ELEMENTS (versions); i++)
+    if (*versions[i][1] != '\0')
+      g_string_append_printf (text, ", %s %s", versions[i][0], versions[i][1]);
   g_string_append_printf (text, ", %s", results->first_date);
   if (strcmp (results->first_date, results->last_date) != 0)
     g_string_append_printf (text, " to %s", results->last_date);
@@ -124,7 +120,7 @@ profile_text (const ProfileCalibration *self)
   return text;
 }
 
-/* As cluster/matmul-curve.h reads it. NULL without products. */
+/* As hardware/profile/matmul-curve.h reads it. NULL without products. */
 static GString *
 products_text (const ProfileCalibration *self)
 {
@@ -132,14 +128,15 @@ products_text (const ProfileCalibration *self)
 
   for (guint i = 0; self->products != NULL && i < self->products->len; i++)
     {
-      const MeasuredProduct *p = &g_array_index (self->products, MeasuredProduct, i);
-      double flops = 2.0 * (double) p->batch * (double) p->m * (double) p->n * (double) p->k;
-      g_autofree char *rate = number_format_exact (round_value (flops / p->seconds * 1e-12));
+      const BenchRow  *p = &g_array_index (self->products, BenchRow, i);
+      const guint64    batch = MAX (p->batch, 1);
+      const double     flops = 2.0 * (double) batch * (double) p->m * (double) p->n * (double) p->k;
+      g_autofree char *rate = number_format_exact (round_value (flops / p->value * 1e-12));
 
       g_string_append_printf (text,
                               "%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT
                               ",%" G_GUINT64_FORMAT ",%s,%s\n",
-                              p->batch, p->m, p->n, p->k, rate, p->dtype);
+                              batch, p->m, p->n, p->k, rate, p->dtype);
     }
   if (self->products != NULL && self->products->len > 0)
     return text;

@@ -107,27 +107,6 @@ static const struct
   { "node", calibrate_host_rules },
 };
 
-static const FitRule *
-rules_of (const char *kind)
-{
-  for (guint i = 0; i < G_N_ELEMENTS (kinds); i++)
-    if (strcmp (kinds[i].kind, kind) == 0)
-      return kinds[i].rules;
-  g_assert_not_reached ();
-}
-
-static ProfileCalibration *
-calibration_new (const BenchResults *results, const char *kind, const char *base)
-{
-  ProfileCalibration *self = g_new0 (ProfileCalibration, 1);
-
-  self->results = results;
-  self->kind = kind;
-  self->base = g_strdup (base);
-  self->fits = g_ptr_array_new_with_free_func (fitted_value_free);
-  return self;
-}
-
 const char *
 calibrate_profile_kind (const BenchResults *results)
 {
@@ -139,10 +118,14 @@ calibrate_profile (const BenchResults *results, ProfileSet *profiles, const char
                    const char *base, DiagList *diags)
 {
   g_autoptr (GHashTable)         used = g_hash_table_new (NULL, NULL);
-  g_autoptr (ProfileCalibration) result = calibration_new (results, kind, base);
+  g_autoptr (ProfileCalibration) result = g_new0 (ProfileCalibration, 1);
   g_autoptr (GArray)             views = profile_set_figures (profiles, kind, base, diags);
   Calibration                    self = { .results = results, .used = used, .result = result };
 
+  result->results = results;
+  result->kind = kind;
+  result->base = g_strdup (base);
+  result->fits = g_ptr_array_new_with_free_func (fitted_value_free);
   if (views == NULL)
     return NULL;
   if (strcmp (kind, "gpu") == 0)
@@ -152,8 +135,10 @@ calibrate_profile (const BenchResults *results, ProfileSet *profiles, const char
   else
     self.node = profile_set_node (profiles, base, NULL, diags);
   result->title = g_strdup (profile_set_title (profiles, kind, base, diags));
-  for (const FitRule *rule = rules_of (kind); rule->what != NULL; rule++)
-    apply_rule (&self, rule, views, profiles);
+  for (guint i = 0; i < G_N_ELEMENTS (kinds); i++)
+    for (const FitRule *rule = kinds[i].rules;
+         strcmp (kinds[i].kind, kind) == 0 && rule->what != NULL; rule++)
+      apply_rule (&self, rule, views, profiles);
   if (self.gpu != NULL)
     result->products = calibration_products (&self);
   warn_of_size (result, diags);
@@ -223,7 +208,25 @@ is_idle (const char *word)
 }
 
 static gboolean
-has_words (GPtrArray *have, const GPtrArray *want)
+has_word (const GPtrArray *words, const char *word)
+{
+  return g_ptr_array_find_with_equal_func ((GPtrArray *) words, word, g_str_equal, NULL);
+}
+
+/* Drivers name the boards that are none of the usual ones of a server: "H200 NVL", "A100-PCIE". */
+static gboolean
+is_of_board (const GPtrArray *have, const GPtrArray *want)
+{
+  static const char *const boards[] = { "nvl", "pcie" };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (boards); i++)
+    if (has_word (have, boards[i]) && !has_word (want, boards[i]))
+      return FALSE;
+  return TRUE;
+}
+
+static gboolean
+has_words (const GPtrArray *have, const GPtrArray *want)
 {
   guint n = 0;
 
@@ -234,15 +237,15 @@ has_words (GPtrArray *have, const GPtrArray *want)
       if (is_idle (word))
         continue;
       n++;
-      if (!g_ptr_array_find_with_equal_func (have, word, g_str_equal, NULL))
+      if (!has_word (have, word))
         return FALSE;
     }
   return n > 0;
 }
 
-/* The ids of the profiles that hold the words WANT (NULL: of all). */
+/* The ids of the profiles that hold the words WANT (NULL: of all); BOARD: and are of its board. */
 static GPtrArray *
-candidates (ProfileSet *profiles, const char *kind, const GPtrArray *want)
+candidates (ProfileSet *profiles, const char *kind, const GPtrArray *want, gboolean board)
 {
   g_auto (GStrv)       ids = profile_set_list (profiles, kind);
   GPtrArray           *found = g_ptr_array_new_with_free_func (g_free);
@@ -254,7 +257,7 @@ candidates (ProfileSet *profiles, const char *kind, const GPtrArray *want)
       g_autofree char  *text = gpu != NULL ? g_strconcat (gpu->title, " ", ids[i], NULL) : NULL;
       g_autoptr (GPtrArray) have = words_of (text != NULL ? text : "");
 
-      if (want == NULL || has_words (have, want))
+      if (want == NULL || (has_words (have, want) && (!board || is_of_board (have, want))))
         g_ptr_array_add (found, g_strdup (ids[i]));
     }
   return found;
@@ -272,16 +275,19 @@ calibrate_profile_guess (const BenchResults *results, ProfileSet *profiles, cons
                          DiagList *diags)
 {
   gboolean              named = strcmp (kind, "gpu") == 0;
-  g_autoptr (GPtrArray) want = words_of (results->device), found = NULL;
+  g_autoptr (GPtrArray) want = words_of (results->device), found = NULL, of_board = NULL;
   g_autofree char      *list = NULL, *hint = NULL;
 
-  found = candidates (profiles, kind, named ? want : NULL);
-  if (found->len == 1 && named)
+  found = candidates (profiles, kind, named ? want : NULL, FALSE);
+  if (named && found->len == 1)
     return g_strdup (g_ptr_array_index (found, 0));
+  of_board = candidates (profiles, kind, named ? want : NULL, TRUE);
+  if (named && of_board->len == 1)
+    return g_strdup (g_ptr_array_index (of_board, 0));
   if (found->len == 0)
     {
       g_ptr_array_unref (found);
-      found = candidates (profiles, kind, NULL);
+      found = candidates (profiles, kind, NULL, FALSE);
     }
   list = join (found);
   hint = g_strdup_printf ("name the datasheet's profile with --extends: %s", list);

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "calibrate/robust-fit.h"
-#include "measure/bench-results.h"
+#include "import/log/bench-results.h"
 
 /* One figure, or one quantity for the report. */
 typedef struct
@@ -25,14 +25,6 @@ typedef struct
   double residual_median, residual_p90; /* NAN: nothing to be off from */
 } FittedValue;
 
-/* A measured matrix product; the median of its layouts and repeats. */
-typedef struct
-{
-  guint64     batch, m, n, k;
-  const char *dtype;
-  double      seconds;
-} MeasuredProduct;
-
 typedef struct
 {
   const BenchResults *results;
@@ -40,7 +32,7 @@ typedef struct
   char               *base;  /* id of the profile that is extended */
   char               *title; /* of that profile */
   GPtrArray *fits;     /* FittedValue *: figures in the rules' order, then what is only reported */
-  GArray    *products; /* MeasuredProduct, sorted: what stands beside a GPU's profile */
+  GArray    *products; /* BenchRow, a shape each: what stands beside a GPU's profile */
 } ProfileCalibration;
 
 /*
@@ -76,7 +68,7 @@ gboolean profile_calibration_is_good (const ProfileCalibration *self);
 gboolean profile_calibration_write (const ProfileCalibration *self, const char *file,
                                     GError **error);
 
-/* ---- for the rules (profile-fits.c, device.c, network.c, others.c) ---- */
+/* ---- for the rules (profile-fits.c, units.c, device.c, host.c, network.c, others.c) ---- */
 
 typedef struct _Calibration Calibration;
 typedef struct _FitRule     FitRule;
@@ -89,7 +81,8 @@ struct _FitRule
   const char  *figure, *what;
   QuantityKind kind;
   FitFunc      fit;
-  const char  *benchmark, *variant; /* what `fit` is about, where it serves several */
+  const char  *benchmark, *variant, *dtypes; /* what `fit` is about, where it serves several */
+  gsize        offset;                       /* of the figure in GpuProfile, where `fit` needs it */
 };
 
 struct _Calibration
@@ -106,11 +99,11 @@ struct _Calibration
 extern const FitRule calibrate_device_rules[], calibrate_network_rules[], calibrate_host_rules[];
 
 /*
- * Rows of a benchmark and variant ("nn|nt": either); RANKS 0: of any. Newly allocated array of
- * const BenchRow *; the rows count as used.
+ * Rows of a benchmark, variant ("nn|nt": either) and type of data; DTYPE NULL, RANKS 0: of any.
+ * Newly allocated array of const BenchRow *; the rows count as used.
  */
 GPtrArray *calibration_rows (const Calibration *self, const char *benchmark, const char *variant,
-                             guint ranks);
+                             const char *dtype, guint ranks);
 
 /*
  * A line through ROWS, bytes times FACTOR. OUT gets verdict, rows and residuals; the caller the
@@ -131,7 +124,21 @@ gboolean calibration_rate_spread (const GPtrArray *rows, double factor, const Li
 /* OUT is refused. Takes WHY. */
 void calibration_refuse (FittedValue *out, FitVerdict verdict, char *why);
 
-/* The merged products of RESULTS that a profile's table takes, sorted. */
+/* The layouts of matrix products (docs/bench.md). */
+#define CALIBRATE_LAYOUTS "nn|nt|tn"
+
+/*
+ * An efficiency of the matrix units: what makes the model's time of large kernels, whose main loops
+ * they bind, the measured one. Of products that is the best; of attention, where the model has all
+ * that shapes cost, the median.
+ */
+void calibration_fit_units (const Calibration *self, const FitRule *rule, FittedValue *out);
+
+/* Speed under a load of seconds against that of a short measurement of the same product. */
+void calibration_fit_sustained_clock (const Calibration *self, const FitRule *rule,
+                                      FittedValue *out);
+
+/* The products that a profile's table takes, sorted: each the median of its layouts and repeats. */
 GArray *calibration_products (const Calibration *self);
 
 /* Fits what no rule has used, a benchmark, variant and type of data at a time, for the report. */

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "measure/statistics.h"
+#include "evidence/tables/statistics.h"
 
 #define MAX_SIZES 256 /* trying all pairs takes their number cubed */
 

@@ -51,16 +51,6 @@ profile_text (const FittedFamily *family, const char *link)
   return g_string_free (text, !moved);
 }
 
-static gboolean
-make_folder (const char *folder, GError **error)
-{
-  if (g_mkdir_with_parents (folder, 0777) == 0)
-    return TRUE;
-  g_set_error (error, G_IO_ERROR, (gint) g_io_error_from_errno (errno),
-               "cannot make the folder '%s': %s", folder, g_strerror (errno));
-  return FALSE;
-}
-
 /* Writes the profiles of FAMILY and adds them to FILES, still to be published. */
 static gboolean
 add_family (const FittedFamily *family, const char *folder, GPtrArray *files, GError **error)
@@ -71,11 +61,18 @@ add_family (const FittedFamily *family, const char *folder, GPtrArray *files, GE
       g_autofree char *text = profile_text (family, link),
                       *name = g_strconcat (link, ".yaml", NULL);
       g_autofree char *path = g_build_filename (folder, name, NULL);
-      OutputFile      *file = NULL;
+      OutputFile      *file;
 
       if (text == NULL)
         continue;
-      if (!make_folder (folder, error) || (file = output_file_open (path, error)) == NULL)
+      if (g_mkdir_with_parents (folder, 0777) != 0)
+        {
+          g_set_error (error, G_IO_ERROR, (gint) g_io_error_from_errno (errno),
+                       "cannot make the folder '%s': %s", folder, g_strerror (errno));
+          return FALSE;
+        }
+      file = output_file_open (path, error);
+      if (file == NULL)
         return FALSE;
       g_ptr_array_add (files, file);
       fputs (text, output_file_stream (file));

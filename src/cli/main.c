@@ -1,4 +1,4 @@
-/* shardsim: the program. A table of commands; each has a file of its own. */
+/* shardsim: the program. Its commands have a file each (argument/command.h). */
 #include <locale.h>
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -7,42 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file-roles.h"
-#include "base/layout.h"
-#include "base/suggest.h"
-#include "base/temporary.h"
-#include "cli/common.h"
-#include "cli/help.h"
-#include "cli/out-of-memory.h"
-
-/* Those of common.h, in the order of the help. */
-const Command commands[] = {
-  { "simulate", cmd_simulate, "one scenario: throughput, memory, where the time goes, what binds" },
-  { "compare", cmd_compare,
-    "several strategies or scenarios side by side, with the difference explained" },
-  { "search", cmd_search, "the best configuration of what a scenario leaves open, and why" },
-  { "sensitivity", cmd_sensitivity,
-    "which figure of the hardware, and which option, buys how much" },
-  { "sweep", cmd_sweep, "a grid or a table of scenarios, in parallel, into a store; resumable" },
-  { "merge", cmd_merge, "joins the result stores of a sharded sweep" },
-  { "plan", cmd_plan, "tokens, a deadline and a budget to nodes, days, money and energy" },
-  { "collective", cmd_collective, "one collective over sizes, in nccl-tests' format" },
-  { "flows", cmd_flows, "the bare network simulator: flows on links, from two tables" },
-  { "schedule", cmd_schedule, "what the ranks of a scenario issue, item by item" },
-  { "shards", cmd_shards, "how sharding formats pad a model, over numbers of ranks" },
-  { "strategies", cmd_strategies, "the strategies, or one explained" },
-  { "hardware", cmd_hardware, "the hardware profiles, or the figures of one" },
-  { "import", cmd_import, "profiles and measured kernels from other tools' files" },
-  { "models", cmd_models, "the models, or the tensors of one" },
-  { "figures", cmd_figures, "published figures beside predictions of the same runs" },
-  { "calibrate", cmd_calibrate, "fits hardware profiles to measurements" },
-  { "validate", cmd_validate, "predictions against measurements: errors and their statistics" },
-  { "regress", cmd_regress, "predictions against a stored baseline: what moved, and why" },
-  { "help", cmd_help, "what a command does, or what has to do with a word" },
-  { "completion", cmd_completion, "the script that completes command lines in a shell" },
-  { "manual", cmd_manual, "manual pages, as man reads them" },
-  { NULL, NULL, NULL },
-};
+#include "base/config/suggest.h"
+#include "base/file/file-roles.h"
+#include "base/file/layout.h"
+#include "base/file/temporary.h"
+#include "cli/argument/command.h"
+#include "cli/command/complete.h"
+#include "cli/help/help.h"
+#include "cli/output/out-of-memory.h"
 
 const char program_summary[] =
     "Predicts how fast a model trains on a GPU cluster with a strategy, how much memory it takes, "
@@ -58,8 +30,9 @@ usage_text (void)
   help_append_text (text, "Usage: shardsim COMMAND [OPTIONS] [FILE]\n\n", width);
   help_append_text (text, program_summary, width);
   help_append_text (text, "\nCommands:\n", width);
-  for (guint i = 0; commands[i].name != NULL; i++)
-    help_append_item (text, commands[i].name, commands[i].help, width);
+  for (guint i = 0; commands[i] != NULL; i++)
+    if (command_word (commands[i]) == commands[i]->name) /* no subject */
+      help_append_item (text, commands[i]->name, commands[i]->help, width);
   help_append_text (text,
                     "\n'shardsim help COMMAND' explains one, 'shardsim help WORD' searches.\n"
                     "'shardsim --version' prints the version.\n\n"
@@ -69,20 +42,6 @@ usage_text (void)
                     "    --strategy fsdp2 --seq-len 8192\n",
                     width);
   return g_string_free (text, FALSE);
-}
-
-static int
-unknown_command (const char *word)
-{
-  g_autoptr (GPtrArray) names = g_ptr_array_new ();
-  g_autofree char      *hint = NULL;
-
-  for (guint i = 0; commands[i].name != NULL; i++)
-    g_ptr_array_add (names, (gpointer) commands[i].name);
-  g_ptr_array_add (names, NULL);
-  hint = suggest_hint (word, (const char *const *) names->pdata);
-  stream_say ("shardsim: unknown command '%s'\n  hint: %s\n", word, hint);
-  return EXIT_USAGE;
 }
 
 /*
@@ -102,7 +61,8 @@ set_locale (void)
 static int
 run (int argc, char **argv)
 {
-  g_autofree char *usage = usage_text ();
+  g_autofree char        *usage = usage_text (), *hint = NULL;
+  g_autofree const char **names = command_names (NULL);
 
   if (argc < 2)
     {
@@ -120,10 +80,13 @@ run (int argc, char **argv)
       printf ("shardsim %s\n", layout_program_version ());
       return EXIT_DONE;
     }
-  for (guint i = 0; commands[i].name != NULL; i++)
-    if (g_str_equal (argv[1], commands[i].name))
-      return commands[i].main (argc - 1, argv + 1);
-  return unknown_command (argv[1]);
+  if (g_str_equal (argv[1], "complete"))
+    return complete_words (argv + 2);
+  if (g_strv_contains (names, argv[1]))
+    return command_run (command_find (argv[1]), argv + 1);
+  hint = suggest_hint (argv[1], names);
+  stream_say ("shardsim: unknown command '%s'\n  hint: %s\n", argv[1], hint);
+  return EXIT_USAGE;
 }
 
 /*

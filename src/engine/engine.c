@@ -47,16 +47,6 @@ engine_new (void)
 }
 
 static void
-free_live_ops (Engine *self)
-{
-  for (guint i = 0; i < self->live->len; i++)
-    {
-      g_free (vector_at (self->live, LiveOp, i).demands);
-      g_free (vector_at (self->live, LiveOp, i).streams);
-    }
-}
-
-static void
 pool_allocator_free (Pool *pool)
 {
   if (pool->kind != NULL)
@@ -68,7 +58,11 @@ engine_free (Engine *self)
 {
   if (self == NULL)
     return;
-  free_live_ops (self);
+  for (guint i = 0; i < self->live->len; i++)
+    {
+      g_free (vector_at (self->live, LiveOp, i).demands);
+      g_free (vector_at (self->live, LiveOp, i).streams);
+    }
   for (guint i = 0; i < self->streams->len; i++)
     engine_stream_clear (engine_stream_at (self, i));
   for (guint i = 0; i < self->hosts->len; i++)
@@ -167,26 +161,6 @@ engine_now (const Engine *self)
   return self->now;
 }
 
-static void
-dispatch (Engine *self, guint64 sequence)
-{
-  guint32 id = (guint32) sequence;
-
-  self->events++;
-  switch ((EventKind) (sequence >> SEQUENCE_KIND_SHIFT))
-    {
-    case EVENT_OP:
-      engine_op_event (self, id);
-      break;
-    case EVENT_DRAIN:
-      engine_drain_event (self, id);
-      break;
-    case EVENT_HOST:
-      engine_host_run (self, id);
-      break;
-    }
-}
-
 /*
  * Everything that happens at the present time: events, then members that reserve, then one solve,
  * until nothing is left. The order matters: a solve sees the whole batch, and a reservation sees
@@ -197,7 +171,24 @@ run_instant (Engine *self)
 {
   for (;;)
     if (event_heap_next_time (self->heap) == self->now)
-      dispatch (self, event_heap_pop (self->heap));
+      {
+        guint64 sequence = event_heap_pop (self->heap);
+        guint32 id = (guint32) sequence;
+
+        self->events++;
+        switch ((EventKind) (sequence >> SEQUENCE_KIND_SHIFT))
+          {
+          case EVENT_OP:
+            engine_op_event (self, id);
+            break;
+          case EVENT_DRAIN:
+            engine_drain_event (self, id);
+            break;
+          case EVENT_HOST:
+            engine_host_run (self, id);
+            break;
+          }
+      }
     else if (self->arrivals->len > 0)
       engine_settle_arrivals (self);
     else if (fluid_is_dirty (self->fluid))

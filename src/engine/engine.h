@@ -19,8 +19,8 @@
  */
 #pragma once
 
+#include "base/config/units.h"
 #include "base/stop.h"
-#include "base/units.h"
 #include "base/vector.h"
 #include "engine/pool.h"
 

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "base/units.h"
+#include "base/config/units.h"
 
 typedef struct _EventHeap EventHeap;
 typedef guint32           EventId;

@@ -125,17 +125,6 @@ find_terms (FlowNet *self, const FlowSpec *spec)
   return self->terms->len - 1;
 }
 
-static void
-add_loads (FlowNet *self, const FlowSpec *spec, guint first)
-{
-  const double one = 1;
-
-  while (self->loads->len < first)
-    g_array_append_val (self->loads, one);
-  for (guint i = 0; i < spec->n_links; i++)
-    g_array_append_vals (self->loads, spec->loads == NULL ? &one : &spec->loads[i], 1);
-}
-
 guint
 flow_net_add_flow (FlowNet *self, const FlowSpec *spec)
 {
@@ -147,7 +136,14 @@ flow_net_add_flow (FlowNet *self, const FlowSpec *spec)
   g_assert (isfinite (spec->bytes) && spec->bytes > 0 && spec->weight > 0);
   g_array_append_vals (self->links, spec->links, spec->n_links);
   if (spec->loads != NULL || self->loads->len > 0)
-    add_loads (self, spec, flow.first_link);
+    {
+      const double one = 1;
+
+      while (self->loads->len < flow.first_link)
+        g_array_append_val (self->loads, one);
+      for (guint i = 0; i < spec->n_links; i++)
+        g_array_append_vals (self->loads, spec->loads == NULL ? &one : &spec->loads[i], 1);
+    }
   for (guint i = 0; i < spec->n_links; i++)
     g_array_index (self->moved, double, spec->links[i]) +=
         spec->bytes * (spec->loads == NULL ? 1 : spec->loads[i]);
@@ -279,21 +275,6 @@ settle_clock (FlowNet *self, Group *group)
   group->settled = self->now;
 }
 
-static void
-join (FlowNet *self, guint32 flow, FluidGroup id)
-{
-  Group *group = &self->groups[id];
-
-  settle_clock (self, group);
-  flow_at (self, flow)->mark += group->clock;
-  if (group->n == group->size)
-    {
-      group->size = MAX (4, 2 * group->size);
-      group->flows = g_renew (guint32, group->flows, group->size);
-    }
-  settle_in_heap (self, group, group->n++, flow);
-}
-
 /* The flow's mark is what it has left, per unit of weight, afterwards. */
 static void
 leave (FlowNet *self, guint32 flow, FluidGroup id)
@@ -364,38 +345,27 @@ touch (FlowNet *self, FluidGroup id)
   g_array_append_val (self->touched, id);
 }
 
-/* Ends the flows of a group whose marks its clock has reached. */
-static void
-end_flows (FlowNet *self, FluidGroup id)
-{
-  Group *group = &self->groups[id];
-
-  settle_clock (self, group);
-  do
-    {
-      guint32 flow = group->flows[0];
-      leave (self, flow, id);
-      fluid_remove (self->fluid, flow_at (self, flow)->op);
-      end_flow (self, flow);
-    }
-  while (group->n > 0 && sim_time_span (group->first - group->clock, group->level) == 0);
-  key_group (self, id);
-  touch (self, id);
-}
-
 /* A flow has come to another group, or into its first one. */
 static void
 move_flow (FlowNet *self, FluidOp op)
 {
   guint32    flow = fluid_user (self->fluid, op);
   FluidGroup from = fluid_group_before (self->fluid, op), to = fluid_group (self->fluid, op);
+  Group     *group = &self->groups[to];
 
   if (from != 0)
     {
       leave (self, flow, from);
       touch (self, from);
     }
-  join (self, flow, to);
+  settle_clock (self, group);
+  flow_at (self, flow)->mark += group->clock;
+  if (group->n == group->size)
+    {
+      group->size = MAX (4, 2 * group->size);
+      group->flows = g_renew (guint32, group->flows, group->size);
+    }
+  settle_in_heap (self, group, group->n++, flow);
   touch (self, to);
 }
 
@@ -427,7 +397,19 @@ end_all_due (FlowNet *self)
   while (self->n_groups > 0 && self->ends[self->tree[1]] == self->now)
     {
       FluidGroup id = self->tree[1];
-      end_flows (self, id);
+      Group     *group = &self->groups[id];
+      /* The flows end whose marks the group's clock has reached. */
+      settle_clock (self, group);
+      do
+        {
+          guint32 flow = group->flows[0];
+          leave (self, flow, id);
+          fluid_remove (self->fluid, flow_at (self, flow)->op);
+          end_flow (self, flow);
+        }
+      while (group->n > 0 && sim_time_span (group->first - group->clock, group->level) == 0);
+      key_group (self, id);
+      touch (self, id);
       for (guint at = (self->n_leaves + id) / 2; at > 0; at /= 2)
         play (self, at);
     }

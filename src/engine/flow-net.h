@@ -13,7 +13,7 @@
  */
 #pragma once
 
-#include "base/units.h"
+#include "base/config/units.h"
 #include "base/work-count.h"
 #include <gio/gio.h>
 

@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/csv.h"
+#include "base/config/csv.h"
+#include "base/config/suggest.h"
+#include "base/config/units.h"
 #include "base/intern.h"
-#include "base/suggest.h"
-#include "base/units.h"
 
 #define MAX_ROUTE 4096 /* links */
 
@@ -253,19 +253,6 @@ typedef struct
   SimTime latency; /* of its links together */
 } Route;
 
-static void
-refuse_link (const FlowTable *self, const Sheet *sheet, const char *name)
-{
-  g_autofree char *hint = NULL;
-
-  if (self->links->len > 0 && diag_list_n_errors (sheet->diags) < DIAG_LIST_MAX)
-    {
-      const char *nearest = suggest_nearest (name, (const char *const *) self->links->pdata);
-      hint = nearest != NULL ? g_strdup_printf ("did you mean '%s'?", nearest) : NULL;
-    }
-  refuse (sheet, FLOW_LINKS, hint, "unknown link '%s'", name);
-}
-
 static gboolean
 add_to_route (FlowTable *self, const Sheet *sheet, Route *route, const char *name)
 {
@@ -274,7 +261,17 @@ add_to_route (FlowTable *self, const Sheet *sheet, Route *route, const char *nam
   if (number == 0)
     {
       if (!sheet->any_link)
-        refuse_link (self, sheet, name);
+        {
+          g_autofree char *hint = NULL;
+
+          if (self->links->len > 0 && diag_list_n_errors (sheet->diags) < DIAG_LIST_MAX)
+            {
+              const char *nearest =
+                  suggest_nearest (name, (const char *const *) self->links->pdata);
+              hint = nearest != NULL ? g_strdup_printf ("did you mean '%s'?", nearest) : NULL;
+            }
+          refuse (sheet, FLOW_LINKS, hint, "unknown link '%s'", name);
+        }
       return FALSE;
     }
   for (guint i = 0; i < route->n_links; i++)
@@ -349,24 +346,13 @@ read_loads (const Sheet *sheet, Route *route, gboolean route_is_right)
 }
 
 static void
-read_expected (FlowTable *self, const Sheet *sheet)
-{
-  double value = NAN;
-
-  if (self->expected == NULL)
-    return;
-  if (*field (sheet, FLOW_FINISH) != '\0')
-    read_number (sheet, FLOW_FINISH, "a time in seconds", FALSE, &value);
-  g_array_append_val (self->expected, value);
-}
-
-static void
 read_flow (FlowTable *self, const Sheet *sheet, GHashTable *numbers, Route *route)
 {
   guint    n_errors = diag_list_n_errors (sheet->diags);
   double   start = 0, latency = 0;
   FlowSpec spec = { .links = route->links, .weight = 1 };
   gboolean right;
+  double   value = NAN;
 
   take_name (self, sheet, numbers, self->flows);
   right = read_route (self, sheet, route);
@@ -377,7 +363,12 @@ read_flow (FlowTable *self, const Sheet *sheet, GHashTable *numbers, Route *rout
   read_quantity (sheet, FLOW_CAP, QUANTITY_BANDWIDTH, TRUE, &spec.cap);
   if (*field (sheet, FLOW_WEIGHT) != '\0')
     read_number (sheet, FLOW_WEIGHT, "a weight", TRUE, &spec.weight);
-  read_expected (self, sheet);
+  if (self->expected != NULL)
+    {
+      if (*field (sheet, FLOW_FINISH) != '\0')
+        read_number (sheet, FLOW_FINISH, "a time in seconds", FALSE, &value);
+      g_array_append_val (self->expected, value);
+    }
   if (diag_list_n_errors (sheet->diags) > n_errors || !right)
     return;
   spec.n_links = route->n_links;

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "base/diag.h"
+#include "base/config/diag.h"
 #include "engine/flow-net.h"
 
 typedef struct _FlowTable FlowTable;

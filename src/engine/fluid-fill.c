@@ -56,13 +56,6 @@ drop_first (Filling *self)
     sift_down (self->heap, self->n, 0);
 }
 
-static void
-raise_first (Filling *self, double key)
-{
-  self->heap[0].key = key;
-  sift_down (self->heap, self->n, 0);
-}
-
 /* The level at which a node saturates, summed afresh because differences carry rounding. */
 static double
 exact_level (Filling *self, NodeId id)
@@ -130,7 +123,8 @@ handle_first (Filling *self)
     level = exact_level (self, first.id);
   if (level > first.key * (1 + RESIDUE))
     {
-      raise_first (self, level);
+      self->heap[0].key = level;
+      sift_down (self->heap, self->n, 0);
       return;
     }
   drop_first (self);

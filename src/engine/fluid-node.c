@@ -143,15 +143,6 @@ fluid_offer_below (Fluid *self, NodeId above)
   fluid_touch (self, below);
 }
 
-static void
-grow_uses (FluidNode *node)
-{
-  node->size = MAX (4, 2 * node->size);
-  node->ops = g_renew (FluidOp, node->ops, node->size);
-  if (node->weights != NULL)
-    node->weights = g_renew (double, node->weights, node->size);
-}
-
 void
 fluid_keep_weights (Fluid *self, NodeId id)
 {
@@ -169,7 +160,12 @@ fluid_add_use (Fluid *self, NodeId id, FluidOp op, double weight)
   FluidNode *node = &self->nodes[id];
 
   if (node->n_uses == node->size)
-    grow_uses (node);
+    {
+      node->size = MAX (4, 2 * node->size);
+      node->ops = g_renew (FluidOp, node->ops, node->size);
+      if (node->weights != NULL)
+        node->weights = g_renew (double, node->weights, node->size);
+    }
   if (weight != 1 && node->weights == NULL)
     fluid_keep_weights (self, id);
   if (node->weights != NULL)

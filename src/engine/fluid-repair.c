@@ -107,25 +107,6 @@ queue_base (Fluid *self, double least)
   self->queue.base = MAX (0, bucket_number (least) - (2 << BUCKET_BITS));
 }
 
-static void
-queue_start (Fluid *self, guint32 tier)
-{
-  Vector *dirty = vector_at (self->tiers, FluidTier, tier).dirty;
-  double  least = INFINITY;
-
-  for (guint i = 0; i < dirty->len; i++)
-    least = MIN (least, likely_level (self, vector_at (dirty, NodeId, i)));
-  queue_base (self, least);
-  for (guint i = dirty->len; i-- > 0;)
-    {
-      NodeId id = vector_at (dirty, NodeId, i);
-      /* the limit of an op that has gone may stand there twice, or have come to another tier */
-      if (self->flags[id] & FLUID_LISTED && self->nodes[id].tier == tier)
-        queue_push (self, id, likely_level (self, id));
-    }
-  vector_cut (dirty, 0);
-}
-
 /* ---- the sums of a node ---------------------------------------------------------------------- */
 
 typedef struct
@@ -307,17 +288,6 @@ choose_candidates (Fluid *self, NodeId id, Sums *sums)
   return n;
 }
 
-/* An op that NODE has taken stands at LEVEL now. */
-static void
-pass_candidates (Fluid *self, NodeId id, guint n, double level)
-{
-  for (guint i = 0; i < n; i++)
-    {
-      const FluidCandidate *c = &vector_at (self->candidates, FluidCandidate, i);
-      change_level_of (self, c->op, id, level - (isfinite (c->level) ? c->level : 0));
-    }
-}
-
 /* ---- one node -------------------------------------------------------------------------------- */
 
 static void
@@ -367,7 +337,12 @@ take_over (Fluid *self, NodeId id, Sums *sums, FluidOp *own, guint n_own)
     fluid_set_owner (self, vector_at (self->candidates, FluidCandidate, i).op, id);
   *sums = sum_uses (self, id, all, &n_all);
   set_level (self, id, level_of (&self->nodes[id], sums), own, n_own);
-  pass_candidates (self, id, n, self->levels[id]);
+  /* Each op that the node has taken stands at its level now. */
+  for (guint i = 0; i < n; i++)
+    {
+      const FluidCandidate *c = &vector_at (self->candidates, FluidCandidate, i);
+      change_level_of (self, c->op, id, self->levels[id] - (isfinite (c->level) ? c->level : 0));
+    }
 }
 
 static void
@@ -513,13 +488,6 @@ place_alone (Fluid *self, guint32 tier)
 
 /* ---- the tier -------------------------------------------------------------------------------- */
 
-/* More visits than this are a sign of levels that rounding keeps apart. */
-static guint64
-visits_allowed (const Fluid *self)
-{
-  return self->visited + 1024 + 64 * self->n_links;
-}
-
 static void
 queue_clear (Fluid *self)
 {
@@ -530,11 +498,23 @@ queue_clear (Fluid *self)
 gboolean
 fluid_repair_tier (Fluid *self, guint32 tier)
 {
-  guint64 allowed = visits_allowed (self);
+  guint64 allowed = self->visited + 1024 + 64 * self->n_links;
+  Vector *dirty = vector_at (self->tiers, FluidTier, tier).dirty;
+  double  least = INFINITY;
 
   if (place_alone (self, tier))
     return TRUE;
-  queue_start (self, tier);
+  for (guint i = 0; i < dirty->len; i++)
+    least = MIN (least, likely_level (self, vector_at (dirty, NodeId, i)));
+  queue_base (self, least);
+  for (guint i = dirty->len; i-- > 0;)
+    {
+      NodeId id = vector_at (dirty, NodeId, i);
+      /* the limit of an op that has gone may stand there twice, or have come to another tier */
+      if (self->flags[id] & FLUID_LISTED && self->nodes[id].tier == tier)
+        queue_push (self, id, likely_level (self, id));
+    }
+  vector_cut (dirty, 0);
   for (guint bucket; (bucket = queue_first (&self->queue)) < QUEUE_BUCKETS;)
     {
       if (self->visited > allowed)

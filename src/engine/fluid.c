@@ -508,19 +508,6 @@ fluid_users (Fluid *self, ResourceId id, OpClass class_, guint *n)
 
 /* ---- solving --------------------------------------------------------------------------------- */
 
-static void
-solve_tier (Fluid *self, guint32 tier)
-{
-  if (!self->full && fluid_tier_at (self, tier)->dirty->len == 0)
-    return;
-  self->solves++;
-  vector_cut (self->watched, 0);
-  if (self->full || !fluid_repair_tier (self, tier))
-    fluid_fill_tier (self, tier);
-  for (guint i = 0; i < self->watched->len; i++)
-    fluid_offer_below (self, vector_at (self->watched, NodeId, i));
-}
-
 /* Keeps those whose level, or group, is another one than before. */
 static void
 drop_unchanged (Fluid *self)
@@ -555,7 +542,19 @@ fluid_solve_groups (Fluid *self)
     apply_reservation (self, vector_at (self->reservation, ResourceId, i));
   vector_cut (self->reservation, 0);
   for (guint i = 0; i < self->tier_order->len; i++)
-    solve_tier (self, vector_at (self->tier_order, guint32, i));
+    {
+      guint32 tier = vector_at (self->tier_order, guint32, i);
+
+      if (self->full || fluid_tier_at (self, tier)->dirty->len != 0)
+        {
+          self->solves++;
+          vector_cut (self->watched, 0);
+          if (self->full || !fluid_repair_tier (self, tier))
+            fluid_fill_tier (self, tier);
+          for (guint i = 0; i < self->watched->len; i++)
+            fluid_offer_below (self, vector_at (self->watched, NodeId, i));
+        }
+    }
   drop_unchanged (self);
   return (FluidChange){ (const FluidGroup *) (gpointer) self->groups->data, self->groups->len,
                         (const FluidOp *) (gpointer) self->moved->data, self->moved->len };

@@ -5,7 +5,7 @@
  * Three loops run on it, because an event means something else in each, and each would pay for what
  * the others need. engine/engine.h plays hosts, streams, events and memory, and records every op;
  * engine/flow-net.h, nothing but flows, moves a clock a group instead of a rate an op, so that ten
- * thousand of them at once cost what changes levels; replay/step-run.h carries items along edges
+ * thousand of them at once cost what changes levels; step-run.h carries items along edges
  * and takes those that nothing can hold back out of the solver and off the agenda altogether.
  *
  * Set: capacities c_r, what is reserved of them, and the running ops with their demands a_ir,

@@ -74,26 +74,25 @@ last_target (const Engine *self, Stream *stream)
   return last;
 }
 
-static void
-key_drain (Engine *self, StreamId id)
-{
-  Stream *stream = engine_stream_at (self, id);
-  SimTime last;
-
-  stream->drain_dirty = FALSE;
-  if (!stream->draining)
-    return;
-  last = last_target (self, stream);
-  if (last < SIM_TIME_MAX)
-    event_heap_set (self->heap, stream->drain_event, last, event_sequence (EVENT_DRAIN, id));
-  else
-    event_heap_remove (self->heap, stream->drain_event);
-}
-
 void
 engine_key_drains (Engine *self)
 {
   for (guint i = 0; i < self->drains->len; i++)
-    key_drain (self, vector_at (self->drains, StreamId, i));
+    {
+      StreamId id = vector_at (self->drains, StreamId, i);
+      Stream  *stream = engine_stream_at (self, id);
+      SimTime  last;
+
+      stream->drain_dirty = FALSE;
+      if (stream->draining)
+        {
+          last = last_target (self, stream);
+          if (last < SIM_TIME_MAX)
+            event_heap_set (self->heap, stream->drain_event, last,
+                            event_sequence (EVENT_DRAIN, id));
+          else
+            event_heap_remove (self->heap, stream->drain_event);
+        }
+    }
   vector_cut (self->drains, 0);
 }

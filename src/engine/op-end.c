@@ -27,28 +27,23 @@ run_waiters (Engine *self, guint32 first, OpId op)
     }
 }
 
-static void
-end_op (Engine *self, LiveOp *op)
-{
-  OpId                 id = op->id;
-  guint32              first_waiter = op->waiters.first;
-  guint                members = op->members;
-  StreamId             one_member = op->one_member;
-  g_autofree StreamId *streams = g_steal_pointer (&op->streams);
-
-  engine_op_close (self, op);
-  for (guint i = 0; i < members; i++)
-    engine_stream_finish (self, streams != NULL ? streams[i] : one_member, id);
-  for (guint i = 0; i < members; i++)
-    engine_stream_advance (self, streams != NULL ? streams[i] : one_member);
-  run_waiters (self, first_waiter, id);
-}
-
 void
 engine_op_event (Engine *self, OpId id)
 {
   LiveOp *op = engine_live_op (self, id);
 
   if (!engine_op_flow (self, op))
-    end_op (self, op);
+    {
+      guint32              first_waiter = op->waiters.first;
+      guint                members = op->members;
+      StreamId             one_member = op->one_member;
+      g_autofree StreamId *streams = g_steal_pointer (&op->streams);
+
+      engine_op_close (self, op);
+      for (guint i = 0; i < members; i++)
+        engine_stream_finish (self, streams != NULL ? streams[i] : one_member, id);
+      for (guint i = 0; i < members; i++)
+        engine_stream_advance (self, streams != NULL ? streams[i] : one_member);
+      run_waiters (self, first_waiter, id);
+    }
 }

@@ -80,35 +80,6 @@ close_segment (Engine *self, LiveOp *op)
   list->last = i;
 }
 
-static void
-set_cause (Engine *self, LiveOp *op, Cause cause, ResourceId resource)
-{
-  if (op->cause == cause && op->cause_resource == resource)
-    return;
-  close_segment (self, op);
-  op->cause = cause;
-  op->cause_resource = resource;
-  op->cause_start = self->now;
-}
-
-static void
-flush_segments (Engine *self, LiveOp *op, OpRecord *record)
-{
-  close_segment (self, op);
-  record->first_segment = self->segments->len;
-  for (guint32 i = op->segments.first; i != ENGINE_NONE;)
-    {
-      SegmentNode *node = &vector_at (self->pending, SegmentNode, i);
-      guint32      next = node->next;
-
-      vector_push (self->segments, node->segment);
-      node->next = self->free_pending;
-      self->free_pending = i;
-      i = next;
-    }
-  record->n_segments = self->segments->len - record->first_segment;
-}
-
 /* ---- creation -------------------------------------------------------------------------------- */
 
 static guint32
@@ -249,27 +220,23 @@ engine_op_progress (const Engine *self, const LiveOp *op)
   return MIN (p, 1.0);
 }
 
-static gint
-op_priority (const Engine *self, const LiveOp *op)
-{
-  return engine_stream_at (self, engine_record_at (self, op->id)->stream)->priority;
-}
-
 static void
 start_flow (Engine *self, LiveOp *op)
 {
-  op->flow = fluid_add (self->fluid, &(FluidSpec){
-                                         .class_ = op->class_,
-                                         .priority = op_priority (self, op),
-                                         .demands = op->demands,
-                                         .n_demands = op->n_demands,
-                                         .waves = op->waves,
-                                         .wave_parts = op->wave_parts,
-                                         .n_wave_parts = op->n_wave_parts,
-                                         .share = op->share,
-                                         .cap = op->cap,
-                                         .user = op->id,
-                                     });
+  op->flow = fluid_add (
+      self->fluid,
+      &(FluidSpec){
+          .class_ = op->class_,
+          .priority = engine_stream_at (self, engine_record_at (self, op->id)->stream)->priority,
+          .demands = op->demands,
+          .n_demands = op->n_demands,
+          .waves = op->waves,
+          .wave_parts = op->wave_parts,
+          .n_wave_parts = op->n_wave_parts,
+          .share = op->share,
+          .cap = op->cap,
+          .user = op->id,
+      });
   op->state = OP_FLOWING;
   op->progress = op->accounted = op->rate = 0;
   op->settled = self->now;
@@ -283,13 +250,6 @@ account_waves (Engine *self, LiveOp *op, double progress)
     return;
   engine_add_use (self, op->waves.resource, (progress - op->accounted) * op->wave_amount);
   op->accounted = progress;
-}
-
-static void
-account_demands (Engine *self, const LiveOp *op)
-{
-  for (guint i = 0; i < op->n_demands; i++)
-    engine_add_use (self, op->demands[i].resource, op->demands[i].amount);
 }
 
 /* AMOUNT of resource ID is taken at rate TO instead of FROM, 0 = not at all. */
@@ -341,7 +301,13 @@ apply_rate (Engine *self, LiveOp *op)
   FluidRate next = fluid_rate (self->fluid, op->flow);
   double    waves = op->wave_amount;
 
-  set_cause (self, op, next.cause, next.resource);
+  if (op->cause != next.cause || op->cause_resource != next.resource)
+    {
+      close_segment (self, op);
+      op->cause = next.cause;
+      op->cause_resource = next.resource;
+      op->cause_start = self->now;
+    }
   if (op->waves.resource != ENGINE_NONE)
     {
       account_waves (self, op, engine_op_progress (self, op));
@@ -400,7 +366,8 @@ engine_op_flow (Engine *self, LiveOp *op)
 static void
 end_flow (Engine *self, LiveOp *op)
 {
-  account_demands (self, op);
+  for (guint i = 0; i < op->n_demands; i++)
+    engine_add_use (self, op->demands[i].resource, op->demands[i].amount);
   account_waves (self, op, 1);
   log_use (self, op, op->wave_amount, op->rate, 0, 0);
   fluid_remove (self->fluid, op->flow);
@@ -417,7 +384,19 @@ engine_op_close (Engine *self, LiveOp *op)
   if (op->state == OP_FLOWING)
     end_flow (self, op);
   record->end = self->now;
-  flush_segments (self, op, record);
+  close_segment (self, op);
+  record->first_segment = self->segments->len;
+  for (guint32 i = op->segments.first; i != ENGINE_NONE;)
+    {
+      SegmentNode *node = &vector_at (self->pending, SegmentNode, i);
+      guint32      next = node->next;
+
+      vector_push (self->segments, node->segment);
+      node->next = self->free_pending;
+      self->free_pending = i;
+      i = next;
+    }
+  record->n_segments = self->segments->len - record->first_segment;
   vector_push (self->unused, vector_at (self->slots, guint32, id));
   vector_at (self->slots, guint32, id) = ENGINE_NONE;
   self->n_live--;

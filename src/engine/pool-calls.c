@@ -109,6 +109,7 @@ gboolean
 engine_pool_repeat_calls (Engine *self, SimTime span, guint64 tag)
 {
   const Vector         *calls = self->pool_calls;
+  StopPoll              poll = { .stop = self->stop };
   g_autoptr (GPtrArray) numbers =
       g_ptr_array_new_with_free_func ((GDestroyNotify) vector_free); /* Vector, by pool */
   gboolean ok = TRUE;
@@ -125,6 +126,7 @@ engine_pool_repeat_calls (Engine *self, SimTime span, guint64 tag)
         ok = take (pool, call, span, tag);
       else
         give_back (pool, call, g_ptr_array_index (numbers, call->pool));
+      ok = ok && !stop_poll (&poll);
     }
   return ok;
 }

@@ -4,8 +4,8 @@
  */
 #pragma once
 
+#include "base/config/units.h"
 #include "base/memory.h"
-#include "base/units.h"
 
 typedef guint32 PoolId;
 

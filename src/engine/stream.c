@@ -120,17 +120,6 @@ consider_gate (Engine *self, Stream *stream, Cause cause, OpId op)
   stream->gate_time = end;
 }
 
-static void
-start_turn (Engine *self, Stream *stream, const Turn *turn)
-{
-  stream->started = TRUE;
-  stream->gate = CAUSE_HOST;
-  stream->gate_op = ENGINE_NONE;
-  stream->gate_time = turn->issue;
-  if (stream->last_done != ENGINE_NONE)
-    consider_gate (self, stream, CAUSE_STREAM, stream->last_done);
-}
-
 /*
  * TRUE when OP has ended and been considered as the gate; else the stream is called again at its
  * end.
@@ -193,7 +182,14 @@ engine_stream_advance (Engine *self, StreamId id)
     return;
   Turn *turn = &fifo_at (&stream->turns, Turn, 0);
   if (!stream->started)
-    start_turn (self, stream, turn);
+    {
+      stream->started = TRUE;
+      stream->gate = CAUSE_HOST;
+      stream->gate_op = ENGINE_NONE;
+      stream->gate_time = turn->issue;
+      if (stream->last_done != ENGINE_NONE)
+        consider_gate (self, stream, CAUSE_STREAM, stream->last_done);
+    }
   for (; turn->n_waits > 0; turn->n_waits--)
     {
       if (!pass_gate (self, id, CAUSE_WAIT, fifo_at (&stream->waits, OpId, 0)))
@@ -287,19 +283,6 @@ start_drain (Engine *self, StreamId id, ResourceId resource_id)
   engine_mark_drain (self, id);
 }
 
-static void
-stop_drain (Engine *self, StreamId id)
-{
-  Stream    *stream = engine_stream_at (self, id);
-  ResourceId resource = fifo_at (&stream->turns, Turn, 0).reserve_on;
-  StreamId  *link = &engine_resource_at (self, resource)->first_drain;
-
-  while (*link != id)
-    link = &engine_stream_at (self, *link)->next_drain;
-  *link = stream->next_drain;
-  stream->draining = FALSE;
-}
-
 void
 engine_settle_arrivals (Engine *self)
 {
@@ -322,7 +305,14 @@ engine_settle_arrivals (Engine *self)
 void
 engine_drain_event (Engine *self, StreamId id)
 {
-  stop_drain (self, id);
+  Stream    *stream = engine_stream_at (self, id);
+  ResourceId resource = fifo_at (&stream->turns, Turn, 0).reserve_on;
+  StreamId  *link = &engine_resource_at (self, resource)->first_drain;
+
+  while (*link != id)
+    link = &engine_stream_at (self, *link)->next_drain;
+  *link = stream->next_drain;
+  stream->draining = FALSE;
   arrive (self, id);
 }
 

@@ -4,8 +4,8 @@
  */
 #pragma once
 
+#include "base/config/option.h"
 #include "base/memory.h"
-#include "base/option.h"
 
 /* Of matrix products, from the framework's allocator, for good. */
 typedef enum

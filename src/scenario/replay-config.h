@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "base/option.h"
+#include "base/config/option.h"
 
 /*
  * Kernels that run back to back on one stream, with nothing in between that could come between

@@ -1,8 +1,8 @@
 /* What options of a scenario's sections need to have an effect; the cluster's know their own. */
-#include "base/option-needs.h"
-#include "cluster/figure-settings.h"
+#include "base/config/option-needs.h"
+#include "hardware/profile/figure-settings.h"
+#include "model/optimizer/optimizer.h"
 #include "scenario/resolved-private.h"
-#include "workload/optimizer.h"
 
 #define VIEW(about)     ((const ResolvedScenario *) (about))
 #define MESH(about)     workload_mesh (VIEW (about)->workload)
@@ -138,25 +138,27 @@ static const OptionFact facts[] = {
 static const OptionSpec *const tables[] = { model_options,  training_options,   mesh_options,
                                             memory_options, collective_options, replay_options };
 
-/* Figures of a framework that the scenario does not run on. */
-static void
-warn_of_frameworks (const ResolvedScenario *self, DiagList *diags)
+gboolean
+resolved_runs_framework (const ResolvedScenario *self, const char *name)
 {
-  const SourceMark *mark =
-      option_mark (scenario_marks (self->scenario, cluster_options), "figure", NULL);
-  const char      *used = self->framework != NULL ? self->framework->id : NULL;
-  g_autofree char *hint = used != NULL
-                              ? g_strdup_printf ("write 'framework:%s', which is run", used)
-                              : g_strdup ("name one with 'framework'");
+  const char      *used = self->framework != NULL ? self->framework->id : NULL, *kind, *key;
+  g_autofree char *id = NULL;
 
-  figure_settings_warn_idle (self->scenario->cluster.figure, "framework", used,
-                             used != NULL ? "the framework that it names" : "a framework", hint,
-                             mark, diags);
+  return !hardware_figure_split (name, &kind, &id, &key) || !g_str_equal (kind, "framework")
+         || (used != NULL && (id == NULL || g_str_equal (id, used)));
 }
 
 void
 resolved_warn_idle (const ResolvedScenario *self, DiagList *diags)
 {
+  const SourceMark *mark =
+      option_mark (scenario_marks (self->scenario, cluster_options), "figure", NULL);
+  g_autoptr (GArray) figures = figure_settings_list (self->scenario->cluster.figure);
+  const char        *used = self->framework != NULL ? self->framework->id : NULL;
+  g_autofree char   *hint = used != NULL
+                                ? g_strdup_printf ("write 'framework:%s', which is run", used)
+                                : g_strdup ("name one with 'framework'");
+
   for (guint i = 0; i < G_N_ELEMENTS (tables); i++)
     {
       gconstpointer     options = scenario_options (self->scenario, tables[i]);
@@ -164,7 +166,15 @@ resolved_warn_idle (const ResolvedScenario *self, DiagList *diags)
 
       option_warn_idle (&scope, scenario_marks (self->scenario, tables[i]), diags);
     }
-  warn_of_frameworks (self, diags);
+  /* figures of a framework that the scenario does not run on */
+  for (guint i = 0; i < figures->len; i++)
+    {
+      const char *name = g_array_index (figures, HardwareFigure, i).name;
+
+      if (!resolved_runs_framework (self, name))
+        option_warn_without (name, used != NULL ? "the framework that it names" : "a framework",
+                             hint, mark, diags);
+    }
 }
 
 gboolean

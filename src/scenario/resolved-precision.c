@@ -1,6 +1,6 @@
 /* What the precision asks of the GPUs and of the products. */
+#include "model/layer/fp8.h"
 #include "scenario/resolved-private.h"
-#include "workload/fp8.h"
 
 /* Where the precision was set; where it is the default, the GPU. */
 static const SourceMark *

@@ -1,6 +1,6 @@
 /* What ranks compute: a workload for each pipeline stage and each different micro-batch. */
+#include "model/layer/measured-kernels.h"
 #include "scenario/resolved-private.h"
-#include "workload/measured-kernels.h"
 
 static guint
 n_stages (const Resolution *self)
@@ -130,19 +130,6 @@ load_measured (Resolution *self, DiagList *diags)
          && check_gpus (self, mark, diags);
 }
 
-static gboolean
-check_measured (const Resolution *self, DiagList *diags)
-{
-  const SourceMark *mark =
-      option_mark (scenario_marks (self->scenario, training_options), "measured_kernels", NULL);
-
-  for (guint s = 0; self->training.measured != NULL && s < n_stages (self); s++)
-    if (!measured_kernels_check_workload (self->training.measured, self->batches[0][s], mark,
-                                          diags))
-      return FALSE;
-  return TRUE;
-}
-
 /* ---- entry points ---------------------------------------------------------------------------- */
 
 static Workload **
@@ -157,11 +144,17 @@ build_stages (const Resolution *self, const ModelShape *shape, guint batch)
   return stages;
 }
 
-static void
-build_batches (Resolution *self, const ModelShape *shape)
+gboolean
+resolved_make_workloads (Resolution *self, const ModelShape *shape, DiagList *diags)
 {
-  guint n = resolved_n_batches (self);
+  const SourceMark *mark =
+      option_mark (scenario_marks (self->scenario, training_options), "measured_kernels", NULL);
+  guint n;
 
+  if (!check_options (self, shape, diags) || !load_measured (self, diags)
+      || !load_lengths (self, shape, diags))
+    return FALSE;
+  n = resolved_n_batches (self);
   g_assert (n > 0); /* files of lengths have a row at least */
   self->batches = g_new0 (Workload **, n);
   for (guint b = 0; b < n; b++)
@@ -170,16 +163,11 @@ build_batches (Resolution *self, const ModelShape *shape)
   if (self->view.lengths != NULL)
     self->plan_batches = (PlanBatches){ n, (const Workload *const *const *) self->batches,
                                         sequence_lengths_table (self->view.lengths) };
-}
-
-gboolean
-resolved_make_workloads (Resolution *self, const ModelShape *shape, DiagList *diags)
-{
-  if (!check_options (self, shape, diags) || !load_measured (self, diags)
-      || !load_lengths (self, shape, diags))
-    return FALSE;
-  build_batches (self, shape);
-  return check_measured (self, diags);
+  for (guint s = 0; self->training.measured != NULL && s < n_stages (self); s++)
+    if (!measured_kernels_check_workload (self->training.measured, self->batches[0][s], mark,
+                                          diags))
+      return FALSE;
+  return TRUE;
 }
 
 void

@@ -1,8 +1,8 @@
 /* From the options of a scenario to what they name. */
 #include "scenario/resolved-private.h"
 
+#include "model/mesh/mesh-order.h"
 #include "scenario/software.h"
-#include "workload/mesh-order.h"
 
 #define D "%" G_GINT64_FORMAT
 

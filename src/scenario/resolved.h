@@ -30,6 +30,9 @@ typedef struct
 /* hardware_figures of SELF. */
 GArray *resolved_figures (const ResolvedScenario *self);
 
+/* Whether the figure NAME is of the framework that this scenario runs on, or of none at all. */
+gboolean resolved_runs_framework (const ResolvedScenario *self, const char *name);
+
 /* Whether SPEC, of the TABLE of a section, is set and has no effect. */
 gboolean resolved_is_idle (const ResolvedScenario *self, const OptionSpec *table,
                            const OptionSpec *spec);

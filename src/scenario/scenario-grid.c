@@ -70,6 +70,16 @@ add_list (GArray *lists, const ConfigNode *node, const char *prefix, const char 
   g_array_append_val (lists, list);
 }
 
+/* Whether values of KEY of SECTION name what they set themselves: "nic.bandwidth=100 Gbit/s". */
+static gboolean
+has_pairs (const char *section, const char *key)
+{
+  const OptionSpec *table = scenario_section_table (section);
+  const OptionSpec *spec = table != NULL ? option_table_find (table, key) : NULL;
+
+  return spec != NULL && spec->pairs;
+}
+
 /*
  * The lists of the section NODE. NAME (may be NULL) is the key that one word sets; with NAMES it is
  * a name.
@@ -87,7 +97,7 @@ find_in_section (GArray *lists, const ConfigNode *node, const char *prefix, cons
       const char *key = config_node_key (node, i);
 
       add_list (lists, config_node_item (node, i), prefix, key,
-                names && g_strcmp0 (key, name) == 0);
+                (names && g_strcmp0 (key, name) == 0) || has_pairs (prefix, key));
     }
 }
 
@@ -137,7 +147,7 @@ is_replaced (const ValueList *list, const ScenarioOverride *overrides, guint n)
       const char *key = overrides[i].key;
 
       if (g_str_equal (key, list->key)
-          || (scenario_override_depth (&overrides[i]) > 0
+          || (scenario_key_depth (overrides[i].key) > 0
               && strncmp (key, list->key, strlen (key) - strlen ("name")) == 0))
         return TRUE;
     }
@@ -156,21 +166,6 @@ static void
 entry_clear (gpointer data)
 {
   g_array_unref (((Entry *) data)->lists);
-}
-
-static void
-axis_init (Axis *self)
-{
-  self->entries = g_array_new (FALSE, FALSE, sizeof (Entry));
-  g_array_set_clear_func (self->entries, entry_clear);
-  self->points = g_array_new (FALSE, FALSE, sizeof (Point));
-}
-
-static void
-axis_clear (Axis *self)
-{
-  g_array_unref (self->entries);
-  g_array_unref (self->points);
 }
 
 /* Combinations of an axis; one of one without entries. */
@@ -276,7 +271,13 @@ scenario_grid_new (const ConfigNode *root, const ScenarioOverride *overrides, gu
   Building      building = { overrides, n_overrides, 1, 0, diags };
 
   for (guint axis = 0; axis < N_AXES; axis++)
-    axis_init (&self->axes[axis]);
+    {
+      Axis *one = &self->axes[axis];
+
+      one->entries = g_array_new (FALSE, FALSE, sizeof (Entry));
+      g_array_set_clear_func (one->entries, entry_clear);
+      one->points = g_array_new (FALSE, FALSE, sizeof (Point));
+    }
   for (guint axis = 0; axis < AXIS_N; axis++)
     {
       const ConfigNode *list =
@@ -298,7 +299,10 @@ scenario_grid_free (ScenarioGrid *self)
   if (self == NULL)
     return;
   for (guint axis = 0; axis < N_AXES; axis++)
-    axis_clear (&self->axes[axis]);
+    {
+      g_array_unref (self->axes[axis].entries);
+      g_array_unref (self->axes[axis].points);
+    }
   g_free (self);
 }
 

@@ -2,8 +2,8 @@
  * Scenarios from a file and from overrides: all errors in one pass, each once although a section
  * may serve many scenarios.
  */
+#include "base/config/suggest.h"
 #include "base/intern.h"
-#include "base/suggest.h"
 #include "scenario/scenario-private.h"
 
 #include <string.h>
@@ -20,7 +20,9 @@ typedef struct
   const ScenarioOverride *overrides;
   guint                   n_overrides;
   DiagList               *diags;
-  gboolean                open; /* no strategy need be named */
+  gboolean                open;  /* no strategy need be named */
+  const ScenarioGiven    *given; /* laid under the overrides, in the place of the file's text */
+  guint                   n_given;
 } Loader;
 
 /* ---- entries of the lists -------------------------------------------------------------------- */
@@ -89,15 +91,26 @@ entry_label (const ScenarioDraft *draft, ScenarioAxis axis, const ConfigNode *en
 
 /* Names of strategies first, the outermost before inner ones: they put fresh options in place. */
 static void
+apply_given (const Loader *self, ScenarioDraft *draft)
+{
+  for (guint pass = 0; pass < 2; pass++)
+    for (guint i = 0; i < self->n_given; i++)
+      if ((scenario_key_depth (self->given[i].key) > 0) == (pass == 0))
+        draft_set (draft, self->given[i].key, self->given[i].value, &self->given[i].mark,
+                   self->diags);
+}
+
+/* The same. */
+static void
 apply_overrides (const Loader *self, ScenarioDraft *draft)
 {
   guint deepest = 0;
 
   for (guint i = 0; i < self->n_overrides; i++)
-    deepest = MAX (deepest, scenario_override_depth (&self->overrides[i]));
+    deepest = MAX (deepest, scenario_key_depth (self->overrides[i].key));
   for (guint pass = 1; pass <= deepest + 1; pass++)
     for (guint i = 0; i < self->n_overrides; i++)
-      if (scenario_override_depth (&self->overrides[i]) == (pass <= deepest ? pass : 0))
+      if (scenario_key_depth (self->overrides[i].key) == (pass <= deepest ? pass : 0))
         draft_override (draft, &self->overrides[i], self->diags);
 }
 
@@ -110,20 +123,6 @@ check_required (const Loader *self, const OptionSpec *table, gconstpointer optio
   for (const OptionSpec *spec = table; spec->key != NULL; spec++)
     if (spec->fallback == NULL && !spec->optional && scenario_option_is_unset (spec, options))
       diag_error (self->diags, mark, spec->help, "%s lacks '%s'", what, spec->key);
-}
-
-static void
-check_strategies (const Loader *self, const Scenario *scenario)
-{
-  for (const StrategyConfig *c = scenario->strategy; c != NULL; c = c->inner)
-    {
-      g_autofree char *what = g_strdup_printf ("strategy '%s'", c->strategy->name);
-
-      check_required (self, c->marks.table, c->options, what, &c->marks.section);
-      if (c->strategy->outer && c->inner == NULL)
-        diag_error (self->diags, &c->marks.section, "add 'inner: { name: ... }'",
-                    "%s needs an inner strategy", what);
-    }
 }
 
 /* The innermost strategy with an option 'shard', or NULL. */
@@ -194,29 +193,16 @@ check_draft (const Loader *self, const ScenarioDraft *draft, const SourceMark *f
         check_required (self, section->table, scenario_section_options (draft->scenario, section),
                         what, mark);
     }
-  check_strategies (self, draft->scenario);
-  hand_shard_on (self, draft->scenario);
-}
-
-/* Names within a comparison are unique: the second of a name gets a number. */
-static void
-name_uniquely (GHashTable *names, Scenario *scenario)
-{
-  g_autofree char *base = g_strdup (scenario->name);
-
-  for (guint n = 2; g_hash_table_contains (names, scenario->name); n++)
+  for (const StrategyConfig *c = draft->scenario->strategy; c != NULL; c = c->inner)
     {
-      g_free (scenario->name);
-      scenario->name = g_strdup_printf ("%s (%u)", base, n);
-    }
-  g_hash_table_add (names, g_strdup (scenario->name));
-}
+      g_autofree char *what = g_strdup_printf ("strategy '%s'", c->strategy->name);
 
-static char *
-join_labels (GPtrArray *labels)
-{
-  g_ptr_array_add (labels, NULL);
-  return g_strjoinv (" / ", (char **) labels->pdata);
+      check_required (self, c->marks.table, c->options, what, &c->marks.section);
+      if (c->strategy->outer && c->inner == NULL)
+        diag_error (self->diags, &c->marks.section, "add 'inner: { name: ... }'",
+                    "%s needs an inner strategy", what);
+    }
+  hand_shard_on (self, draft->scenario);
 }
 
 static char *
@@ -234,58 +220,41 @@ default_name (const char *file)
   return g_utf8_make_valid (base, -1);
 }
 
-static ScenarioDraft
-empty_draft (const Loader *self)
-{
-  ScenarioDraft draft = { scenario_new (), 0, self->strategies, NULL };
-
-  draft.scenario->name = default_name (self->file);
-  draft.scenario->base_dir = self->file != NULL ? g_path_get_dirname (self->file) : NULL;
-  return draft;
-}
-
-/* Adds "LABEL, VALUES" of one axis, each of which may be NULL, and takes both. */
-static void
-take_label (GPtrArray *labels, char *label, char *values)
-{
-  if (label != NULL && values != NULL)
-    {
-      g_ptr_array_add (labels, g_strdup_printf ("%s, %s", label, values));
-      g_free (label);
-      g_free (values);
-    }
-  else if (label != NULL || values != NULL)
-    g_ptr_array_add (labels, label != NULL ? label : values);
-}
-
 /* The file's scenario I: its own keys, its lists' entries laid over them, then the overrides. */
 static ScenarioDraft
 make_scenario (const Loader *self, const ScenarioGrid *grid, guint i)
 {
   g_autoptr (GHashTable) picks = scenario_grid_picks (grid, i);
   g_autoptr (GPtrArray)  labels = g_ptr_array_new_with_free_func (g_free);
-  ScenarioDraft          draft = empty_draft (self);
+  ScenarioDraft          draft = { scenario_new (), 0, self->strategies, NULL };
 
+  draft.scenario->name = default_name (self->file);
+  draft.scenario->base_dir = self->file != NULL ? g_path_get_dirname (self->file) : NULL;
   draft.picks = picks;
   if (self->root != NULL)
     draft_read_keys (&draft, self->root, TRUE, self->diags);
   for (ScenarioAxis axis = 0; axis <= AXIS_N; axis++)
     {
       const ConfigNode *entry = axis < AXIS_N ? scenario_grid_entry (grid, i, axis) : NULL;
-      char             *label = NULL;
+      g_autofree char  *label = NULL, *values = scenario_grid_label (grid, i, axis);
 
       if (entry != NULL)
         {
           axis_apply[axis](&draft, entry, self->diags);
           label = entry_label (&draft, axis, entry);
         }
-      take_label (labels, label, scenario_grid_label (grid, i, axis));
+      if (label != NULL && values != NULL)
+        g_ptr_array_add (labels, g_strdup_printf ("%s, %s", label, values));
+      else if (label != NULL || values != NULL)
+        g_ptr_array_add (labels, g_strdup (label != NULL ? label : values));
     }
   if (labels->len > 0)
     {
       g_free (draft.scenario->name);
-      draft.scenario->name = join_labels (labels);
+      g_ptr_array_add (labels, NULL);
+      draft.scenario->name = g_strjoinv (" / ", (char **) labels->pdata);
     }
+  apply_given (self, &draft);
   apply_overrides (self, &draft);
   draft.picks = NULL;
   return draft;
@@ -305,7 +274,15 @@ make_all (const Loader *self)
       ScenarioDraft draft = make_scenario (self, grid, i);
 
       check_draft (self, &draft, &mark);
-      name_uniquely (names, draft.scenario);
+      /* Names within a comparison are unique: the second of a name gets a number. */
+      g_autofree char *base = g_strdup (draft.scenario->name);
+
+      for (guint n = 2; g_hash_table_contains (names, draft.scenario->name); n++)
+        {
+          g_free (draft.scenario->name);
+          draft.scenario->name = g_strdup_printf ("%s (%u)", base, n);
+        }
+      g_hash_table_add (names, g_strdup (draft.scenario->name));
       g_ptr_array_add (all, draft.scenario);
     }
   return all;
@@ -346,7 +323,11 @@ GPtrArray *
 scenario_load (const StrategySet *strategies, const char *file, const ScenarioOverride *overrides,
                guint n_overrides, DiagList *diags)
 {
-  Loader self = { strategies, file, NULL, overrides, n_overrides, diags, FALSE };
+  Loader self = { .strategies = strategies,
+                  .file = file,
+                  .overrides = overrides,
+                  .n_overrides = n_overrides,
+                  .diags = diags };
 
   return load_file (&self);
 }
@@ -355,9 +336,31 @@ GPtrArray *
 scenario_load_open (const StrategySet *strategies, const char *file,
                     const ScenarioOverride *overrides, guint n_overrides, DiagList *diags)
 {
-  Loader self = { strategies, file, NULL, overrides, n_overrides, diags, TRUE };
+  Loader self = { .strategies = strategies,
+                  .file = file,
+                  .overrides = overrides,
+                  .n_overrides = n_overrides,
+                  .diags = diags,
+                  .open = TRUE };
 
   return load_file (&self);
+}
+
+GPtrArray *
+scenario_load_given (const StrategySet *strategies, const char *file, const ScenarioGiven *given,
+                     guint n_given, const ScenarioOverride *overrides, guint n_overrides,
+                     gboolean open, DiagList *diags)
+{
+  const Loader self = { .strategies = strategies,
+                        .file = file,
+                        .overrides = overrides,
+                        .n_overrides = n_overrides,
+                        .diags = diags,
+                        .open = open,
+                        .given = given,
+                        .n_given = n_given };
+
+  return load_all (&self, diag_list_n_errors (diags));
 }
 
 static GPtrArray *
@@ -373,7 +376,11 @@ GPtrArray *
 scenario_load_text (const StrategySet *strategies, const char *name, const char *text,
                     const ScenarioOverride *overrides, guint n_overrides, DiagList *diags)
 {
-  Loader self = { strategies, name, NULL, overrides, n_overrides, diags, FALSE };
+  Loader self = { .strategies = strategies,
+                  .file = name,
+                  .overrides = overrides,
+                  .n_overrides = n_overrides,
+                  .diags = diags };
 
   return load_text (&self, text);
 }
@@ -382,7 +389,12 @@ GPtrArray *
 scenario_load_text_open (const StrategySet *strategies, const char *name, const char *text,
                          const ScenarioOverride *overrides, guint n_overrides, DiagList *diags)
 {
-  Loader self = { strategies, name, NULL, overrides, n_overrides, diags, TRUE };
+  Loader self = { .strategies = strategies,
+                  .file = name,
+                  .overrides = overrides,
+                  .n_overrides = n_overrides,
+                  .diags = diags,
+                  .open = TRUE };
 
   return load_text (&self, text);
 }
@@ -391,8 +403,10 @@ Scenario *
 scenario_with (const Scenario *source, const StrategySet *strategies,
                const ScenarioOverride *overrides, guint n_overrides, DiagList *diags)
 {
-  guint            n_errors = diag_list_n_errors (diags);
-  const Loader     self = { strategies, NULL, NULL, overrides, n_overrides, diags, FALSE };
+  guint        n_errors = diag_list_n_errors (diags);
+  const Loader self = {
+    .strategies = strategies, .overrides = overrides, .n_overrides = n_overrides, .diags = diags
+  };
   const SourceMark mark = { 0 };
   ScenarioDraft    draft = { scenario_copy (source),
                              SEEN_CLUSTER | SEEN_MODEL | SEEN_STRATEGY | SEEN_SEQ_LEN, strategies,

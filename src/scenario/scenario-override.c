@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/intern.h"
-#include "cluster/figure-settings.h"
+#include "hardware/profile/figure-settings.h"
 #include "scenario/scenario-private.h"
 
 SourceMark
@@ -20,15 +20,10 @@ scenario_override_mark (const ScenarioOverride *override)
   return (SourceMark){ .file = intern_text (place) };
 }
 
-/*
- * 1 for an override that names the strategy, 2 its inner one, ...; 0 for one that sets anything
- * else.
- */
 guint
-scenario_override_depth (const ScenarioOverride *override)
+scenario_key_depth (const char *key)
 {
-  const char *key = override->key;
-  guint       depth = 1;
+  guint depth = 1;
 
   if (!g_str_has_prefix (key, "strategy."))
     return 0;
@@ -54,15 +49,6 @@ walk_inner (StrategyConfig **slot, const char *key, const char **leaf, const Sou
     }
   *leaf = key;
   return slot;
-}
-
-/* One figure, KEY. */
-static void
-override_figure (ScenarioDraft *draft, const char *key, const char *value, const SourceMark *mark,
-                 DiagList *diags)
-{
-  option_marks_set (draft_marks (draft, scenario_find_section ("cluster")), "figure", mark);
-  figure_settings_set (&draft->scenario->cluster.figure, key, value, mark, diags);
 }
 
 /* "~" unsets what may be unset, as YAML's null does in a file. */
@@ -108,26 +94,43 @@ override_strategy (ScenarioDraft *draft, const char *key, const char *value, con
                 key);
 }
 
-static void
-override_section (ScenarioDraft *draft, const ScenarioOverride *override, const SourceMark *mark,
-                  DiagList *diags)
+/* FALSE: nothing that options are called in short is near WORD. */
+static gboolean
+diagnose_word (const char *word, const SourceMark *mark, DiagList *diags)
 {
-  const char      *dot = strchr (override->key, '.');
-  g_autofree char *name =
-      dot != NULL ? g_strndup (override->key, dot - override->key) : g_strdup (override->key);
+  g_autoptr (GPtrArray) words = scenario_words ();
+  g_autofree char      *hint = NULL;
+  const char           *near;
+
+  g_ptr_array_add (words, NULL);
+  near = suggest_nearest (word, (const char *const *) words->pdata);
+  if (near == NULL)
+    return FALSE;
+  hint = g_strdup_printf ("did you mean '%s'?", near);
+  diag_error (diags, mark, hint, "unknown key '%s'", word);
+  return TRUE;
+}
+
+static void
+set_section (ScenarioDraft *draft, const char *key, const char *value, const SourceMark *mark,
+             DiagList *diags)
+{
+  const char            *dot = strchr (key, '.');
+  g_autofree char       *name = dot != NULL ? g_strndup (key, dot - key) : g_strdup (key);
   const ScenarioSection *section = dot != NULL ? scenario_find_section (name) : NULL;
 
   if (section == NULL)
     {
-      scenario_diagnose_key (name, FALSE, mark, diags);
+      if (dot != NULL || !diagnose_word (name, mark, diags))
+        scenario_diagnose_key (name, FALSE, mark, diags);
       return;
     }
   draft_mark_seen (draft, section);
   option_marks_set (draft_marks (draft, section), dot + 1, mark);
   if (section->table == training_options && g_str_equal (dot + 1, "seq_len"))
     draft->seen |= SEEN_SEQ_LEN;
-  set_or_unset (section->table, scenario_section_options (draft->scenario, section), dot + 1,
-                override->value, mark, diags);
+  set_or_unset (section->table, scenario_section_options (draft->scenario, section), dot + 1, value,
+                mark, diags);
 }
 
 /* "strategy.compression" for "compression", where the strategy has that and no section has. */
@@ -145,21 +148,31 @@ whole_key (const ScenarioDraft *draft, const char *key)
 }
 
 void
-draft_override (ScenarioDraft *draft, const ScenarioOverride *override, DiagList *diags)
+draft_set (ScenarioDraft *draft, const char *key, const char *value, const SourceMark *mark,
+           DiagList *diags)
 {
-  SourceMark             mark = scenario_override_mark (override);
-  g_autofree char       *key = whole_key (draft, override->key);
-  const ScenarioOverride spelt_out = { key, override->value, override->origin };
+  g_autofree char *whole = whole_key (draft, key);
 
-  if (g_str_equal (override->key, "name"))
+  if (g_str_equal (key, "name"))
     {
       g_free (draft->scenario->name);
-      draft->scenario->name = g_strdup (override->value);
+      draft->scenario->name = g_strdup (value);
     }
-  else if (g_str_has_prefix (key, "strategy."))
-    override_strategy (draft, key + strlen ("strategy."), override->value, &mark, diags);
-  else if (scenario_key_is_figure (key))
-    override_figure (draft, key, override->value, &mark, diags);
+  else if (g_str_has_prefix (whole, "strategy."))
+    override_strategy (draft, whole + strlen ("strategy."), value, mark, diags);
+  else if (scenario_key_is_figure (whole))
+    {
+      option_marks_set (draft_marks (draft, scenario_find_section ("cluster")), "figure", mark);
+      figure_settings_set (&draft->scenario->cluster.figure, whole, value, mark, diags);
+    }
   else
-    override_section (draft, &spelt_out, &mark, diags);
+    set_section (draft, whole, value, mark, diags);
+}
+
+void
+draft_override (ScenarioDraft *draft, const ScenarioOverride *override, DiagList *diags)
+{
+  const SourceMark mark = scenario_override_mark (override);
+
+  draft_set (draft, override->key, override->value, &mark, diags);
 }

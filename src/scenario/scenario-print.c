@@ -1,7 +1,7 @@
 /* A scenario as YAML, with every option that it uses. */
 #include <string.h>
 
-#include "base/file-roles.h"
+#include "base/file/file-roles.h"
 #include "base/intern.h"
 #include "scenario/scenario-private.h"
 
@@ -93,12 +93,17 @@ append_section (GString *out, const char *name, const GArray *settings)
     g_string_insert (out, (gssize) before - 1, " {}");
 }
 
-/* A strategy's name comes before its options; one inside another is indented below it. */
-static void
-append_strategies (GString *out, const GArray *settings)
+char *
+scenario_print_settings (const char *name, const GArray *settings)
 {
-  guint indent = 0;
+  GString *out = g_string_new ("name: ");
+  guint    indent = 0;
 
+  append_quoted (out, name != NULL ? name : "");
+  g_string_append_c (out, '\n');
+  for (guint i = 0; i < SCENARIO_N_SECTIONS; i++)
+    append_section (out, scenario_sections[i].name, settings);
+  /* a strategy's name comes before its options; one inside another is indented below it */
   for (guint i = 0; i < settings->len; i++)
     {
       const ScenarioSetting *setting = &g_array_index (settings, ScenarioSetting, i);
@@ -113,18 +118,6 @@ append_strategies (GString *out, const GArray *settings)
         }
       append_setting (out, indent, setting);
     }
-}
-
-char *
-scenario_print_settings (const char *name, const GArray *settings)
-{
-  GString *out = g_string_new ("name: ");
-
-  append_quoted (out, name != NULL ? name : "");
-  g_string_append_c (out, '\n');
-  for (guint i = 0; i < SCENARIO_N_SECTIONS; i++)
-    append_section (out, scenario_sections[i].name, settings);
-  append_strategies (out, settings);
   return g_string_free (out, FALSE);
 }
 

@@ -111,13 +111,12 @@ void draft_read_keys (ScenarioDraft *draft, const ConfigNode *node, gboolean top
 void draft_read_section (ScenarioDraft *draft, const ScenarioSection *section,
                          const ConfigNode *node, DiagList *diags);
 void draft_read_strategy (ScenarioDraft *draft, const ConfigNode *node, DiagList *diags);
+void draft_set (ScenarioDraft *draft, const char *key, const char *value, const SourceMark *mark,
+                DiagList *diags);
 void draft_override (ScenarioDraft *draft, const ScenarioOverride *override, DiagList *diags);
 
-/*
- * 1 for an override that names the strategy, 2 its inner one, ...; 0 for one that sets anything
- * else.
- */
-guint scenario_override_depth (const ScenarioOverride *override);
+/* 1 for a key that names the strategy, 2 its inner one, ...; 0 for one that sets anything else. */
+guint scenario_key_depth (const char *key);
 
 /*
  * Puts the strategy NAME with its defaults in the place of *SLOT; NULL, and FALSE after a

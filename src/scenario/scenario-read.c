@@ -1,6 +1,6 @@
 /* The sections of one scenario in a file, laid over what a draft holds. */
-#include "base/suggest.h"
-#include "cluster/figure-settings.h"
+#include "base/config/suggest.h"
+#include "hardware/profile/figure-settings.h"
 #include "scenario/scenario-private.h"
 #include "scenario/strategy-hint.h"
 
@@ -46,21 +46,6 @@ load_options (const ScenarioDraft *draft, const OptionSpec *table, gpointer opti
 
 /* ---- strategies ------------------------------------------------------------------------------ */
 
-static const Strategy *
-find_strategy (const StrategySet *strategies, const char *name)
-{
-  return strategies != NULL ? strategy_set_find (strategies, name) : strategy_find (name);
-}
-
-static void
-diagnose_strategy (const StrategySet *strategies, const char *name, const SourceMark *mark,
-                   DiagList *diags)
-{
-  g_autofree char *hint = strategy_hint (strategies, name);
-
-  diag_error (diags, mark, hint, "unknown strategy '%s'", name);
-}
-
 /*
  * Puts the strategy NAME with its defaults in the place of *SLOT; NULL when there is none of that
  * name.
@@ -69,11 +54,16 @@ gboolean
 scenario_replace_strategy (const StrategySet *strategies, StrategyConfig **slot, const char *name,
                            const SourceMark *mark, DiagList *diags)
 {
-  const Strategy *strategy = find_strategy (strategies, name);
+  const Strategy *strategy =
+      strategies != NULL ? strategy_set_find (strategies, name) : strategy_find (name);
 
   strategy_config_free (g_steal_pointer (slot));
   if (strategy == NULL)
-    diagnose_strategy (strategies, name, mark, diags);
+    {
+      g_autofree char *hint = strategy_hint (strategies, name);
+
+      diag_error (diags, mark, hint, "unknown strategy '%s'", name);
+    }
   else
     {
       *slot = strategy_config_new (strategy);
@@ -84,17 +74,6 @@ scenario_replace_strategy (const StrategySet *strategies, StrategyConfig **slot,
 
 static void load_strategy (const ScenarioDraft *draft, StrategyConfig **slot,
                            const ConfigNode *node, DiagList *diags);
-
-static void
-load_inner (const ScenarioDraft *draft, StrategyConfig *outer, const ConfigNode *node,
-            DiagList *diags)
-{
-  if (!outer->strategy->outer)
-    diag_error (diags, config_node_mark (node), NULL, "strategy '%s' takes no inner strategy",
-                outer->strategy->name);
-  else
-    load_strategy (draft, &outer->inner, node, diags);
-}
 
 /* 'label' names the scenario of an entry of `strategies`; it is read elsewhere. */
 static void
@@ -124,7 +103,13 @@ load_strategy_map (const ScenarioDraft *draft, StrategyConfig **slot, const Conf
   load_options (draft, scenario_strategy_table ((*slot)->strategy), (*slot)->options, node, ignore,
                 diags);
   if (inner != NULL)
-    load_inner (draft, *slot, inner, diags);
+    {
+      if (!(*slot)->strategy->outer)
+        diag_error (diags, config_node_mark (inner), NULL, "strategy '%s' takes no inner strategy",
+                    (*slot)->strategy->name);
+      else
+        load_strategy (draft, &(*slot)->inner, inner, diags);
+    }
 }
 
 static void
@@ -164,22 +149,12 @@ draft_marks (const ScenarioDraft *draft, const ScenarioSection *section)
   return &draft->scenario->marks[section - scenario_sections];
 }
 
-/* The text of a file as all others have it, so that what is the same is printed the same. */
-static void
-settle_figures (ScenarioDraft *draft, const OptionMarks *marks, DiagList *diags)
-{
-  char           **figure = &draft->scenario->cluster.figure;
-  g_autofree char *given = g_steal_pointer (figure);
-
-  if (given != NULL)
-    figure_settings_add (figure, given, option_mark (marks, "figure", NULL), diags);
-}
-
 void
 draft_read_section (ScenarioDraft *draft, const ScenarioSection *section, const ConfigNode *node,
                     DiagList *diags)
 {
-  gpointer options = scenario_section_options (draft->scenario, section);
+  gpointer         options = scenario_section_options (draft->scenario, section);
+  g_autofree char *below = g_strdup (draft->scenario->cluster.figure);
 
   node = pick (draft, node);
   draft_mark_seen (draft, section);
@@ -198,7 +173,23 @@ draft_read_section (ScenarioDraft *draft, const ScenarioSection *section, const 
         draft->seen |= SEEN_SEQ_LEN;
     }
   if (section->table == cluster_options)
-    settle_figures (draft, draft_marks (draft, section), diags);
+    {
+      /*
+       * What NODE says of figures is laid over those BELOW (NULL: none), one by one, and null takes
+       * them all away. As one text that is the same for the same figures.
+       */
+      char           **figure = &draft->scenario->cluster.figure;
+      g_autofree char *given = g_steal_pointer (figure);
+
+      if (config_node_kind (node) != CONFIG_MAP || config_node_get (node, "figure") == NULL)
+        *figure = g_strdup (below);
+      else if (given != NULL)
+        {
+          *figure = g_strdup (below);
+          figure_settings_add (figure, given,
+                               option_mark (draft_marks (draft, section), "figure", NULL), diags);
+        }
+    }
 }
 
 const ScenarioSection *

@@ -22,6 +22,19 @@ scenario_full_key (const char *word)
   return NULL;
 }
 
+GPtrArray *
+scenario_words (void)
+{
+  GPtrArray *words = g_ptr_array_new ();
+
+  for (guint i = 0; i < G_N_ELEMENTS (shorthands); i++)
+    g_ptr_array_add (words, (gpointer) shorthands[i][0]);
+  for (guint i = 0; i < SCENARIO_N_SECTIONS; i++)
+    for (const OptionSpec *spec = scenario_sections[i].table; spec->key != NULL; spec++)
+      g_ptr_array_add (words, (gpointer) spec->key);
+  return words;
+}
+
 char *
 scenario_whole_key (const char *key)
 {

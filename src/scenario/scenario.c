@@ -212,6 +212,17 @@ choice_depth (const StrategyConfig *config)
   return depth;
 }
 
+const StrategyConfig *
+scenario_innermost (const Scenario *self, GString *prefix)
+{
+  const StrategyConfig *config = self->strategy;
+
+  for (; config != NULL && config->inner != NULL; config = config->inner)
+    if (prefix != NULL)
+      g_string_append (prefix, ".inner");
+  return config;
+}
+
 StrategyChoice *
 scenario_strategy_choice (const Scenario *self)
 {

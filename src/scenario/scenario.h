@@ -20,23 +20,23 @@
  */
 #pragma once
 
-#include "base/csv.h" /* for the layers above: tables of scenarios and results */
-#include "base/input-files.h"
-#include "base/layout.h" /* the same: the version that results carry */
-#include "base/output.h" /* the same: what they write */
-#include "base/printable.h"
-#include "base/suggest.h" /* hints about columns and words */
-#include "base/temporary.h"
+#include "base/config/csv.h" /* for the layers above: tables of scenarios and results */
+#include "base/config/printable.h"
+#include "base/config/suggest.h" /* hints about columns and words */
+#include "base/file/input-files.h"
+#include "base/file/layout.h" /* the same: the version that results carry */
+#include "base/file/output.h" /* the same: what they write */
+#include "base/file/temporary.h"
 #include "base/work-count.h"
-#include "cluster/cluster.h"
-#include "cluster/hardware-figure.h"
-#include "collective/config.h"
-#include "collective/measured.h"
-#include "driver/strategy.h"
+#include "cost/collective/library/config.h"
+#include "cost/collective/library/measured.h"
+#include "driver/policy/strategy.h"
+#include "hardware/cluster/cluster.h"
+#include "hardware/profile/hardware-figure.h"
+#include "model/step/workload.h"
 #include "scenario/memory-config.h"
 #include "scenario/replay-config.h"
 #include "strategy/registry.h"
-#include "workload/workload.h"
 
 typedef struct _StrategyConfig StrategyConfig;
 struct _StrategyConfig
@@ -133,6 +133,22 @@ GPtrArray *scenario_load_text_open (const StrategySet *strategies, const char *n
                                     const char *text, const ScenarioOverride *overrides,
                                     guint n_overrides, DiagList *diags);
 
+/* What a file in another's words says of an option, and where. */
+typedef struct
+{
+  const char *key, *value; /* "training.micro_batch" */
+  SourceMark  mark;
+} ScenarioGiven;
+
+/*
+ * The same of GIVEN, which was read of FILE: that gives the scenario its name, and relative paths
+ * begin in its folder. OPEN: it need not name a strategy.
+ */
+GPtrArray *scenario_load_given (const StrategySet *strategies, const char *file,
+                                const ScenarioGiven *given, guint n_given,
+                                const ScenarioOverride *overrides, guint n_overrides, gboolean open,
+                                DiagList *diags);
+
 /*
  * A copy of SOURCE with OVERRIDES laid over it, as scenario_load lays them over a file. NULL after
  * diagnostics. STRATEGIES as there.
@@ -147,6 +163,12 @@ Scenario *scenario_with (const Scenario *source, const StrategySet *strategies,
 Scenario *scenario_on_nodes (const Scenario *source, const StrategySet *strategies,
                              const char *type, guint n_nodes, const char *site_nodes,
                              const char *origin, DiagList *diags);
+
+/*
+ * SELF's strategy inside all others, which shards; NULL: there is none. PREFIX ("strategy"; may be
+ * NULL) gets the ".inner" of each step.
+ */
+const StrategyConfig *scenario_innermost (const Scenario *self, GString *prefix);
 
 /*
  * The chain of SELF's strategies, outermost first: one block, newly allocated (g_free), which
@@ -196,6 +218,9 @@ char *scenario_print_settings (const char *name, const GArray *settings);
  * the scenario's.
  */
 char *scenario_full_key (const char *word);
+
+/* All of them: newly allocated array of char *, constant. */
+GPtrArray *scenario_words (void);
 
 /* KEY where it has a section or is short for nothing, else what it is short for; newly allocated */
 char *scenario_whole_key (const char *key);

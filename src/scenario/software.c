@@ -10,23 +10,15 @@
 
 #define NO_FRAMEWORK "none" /* PyTorch as the node's profile has it */
 
-static const char *
-innermost_name (const Scenario *scenario)
-{
-  const StrategyConfig *config = scenario->strategy;
-
-  while (config != NULL && config->inner != NULL)
-    config = config->inner;
-  return config != NULL ? config->strategy->name : NULL;
-}
-
 /* FALSE after diagnostics. */
 static gboolean
 find_framework (Scenario *scenario, ProfileSet *profiles, Software *out, DiagList *diags)
 {
-  const char       *named = scenario->training.framework, *strategy = innermost_name (scenario);
-  const guint       errors = diag_list_n_errors (diags);
-  const SourceMark *mark =
+  const StrategyConfig *innermost = scenario_innermost (scenario, NULL);
+  const char           *named = scenario->training.framework;
+  const char           *strategy = innermost != NULL ? innermost->strategy->name : NULL;
+  const guint           errors = diag_list_n_errors (diags);
+  const SourceMark     *mark =
       option_mark (scenario_marks (scenario, training_options), "framework", NULL);
 
   if (named != NULL && g_ascii_strcasecmp (named, NO_FRAMEWORK) != 0)

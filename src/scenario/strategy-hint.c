@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "cluster/profile.h"
+#include "hardware/profile/profile.h"
 
 char *
 strategy_hint (const StrategySet *set, const char *name)

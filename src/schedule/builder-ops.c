@@ -166,25 +166,21 @@ schedule_move (ScheduleBuilder *b, StreamRef stream, Place from, Place to, guint
   return b->last_op;
 }
 
-static void
-append_host_op (ScheduleBuilder *b, StreamRef stream, const HostDesc *host)
-{
-  ScheduleItem item = builder_item (b, ITEM_HOST_OP);
-  HostDesc    *copy = g_memdup2 (host, sizeof *host);
-
-  copy->name = builder_intern (b, host->name);
-  g_ptr_array_add (b->schedule->kernels, copy);
-  item.stream = builder_stream (b, stream);
-  item.host = copy;
-  item.label = copy->name;
-  append_op (b, &item);
-}
-
 OpRef
 schedule_host_op (ScheduleBuilder *b, StreamRef stream, const HostDesc *host, gboolean blocks)
 {
   if (host->elements > 0 || host->seconds > 0)
-    append_host_op (b, stream, host);
+    {
+      ScheduleItem item = builder_item (b, ITEM_HOST_OP);
+      HostDesc    *copy = g_memdup2 (host, sizeof *host);
+
+      copy->name = builder_intern (b, host->name);
+      g_ptr_array_add (b->schedule->kernels, copy);
+      item.stream = builder_stream (b, stream);
+      item.host = copy;
+      item.label = copy->name;
+      append_op (b, &item);
+    }
   else
     leave_out (b, stream);
   if (blocks)

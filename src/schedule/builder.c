@@ -73,6 +73,7 @@ schedule_builder_new (ScheduleShape shape)
     role_init (&schedule->roles[r], shape.workload);
 
   self->schedule = schedule;
+  self->poll.stop = shape.stop;
   self->layers = distinct_layers (shape.workload);
   schedule_builder_select (self, 0, SECTION_INIT);
   schedule_compute_stream (self, "compute");
@@ -133,6 +134,12 @@ guint
 schedule_builder_n_items (const ScheduleBuilder *self)
 {
   return self->program->items->len;
+}
+
+gboolean
+schedule_builder_is_cut (const ScheduleBuilder *self)
+{
+  return self->poll.cut;
 }
 
 const Schedule *
@@ -266,6 +273,7 @@ builder_append (ScheduleBuilder *b, const ScheduleItem *item)
 {
   GArray *items = b->program->items;
 
+  stop_poll (&b->poll);
   g_array_append_vals (items, item, 1);
   return items->len - 1;
 }

@@ -27,6 +27,7 @@ typedef struct
   guint           steps_per_period;
   guint           gap, ahead; /* steps alike end `ahead` steps before the last of each `gap` */
   gboolean        crosses;    /* what is sent in one step is used in another */
+  Stop           *stop;       /* when no more of it is wanted; NULL: never */
 } ScheduleShape;
 
 /* An empty schedule. */
@@ -59,6 +60,8 @@ void schedule_builder_begin_micro (ScheduleBuilder *self, guint micro);
 void schedule_builder_end_step (ScheduleBuilder *self);
 /* Items of the section so far. */
 guint schedule_builder_n_items (const ScheduleBuilder *self);
+/* Whether its stop is due: it takes what else is emitted, but nobody wants it. */
+gboolean schedule_builder_is_cut (const ScheduleBuilder *self);
 /* What is written; owned by the builder. */
 const Schedule *schedule_builder_peek (const ScheduleBuilder *self);
 /* Frees the builder; its schedule is the caller's. */

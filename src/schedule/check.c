@@ -13,6 +13,7 @@ typedef struct
 {
   const Schedule *schedule;
   DiagList       *diags;
+  StopPoll       *poll;
   guint           role;
   ScheduleSection section;
   guint8         *buffers;  /* of the role: BUFFER_* */
@@ -257,23 +258,30 @@ check_section (Checker *self)
   guint                u = 0;
 
   self->recorded = g_new0 (guint8, schedule_n_events (self->schedule, self->role, self->section));
-  for (guint i = 0; i <= items.n; i++)
+  for (guint i = 0; i <= items.n && !stop_poll (self->poll); i++)
     {
       u = check_uses (self, uses, u, i, FALSE);
       if (i < items.n)
         check_item (self, i, &items.items[i]);
       u = check_uses (self, uses, u, i, TRUE);
     }
+  g_clear_pointer (&self->recorded, g_free);
+  if (self->poll->cut)
+    {
+      self->sound = FALSE;
+      return;
+    }
   check_leaks (self, items);
   check_carried (self, items, had);
   check_steps (self, items);
-  g_clear_pointer (&self->recorded, g_free);
 }
 
 static gboolean
-check_role (const Schedule *schedule, guint role, DiagList *diags)
+check_role (const Schedule *schedule, guint role, StopPoll *poll, DiagList *diags)
 {
-  Checker self = { .schedule = schedule, .diags = diags, .role = role, .sound = TRUE };
+  Checker self = {
+    .schedule = schedule, .diags = diags, .poll = poll, .role = role, .sound = TRUE
+  };
 
   self.buffers = g_new0 (guint8, schedule_n_buffers (schedule, role));
   for (guint s = 0; s < SECTION_N; s++)
@@ -283,7 +291,7 @@ check_role (const Schedule *schedule, guint role, DiagList *diags)
         check_section (&self);
     }
   g_free (self.buffers);
-  return self.sound && schedule_check_data (schedule, role, diags);
+  return self.sound && schedule_check_data (schedule, role, poll, diags);
 }
 
 /* ---- communicators --------------------------------------------------------------------------- */
@@ -368,15 +376,16 @@ check_sequences (const Schedule *self, CommRef comm, const guint role[2], Schedu
 }
 
 static gboolean
-check_comm (const Schedule *self, CommRef comm, DiagList *diags)
+check_comm (const Schedule *self, CommRef comm, StopPoll *poll, DiagList *diags)
 {
   g_autofree guint *meets = schedule_comm_roles (self, comm);
   gboolean          sound = TRUE;
 
   for (guint role = 0; role < self->n_roles; role++)
     for (guint s = 0; s < schedule_n_sections (self) && meets[role] != role; s++)
-      sound &=
-          check_sequences (self, comm, (guint[2]){ meets[role], role }, (ScheduleSection) s, diags);
+      sound &= !stop_poll_now (poll)
+               && check_sequences (self, comm, (guint[2]){ meets[role], role }, (ScheduleSection) s,
+                                   diags);
   return sound;
 }
 
@@ -427,42 +436,43 @@ has_messages (const Schedule *self, ScheduleSection section)
 
 /* The first fault of each role is enough. */
 static gboolean
-check_messages (const Schedule *self, ScheduleSection section, DiagList *diags)
+check_messages (const Schedule *self, ScheduleSection section, StopPoll *poll, DiagList *diags)
 {
   Partners *partners;
   gboolean  sound = TRUE;
 
   if (!has_messages (self, section))
     return TRUE;
-  partners = partners_new (self, section);
+  partners = partners_new (self, section, poll);
   for (guint role = 0; role < self->n_roles; role++)
     {
       ScheduleItems items = schedule_items (self, role, section);
       gboolean      ok = TRUE;
 
-      for (guint i = 0; i < items.n && ok; i++)
+      for (guint i = 0; i < items.n && ok && !stop_poll (poll); i++)
         if (items.items[i].kind == ITEM_P2P)
           ok = check_message (self, partners, role, section, i, diags);
       sound &= ok;
     }
   partners_free (partners);
-  return sound;
+  return sound && !poll->cut;
 }
 
 /* ---- entry point ----------------------------------------------------------------------------- */
 
 gboolean
-schedule_check (const Schedule *self, const Mesh *mesh, DiagList *diags)
+schedule_check (const Schedule *self, const Mesh *mesh, Stop *stop, DiagList *diags)
 {
+  StopPoll poll = { .stop = stop };
   gboolean sound = check_groups (self, mesh, diags);
 
   for (guint role = 0; role < self->n_roles; role++)
-    sound &= check_role (self, role, diags);
+    sound &= check_role (self, role, &poll, diags);
   if (!sound || self->n_roles == 1)
     return sound;
   for (guint c = 0; c < schedule_n_comms (self); c++)
-    sound &= check_comm (self, c, diags);
+    sound &= check_comm (self, c, &poll, diags);
   for (guint s = 0; s < schedule_n_sections (self); s++)
-    sound &= check_messages (self, (ScheduleSection) s, diags);
-  return sound && schedule_check_progress (self, diags);
+    sound &= check_messages (self, (ScheduleSection) s, &poll, diags);
+  return sound && schedule_check_progress (self, &poll, diags);
 }

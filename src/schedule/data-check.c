@@ -1,5 +1,5 @@
 /*
- * Whether events order what touches the same data.
+ * Whether events order what accesses the same data.
  *
  * Set: what each op of a role reads and writes (ScheduleUse), and the waits of its program.
  * Computed: vector clocks. A thread is a stream or the host; it ticks with each op and with each
@@ -19,21 +19,22 @@
  */
 #include <string.h>
 
+#include "schedule/access-history-private.h"
 #include "schedule/schedule-private.h"
-#include "schedule/touch-private.h"
 
 typedef struct
 {
-  Cell     whole, *parts;
-  guint    n_parts;
-  gboolean filled; /* before training begins */
-  guint32  mark;   /* tick of its pool's stream when it was allocated */
+  AccessHistory whole, *parts;
+  guint         n_parts;
+  gboolean      filled; /* before training begins */
+  guint32       mark;   /* tick of its pool's stream when it was allocated */
 } Tracked;
 
 typedef struct
 {
   const Schedule *schedule;
   DiagList       *diags;
+  StopPoll       *poll;
   guint           role;
   guint8          section;
   guint           n_streams, n_threads; /* thread n_streams is the host */
@@ -47,7 +48,7 @@ typedef struct
   GPtrArray      *spare;   /* Tracked */
   guint           n_buffers;
   gboolean        in_call; /* the next message starts with the one before */
-  gboolean        sound;
+  gboolean        sound;   /* by all that was looked at */
 } DataCheck;
 
 /* ---- clocks ---------------------------------------------------------------------------------- */
@@ -78,7 +79,7 @@ issue_clock (DataCheck *self, guint stream)
   guint32 *clock = clock_of (self, stream);
 
   if (self->known[stream] != self->version)
-    clock_learn (clock, host_clock (self), self->n_threads);
+    vector_clock_merge (clock, host_clock (self), self->n_threads);
   self->known[stream] = self->version;
   return clock;
 }
@@ -93,14 +94,14 @@ thread_name (const DataCheck *self, guint thread)
 }
 
 static char *
-touch_place (const DataCheck *self, const Touch *touch)
+access_place (const DataCheck *self, const Access *access)
 {
   g_autofree char *place = schedule_item_place (self->schedule, self->role,
-                                                (ScheduleSection) touch->section, touch->item);
+                                                (ScheduleSection) access->section, access->item);
 
-  if (!touch->before)
+  if (!access->before)
     return g_steal_pointer (&place);
-  return g_strdup_printf ("what '%s' does before %s", thread_name (self, touch->thread), place);
+  return g_strdup_printf ("what '%s' does before %s", thread_name (self, access->thread), place);
 }
 
 static const char *
@@ -131,9 +132,9 @@ data_name (const DataCheck *self, BufferRef buffer, guint part)
 }
 
 static void G_GNUC_PRINTF (4, 5)
-    complain (DataCheck *self, const Touch *touch, const char *hint, const char *format, ...)
+    complain (DataCheck *self, const Access *access, const char *hint, const char *format, ...)
 {
-  g_autofree char *place = touch_place (self, touch);
+  g_autofree char *place = access_place (self, access);
   g_autofree char *what = NULL;
   va_list          args;
 
@@ -144,18 +145,18 @@ static void G_GNUC_PRINTF (4, 5)
   self->sound = FALSE;
 }
 
-/* TOUCH may run before OTHER, which DOES something to the data. */
+/* ACCESS may run before OTHER, which DOES something to the data. */
 static void
-complain_order (DataCheck *self, const Touch *touch, const Touch *other, const char *does,
+complain_order (DataCheck *self, const Access *access, const Access *other, const char *does,
                 BufferRef buffer, guint part)
 {
-  g_autofree char *place = touch_place (self, other);
+  g_autofree char *place = access_place (self, other);
   g_autofree char *data = data_name (self, buffer, part);
   g_autofree char *hint =
       g_strdup_printf ("let '%s' wait for an event that '%s' records behind it",
-                       thread_name (self, touch->thread), thread_name (self, other->thread));
+                       thread_name (self, access->thread), thread_name (self, other->thread));
 
-  complain (self, touch, hint, "may run before %s, which %s (%s): no event orders them", place,
+  complain (self, access, hint, "may run before %s, which %s (%s): no event orders them", place,
             does, data);
 }
 
@@ -196,24 +197,25 @@ forget (DataCheck *self, BufferRef buffer)
 
   if (*slot == NULL)
     return;
-  cell_reset (&(*slot)->whole);
+  access_history_reset (&(*slot)->whole);
   for (guint i = 0; i < (*slot)->n_parts; i++)
-    cell_reset (&(*slot)->parts[i]);
+    access_history_reset (&(*slot)->parts[i]);
   (*slot)->filled = FALSE;
   (*slot)->mark = 0;
   g_ptr_array_add (self->spare, *slot);
   *slot = NULL;
 }
 
-static Cell *
+static AccessHistory *
 part_of (Tracked *tracked, guint part)
 {
   if (part >= tracked->n_parts)
     {
       guint n = MAX (part + 1, tracked->n_parts * 2);
 
-      tracked->parts = g_renew (Cell, tracked->parts, n);
-      memset (tracked->parts + tracked->n_parts, 0, (n - tracked->n_parts) * sizeof (Cell));
+      tracked->parts = g_renew (AccessHistory, tracked->parts, n);
+      memset (tracked->parts + tracked->n_parts, 0,
+              (n - tracked->n_parts) * sizeof (AccessHistory));
       tracked->n_parts = n;
     }
   return &tracked->parts[part];
@@ -256,7 +258,7 @@ was_produced (const Tracked *tracked, guint part)
   return FALSE;
 }
 
-/* The cells that a use of PART concerns: FIRST to the end that is returned, and the whole. */
+/* The histories that a use of PART concerns: FIRST to the end that is returned, and the whole. */
 static guint
 concerned (Tracked *tracked, guint part, guint *first)
 {
@@ -267,23 +269,23 @@ concerned (Tracked *tracked, guint part, guint *first)
 }
 
 static gboolean
-check_order (DataCheck *self, Tracked *tracked, const ScheduleUse *use, const Touch *touch,
+check_order (DataCheck *self, Tracked *tracked, const ScheduleUse *use, const Access *access,
              const guint32 *clock)
 {
-  gboolean     writes = (use->access & ACCESS_WRITE) != 0;
-  const Cell  *cell = &tracked->whole;
-  const Touch *other = cell_conflict (cell, touch, clock, writes);
-  guint        first, end = concerned (tracked, use->part, &first);
+  gboolean             writes = (use->access & ACCESS_WRITE) != 0;
+  const AccessHistory *history = &tracked->whole;
+  const Access        *other = access_history_conflict (history, access, clock, writes);
+  guint                first, end = concerned (tracked, use->part, &first);
 
   for (guint i = first; i < end && other == NULL; i++)
     {
-      cell = &tracked->parts[i];
-      other = cell_conflict (cell, touch, clock, writes);
+      history = &tracked->parts[i];
+      other = access_history_conflict (history, access, clock, writes);
     }
   if (other == NULL)
     return TRUE;
-  complain_order (self, touch, other,
-                  other != &cell->write              ? "reads what it writes"
+  complain_order (self, access, other,
+                  other != &history->write           ? "reads what it writes"
                   : (use->access & ACCESS_READ) != 0 ? "writes what it reads"
                                                      : "writes what it writes",
                   use->buffer, use->part);
@@ -295,19 +297,19 @@ check_order (DataCheck *self, Tracked *tracked, const ScheduleUse *use, const To
  * taken.
  */
 static gboolean
-check_memory (DataCheck *self, const Tracked *tracked, const ScheduleUse *use, const Touch *touch,
+check_memory (DataCheck *self, const Tracked *tracked, const ScheduleUse *use, const Access *access,
               const guint32 *clock)
 {
   guint32 pool = use->buffer < SCHEDULE_FIRST_DATA ? pool_of (self, use->buffer) : SCHEDULE_NONE;
   g_autofree char *data = NULL, *hint = NULL;
 
-  if (pool == SCHEDULE_NONE || pool == touch->thread || tracked->mark <= clock[pool])
+  if (pool == SCHEDULE_NONE || pool == access->thread || tracked->mark <= clock[pool])
     return TRUE;
   data = data_name (self, use->buffer, use->part);
   hint = g_strdup_printf ("let '%s' wait for '%s', or allocate it while '%s' is current",
-                          thread_name (self, touch->thread), thread_name (self, pool),
-                          thread_name (self, touch->thread));
-  complain (self, touch, hint,
+                          thread_name (self, access->thread), thread_name (self, pool),
+                          thread_name (self, access->thread));
+  complain (self, access, hint,
             "the memory of %s comes from the pool of '%s', whose ops may still use it: no event "
             "orders them",
             data, thread_name (self, pool));
@@ -315,24 +317,25 @@ check_memory (DataCheck *self, const Tracked *tracked, const ScheduleUse *use, c
 }
 
 static void
-note_use (Tracked *tracked, const ScheduleUse *use, const Touch *touch)
+note_use (Tracked *tracked, const ScheduleUse *use, const Access *access)
 {
-  gboolean writes = (use->access & ACCESS_WRITE) != 0;
-  Cell    *cell = use->part == SCHEDULE_WHOLE ? &tracked->whole : part_of (tracked, use->part);
+  gboolean       writes = (use->access & ACCESS_WRITE) != 0;
+  AccessHistory *history =
+      use->part == SCHEDULE_WHOLE ? &tracked->whole : part_of (tracked, use->part);
 
   if (!writes)
     {
-      cell_add_read (cell, touch);
+      access_history_add_read (history, access);
       return;
     }
-  cell_reset (cell);
-  cell->write = *touch;
+  access_history_reset (history);
+  history->write = *access;
   for (guint i = 0; i < tracked->n_parts && use->part == SCHEDULE_WHOLE; i++)
-    cell_reset (&tracked->parts[i]);
+    access_history_reset (&tracked->parts[i]);
 }
 
 static void
-apply_use (DataCheck *self, const ScheduleUse *use, const Touch *touch, const guint32 *clock)
+apply_use (DataCheck *self, const ScheduleUse *use, const Access *access, const guint32 *clock)
 {
   Tracked *tracked = track (self, use->buffer);
 
@@ -340,54 +343,25 @@ apply_use (DataCheck *self, const ScheduleUse *use, const Touch *touch, const gu
     {
       g_autofree char *data = data_name (self, use->buffer, use->part);
 
-      complain (self, touch, "declare the op that writes it before",
+      complain (self, access, "declare the op that writes it before",
                 "reads %s, which nothing wrote", data);
     }
-  else if (check_order (self, tracked, use, touch, clock)
-           && check_memory (self, tracked, use, touch, clock))
-    note_use (tracked, use, touch);
-}
-
-/* What STREAM or the host does before ITEM: an op of its own. */
-static void
-apply_before (DataCheck *self, const ScheduleUse *use)
-{
-  guint    thread = use->stream == USE_BY_HOST ? self->n_streams : use->stream;
-  guint32 *clock = use->stream == USE_BY_HOST ? host_clock (self) : issue_clock (self, thread);
-  Touch    touch = { thread, clock[thread] + 1, use->item, self->section, TRUE };
-
-  apply_use (self, use, &touch, clock);
-  clock[thread]++;
-  self->version += use->stream == USE_BY_HOST;
+  else if (check_order (self, tracked, use, access, clock)
+           && check_memory (self, tracked, use, access, clock))
+    note_use (tracked, use, access);
 }
 
 /* ---- memory that is given back --------------------------------------------------------------- */
 
-static const Touch *
+static const Access *
 find_not_over (const Tracked *tracked, const guint32 *clock)
 {
-  const Touch  nobody = { .position = 0 };
-  const Touch *touch = cell_conflict (&tracked->whole, &nobody, clock, TRUE);
+  const Access  nobody = { .position = 0 };
+  const Access *access = access_history_conflict (&tracked->whole, &nobody, clock, TRUE);
 
-  for (guint i = 0; i < tracked->n_parts && touch == NULL; i++)
-    touch = cell_conflict (&tracked->parts[i], &nobody, clock, TRUE);
-  return touch;
-}
-
-static void
-complain_free (DataCheck *self, const ScheduleItem *item, guint index, guint32 pool,
-               const Touch *other)
-{
-  const Touch      here = { .item = index, .section = self->section };
-  g_autofree char *place = touch_place (self, other);
-  g_autofree char *data = data_name (self, item->ref, SCHEDULE_WHOLE);
-  const char      *whose = pool != SCHEDULE_NONE ? thread_name (self, pool) : "the host";
-  g_autofree char *hint = g_strdup_printf ("free it after an event that '%s' records behind it",
-                                           thread_name (self, other->thread));
-
-  complain (self, &here, hint,
-            "%s goes back to the pool of '%s', but %s may still use it: no event orders them", data,
-            whose, place);
+  for (guint i = 0; i < tracked->n_parts && access == NULL; i++)
+    access = access_history_conflict (&tracked->parts[i], &nobody, clock, TRUE);
+  return access;
 }
 
 /*
@@ -400,31 +374,34 @@ give_back (DataCheck *self, const ScheduleItem *item, guint index)
   const Tracked *tracked = track (self, item->ref);
   guint32        pool = pool_of (self, item->ref);
   guint32       *clock = self->scratch;
-  const Touch   *touch;
+  const Access  *access;
 
   memcpy (clock, host_clock (self), self->n_threads * sizeof *clock);
-  touch = find_not_over (tracked, clock);
-  if (touch != NULL && item->event != SCHEDULE_NONE)
+  access = find_not_over (tracked, clock);
+  if (access != NULL && item->event != SCHEDULE_NONE)
     {
-      clock_learn (clock, clock_at (self, self->events, item->event), self->n_threads);
-      touch = find_not_over (tracked, clock);
+      vector_clock_merge (clock, clock_at (self, self->events, item->event), self->n_threads);
+      access = find_not_over (tracked, clock);
     }
-  if (touch != NULL && pool != SCHEDULE_NONE)
+  if (access != NULL && pool != SCHEDULE_NONE)
     {
-      clock_learn (clock, clock_of (self, pool), self->n_threads);
-      touch = find_not_over (tracked, clock);
+      vector_clock_merge (clock, clock_of (self, pool), self->n_threads);
+      access = find_not_over (tracked, clock);
     }
-  if (touch != NULL)
-    complain_free (self, item, index, pool, touch);
-  forget (self, item->ref);
-}
+  if (access != NULL)
+    {
+      const Access     here = { .item = index, .section = self->section };
+      g_autofree char *place = access_place (self, access);
+      g_autofree char *data = data_name (self, item->ref, SCHEDULE_WHOLE);
+      const char      *whose = pool != SCHEDULE_NONE ? thread_name (self, pool) : "the host";
+      g_autofree char *hint = g_strdup_printf ("free it after an event that '%s' records behind it",
+                                               thread_name (self, access->thread));
 
-/* The data and who touched it go on under the other number. */
-static void
-pass_on (DataCheck *self, const ScheduleItem *item)
-{
-  forget (self, item->event);
-  self->tracked[item->event] = g_steal_pointer (&self->tracked[item->ref]);
+      complain (self, &here, hint,
+                "%s goes back to the pool of '%s', but %s may still use it: no event orders them",
+                data, whose, place);
+    }
+  forget (self, item->ref);
 }
 
 /* ---- items ----------------------------------------------------------------------------------- */
@@ -438,8 +415,8 @@ wait_for (DataCheck *self, const ScheduleItem *item)
   if (item->collective == WAIT_FOR_PACE)
     return;
   if (item->kind == ITEM_HOST_WAIT)
-    self->version += clock_learn (host_clock (self), event, self->n_threads);
-  else if (clock_learn (issue_clock (self, item->stream), event, self->n_threads))
+    self->version += vector_clock_merge (host_clock (self), event, self->n_threads);
+  else if (vector_clock_merge (issue_clock (self, item->stream), event, self->n_threads))
     clock_of (self,
               item->stream)[item->stream]++; /* known to who waits for this stream from now on */
 }
@@ -451,8 +428,8 @@ wait_for (DataCheck *self, const ScheduleItem *item)
 static guint
 run_op (DataCheck *self, const ScheduleItem *item, guint index, const GArray *uses, guint from)
 {
-  guint32    *clock = issue_clock (self, item->stream);
-  const Touch touch = { item->stream, clock[item->stream] + 1, index, self->section, FALSE };
+  guint32     *clock = issue_clock (self, item->stream);
+  const Access access = { item->stream, clock[item->stream] + 1, index, self->section, FALSE };
 
   for (; from < uses->len && self->sound; from++)
     {
@@ -460,7 +437,7 @@ run_op (DataCheck *self, const ScheduleItem *item, guint index, const GArray *us
 
       if (use->item != index || use->stream != USE_BY_ITEM)
         break;
-      apply_use (self, use, &touch, clock);
+      apply_use (self, use, &access, clock);
     }
   if (item->kind != ITEM_P2P || !item->more)
     clock[item->stream]++;
@@ -501,7 +478,9 @@ run_item (DataCheck *self, const ScheduleItem *item, guint index, const GArray *
       give_back (self, item, index);
       break;
     case ITEM_PASS:
-      pass_on (self, item);
+      /* The data and its accesses go on under the other number. */
+      forget (self, item->event);
+      self->tracked[item->event] = g_steal_pointer (&self->tracked[item->ref]);
       break;
     case ITEM_HOST_HOOK:
     case ITEM_STEP:
@@ -521,14 +500,26 @@ run_section (DataCheck *self, ScheduleSection section)
 
   self->section = (guint8) section;
   self->events = g_new (guint32, (gsize) n_events * self->n_threads);
-  for (guint i = 0; i <= items.n && self->sound; i++)
+  for (guint i = 0; i <= items.n && self->sound && !stop_poll (self->poll); i++)
     {
       while (u < uses->len && self->sound && g_array_index (uses, ScheduleUse, u).item == i
              && g_array_index (uses, ScheduleUse, u).stream != USE_BY_ITEM)
-        apply_before (self, &g_array_index (uses, ScheduleUse, u++));
+        {
+          /* What a stream or the host does before the item is an op of its own. */
+          const ScheduleUse *use = &g_array_index (uses, ScheduleUse, u++);
+          guint              thread = use->stream == USE_BY_HOST ? self->n_streams : use->stream;
+          guint32           *clock =
+              use->stream == USE_BY_HOST ? host_clock (self) : issue_clock (self, thread);
+          Access access = { thread, clock[thread] + 1, use->item, self->section, TRUE };
+
+          apply_use (self, use, &access, clock);
+          clock[thread]++;
+          self->version += use->stream == USE_BY_HOST;
+        }
       if (i < items.n && self->sound)
         u = run_item (self, &items.items[i], i, uses, u);
     }
+  self->sound = self->sound && !self->poll->cut;
   g_clear_pointer (&self->events, g_free);
 }
 
@@ -545,13 +536,15 @@ all_is_over (const DataCheck *self)
 }
 
 static void
-data_check_init (DataCheck *self, const Schedule *schedule, guint role, DiagList *diags)
+data_check_init (DataCheck *self, const Schedule *schedule, guint role, StopPoll *poll,
+                 DiagList *diags)
 {
   guint n = schedule_n_streams (schedule);
   guint n_buffers = schedule_n_buffers (schedule, role);
 
   *self = (DataCheck){ .schedule = schedule,
                        .diags = diags,
+                       .poll = poll,
                        .role = role,
                        .n_streams = n,
                        .n_threads = n + 1,
@@ -583,11 +576,11 @@ data_check_clear (DataCheck *self)
 }
 
 gboolean
-schedule_check_data (const Schedule *self, guint role, DiagList *diags)
+schedule_check_data (const Schedule *self, guint role, StopPoll *poll, DiagList *diags)
 {
   DataCheck check;
 
-  data_check_init (&check, self, role, diags);
+  data_check_init (&check, self, role, poll, diags);
   run_section (&check, SECTION_INIT);
   run_section (&check, SECTION_FIRST);
   if (check.sound && (!schedule_shares_steady (self, role) || !all_is_over (&check)))

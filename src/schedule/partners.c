@@ -35,11 +35,13 @@ partners_role (const Partners *self, guint role, const ScheduleItem *item)
 }
 
 static GHashTable *
-list_messages (ScheduleItems items)
+list_messages (ScheduleItems items, StopPoll *poll)
 {
   GHashTable *lists =
       g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, (GDestroyNotify) g_array_unref);
 
+  if (stop_poll_now (poll))
+    items.n = 0;
   for (guint32 i = 0; i < items.n; i++)
     {
       const ScheduleItem *item = &items.items[i];
@@ -74,10 +76,12 @@ match_list (Partners *self, guint role, const ScheduleItem *like, const GArray *
 }
 
 static void
-match_role (Partners *self, guint role)
+match_role (Partners *self, guint role, StopPoll *poll)
 {
   ScheduleItems items = schedule_items (self->schedule, role, self->section);
 
+  if (stop_poll_now (poll))
+    items.n = 0;
   self->items[role] = g_new (guint32, items.n);
   for (guint i = 0; i < items.n; i++)
     self->items[role][i] = SCHEDULE_NONE;
@@ -97,7 +101,7 @@ match_role (Partners *self, guint role)
 }
 
 Partners *
-partners_new (const Schedule *schedule, ScheduleSection section)
+partners_new (const Schedule *schedule, ScheduleSection section, StopPoll *poll)
 {
   Partners *self = g_new0 (Partners, 1);
 
@@ -109,9 +113,9 @@ partners_new (const Schedule *schedule, ScheduleSection section)
   for (guint rank = schedule->n_ranks; rank-- > 0;)
     self->first[schedule_role_of_rank (schedule, rank)] = rank;
   for (guint role = 0; role < schedule->n_roles; role++)
-    self->lists[role] = list_messages (schedule_items (schedule, role, section));
+    self->lists[role] = list_messages (schedule_items (schedule, role, section), poll);
   for (guint role = 0; role < schedule->n_roles; role++)
-    match_role (self, role);
+    match_role (self, role, poll);
   return self;
 }
 

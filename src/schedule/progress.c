@@ -31,6 +31,7 @@ typedef struct
   guint32        *done;    /* likewise: collectives behind them */
   RoleState      *roles;
   Partners       *partners; /* of the section's messages */
+  StopPoll       *poll;
 } Progress;
 
 static guint
@@ -110,9 +111,10 @@ role_state_clear (RoleState *self)
 }
 
 static void
-progress_init (Progress *self, const Schedule *schedule)
+progress_init (Progress *self, const Schedule *schedule, StopPoll *poll)
 {
   *self = (Progress){ .schedule = schedule,
+                      .poll = poll,
                       .n_comms = schedule_n_comms (schedule),
                       .n_streams = schedule_n_streams (schedule),
                       .n_roles = schedule->n_roles };
@@ -208,12 +210,15 @@ run_item (Progress *self, guint role, guint index)
     }
 }
 
+/* Goes on with ROLE as far as it can. TRUE when anything moved. */
 static gboolean
-run_host (RoleState *state)
+run_role (Progress *self, guint role)
 {
-  guint from = state->host;
+  RoleState *state = &self->roles[role];
+  guint      from = state->host;
+  gboolean   moved;
 
-  while (state->host < state->items.n)
+  while (state->host < state->items.n && !stop_poll (self->poll))
     {
       const ScheduleItem *item = &state->items.items[state->host];
 
@@ -223,18 +228,9 @@ run_host (RoleState *state)
         state->happened[item->ref] = 1;
       state->host++;
     }
-  return state->host != from;
-}
-
-/* Goes on with ROLE as far as it can. TRUE when anything moved. */
-static gboolean
-run_role (Progress *self, guint role)
-{
-  RoleState *state = &self->roles[role];
-  gboolean   moved = run_host (state);
-
+  moved = state->host != from;
   for (guint s = 0; s < self->n_streams; s++)
-    while (state->head[s] < state->host
+    while (state->head[s] < state->host && !stop_poll (self->poll)
            && run_item (self, role, state->head[s])) /* NO_ITEM is never below */
       {
         state->head[s] = state->next[state->head[s]];
@@ -274,33 +270,33 @@ report_stuck (const Progress *self, ScheduleSection section, DiagList *diags)
 static gboolean
 check_section (Progress *self, ScheduleSection section, DiagList *diags)
 {
-  gboolean moved = TRUE, stuck;
+  gboolean moved = TRUE, sound;
 
   memset (self->arrived, 0, (gsize) self->n_comms * self->n_roles * sizeof *self->arrived);
   memset (self->done, 0, (gsize) self->n_comms * self->n_roles * sizeof *self->done);
   for (guint role = 0; role < self->n_roles; role++)
     role_state_init (&self->roles[role], self, role, section);
-  self->partners = partners_new (self->schedule, section);
-  while (moved)
+  self->partners = partners_new (self->schedule, section, self->poll);
+  while (moved && !self->poll->cut)
     {
       moved = FALSE;
       for (guint role = 0; role < self->n_roles; role++)
         moved |= run_role (self, role);
     }
-  stuck = report_stuck (self, section, diags);
+  sound = !self->poll->cut && !report_stuck (self, section, diags);
   for (guint role = 0; role < self->n_roles; role++)
     role_state_clear (&self->roles[role]);
   partners_free (self->partners);
-  return !stuck;
+  return sound;
 }
 
 gboolean
-schedule_check_progress (const Schedule *self, DiagList *diags)
+schedule_check_progress (const Schedule *self, StopPoll *poll, DiagList *diags)
 {
   Progress progress;
   gboolean sound = TRUE;
 
-  progress_init (&progress, self);
+  progress_init (&progress, self, poll);
   for (guint s = 0; s < schedule_n_sections (self) && sound; s++)
     sound = check_section (&progress, (ScheduleSection) s, diags);
   progress_clear (&progress);

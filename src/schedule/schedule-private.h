@@ -86,6 +86,7 @@ struct _ScheduleBuilder
   OpRef            last_op;       /* SCHEDULE_NONE when the last call emitted nothing */
   guint32          last_at;       /* then: the item that it would have been, */
   StreamRef        last_stream;   /* and its stream; SCHEDULE_NONE before the first op */
+  StopPoll         poll;          /* a turn for each item */
 };
 
 /* A new item of the current phase and unit; puts ITEM at the end of the section: its index. */
@@ -119,10 +120,10 @@ schedule_n_sections (const Schedule *self)
  */
 guint *schedule_comm_roles (const Schedule *self, CommRef comm);
 
-/* Sends and receives of one section, paired (partners.c). */
+/* Sends and receives of one section, paired (partners.c); where POLL is cut, some of them. */
 typedef struct _Partners Partners;
 
-Partners *partners_new (const Schedule *schedule, ScheduleSection section);
+Partners *partners_new (const Schedule *schedule, ScheduleSection section, StopPoll *poll);
 void      partners_free (Partners *self);
 /*
  * The role at the other end of message ITEM of ROLE, and the item there: SCHEDULE_NONE when it has
@@ -133,11 +134,11 @@ guint partners_item (const Partners *self, guint role, guint item);
 
 /*
  * Whether events order what touches the same data, for a role whose programs are sound otherwise
- * (data-check.c).
+ * (data-check.c). FALSE after diagnostics, or where POLL is cut.
  */
-gboolean schedule_check_data (const Schedule *self, guint role, DiagList *diags);
+gboolean schedule_check_data (const Schedule *self, guint role, StopPoll *poll, DiagList *diags);
 
-/* Deadlock across roles (check.c calls it once the programs themselves are sound). */
-gboolean schedule_check_progress (const Schedule *self, DiagList *diags);
+/* Deadlock across roles (check.c calls it once the programs themselves are sound); as above. */
+gboolean schedule_check_progress (const Schedule *self, StopPoll *poll, DiagList *diags);
 /* "role 0, steady section, item 12 ('all_gather', block 0)". Newly allocated. */
 char *schedule_item_place (const Schedule *self, guint role, ScheduleSection section, guint item);

@@ -12,13 +12,14 @@
 #pragma once
 
 #include "base/memory.h"
-#include "op/dispatch.h"
-#include "op/host-desc.h"
-#include "op/payload.h"
-#include "op/place.h"
-#include "op/transport.h"
-#include "workload/mesh.h"
-#include "workload/workload.h"
+#include "base/stop.h"
+#include "model/mesh/mesh.h"
+#include "model/step/workload.h"
+#include "vocabulary/dispatch.h"
+#include "vocabulary/host-desc.h"
+#include "vocabulary/payload.h"
+#include "vocabulary/place.h"
+#include "vocabulary/transport.h"
 
 typedef enum
 {
@@ -171,7 +172,7 @@ typedef struct
 
 /*
  * `bytes` is what counts as allocated; the rest says what the framework's allocator is asked for
- * (replay/heap.h). Without PROGRAM that is one block.
+ * (replay/memory/heap.h). Without PROGRAM that is one block.
  */
 typedef struct
 {
@@ -388,9 +389,10 @@ guint         schedule_set_unit (ScheduleBuilder *b, guint unit);           /* l
  * those that wrote what it reads, writes nothing that another may still use, and has memory that
  * nobody else still uses; ranks of a group issue the same collectives (kind, bytes) in the same
  * order on a communicator whatever their roles, sends and receives pair up, nobody waits for ever,
- * steps marked. Adds diagnostics that name the role, section, item and label. TRUE when sound.
+ * steps marked. Adds diagnostics that name the role, section, item and label. TRUE when sound;
+ * FALSE without a diagnostic where STOP, which may be NULL, came first.
  */
-gboolean schedule_check (const Schedule *self, const Mesh *mesh, DiagList *diags);
+gboolean schedule_check (const Schedule *self, const Mesh *mesh, Stop *stop, DiagList *diags);
 
 /* ---- totals ---------------------------------------------------------------------------------- */
 

@@ -111,13 +111,20 @@ measure_peaks (const Schedule *self, guint role, guint64 peaks[PLACE_N])
     }
 }
 
-/* What init allocates lives for ever, but for what it carries. */
-static double
-measure_states (const Schedule *self, guint role)
+void
+schedule_totals (const Schedule *self, guint role, PlanTotals *totals)
 {
-  ScheduleItems init = schedule_items (self, role, SECTION_INIT);
+  ScheduleItems steady = schedule_items (self, role, SECTION_STEADY);
+  guint64       peaks[PLACE_N] = { 0 };
+  ScheduleItems init;
   double        sum = 0;
 
+  *totals = (PlanTotals){ 0 };
+  for (guint i = 0; i < steady.n; i++)
+    add_steady_item (self, &steady.items[i], totals);
+  measure_peaks (self, role, peaks);
+  /* What init allocates lives for ever, but for what it carries. */
+  init = schedule_items (self, role, SECTION_INIT);
   for (guint i = 0; i < init.n; i++)
     {
       const ScheduleBuffer *buffer;
@@ -128,20 +135,7 @@ measure_states (const Schedule *self, guint role)
       if (buffer->place == PLACE_HBM)
         sum += (init.items[i].kind == ITEM_ALLOC ? 1 : -1) * (double) buffer->bytes;
     }
-  return sum;
-}
-
-void
-schedule_totals (const Schedule *self, guint role, PlanTotals *totals)
-{
-  ScheduleItems steady = schedule_items (self, role, SECTION_STEADY);
-  guint64       peaks[PLACE_N] = { 0 };
-
-  *totals = (PlanTotals){ 0 };
-  for (guint i = 0; i < steady.n; i++)
-    add_steady_item (self, &steady.items[i], totals);
-  measure_peaks (self, role, peaks);
-  totals->states = measure_states (self, role);
+  totals->states = sum;
   for (Place place = 0; place < PLACE_N; place++)
     totals->low[place] = totals->high[place] = (double) peaks[place];
 }

@@ -4,8 +4,8 @@
 #include <gmodule.h>
 #include <string.h>
 
-#include "base/file-roles.h"
-#include "base/suggest.h"
+#include "base/config/suggest.h"
+#include "base/file/file-roles.h"
 
 struct _StrategySet
 {

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "driver/strategy.h"
+#include "driver/policy/strategy.h"
 
 /* All built-in strategies in the order of their names, NULL-terminated. */
 const Strategy *const *strategy_list (void);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../suite.h"
-#include "analysis/prediction.h"
+#include "predict/prediction.h"
 
 #define LLAMA "model.config=llama-3-8b;training.seq_len=2048;"
 #define NODE  "cluster.name=dgx-h100;strategy.name=fsdp2;" LLAMA
@@ -115,8 +115,7 @@ START_TEST (test_nested)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (absurd_values)
 {
   Suite *suite = suite_create ("absurd-values");
   TCase *tcase = tcase_create ("values");

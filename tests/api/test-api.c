@@ -8,7 +8,7 @@
 
 #include "../suite.h"
 #include "api/shardsim.h"
-#include "report/report.h"
+#include "report/prediction/report.h"
 
 /* Two GPUs, ddp, a model of one small layer. */
 #define SCENARIO                                                                            \
@@ -334,6 +334,33 @@ ask_in_thread (gpointer unused)
   return text;
 }
 
+/* Any simulation takes more than a byte, and none is over without a limit. */
+START_TEST (test_limit_of_memory)
+{
+  g_autofree char *request =
+      g_strdup_printf ("{\"text\": \"%s\", \"hwprofiles\": \"%s\"}", SCENARIO, hardware);
+  const char *const limits[] = { "1 B", "1000 GB", "1 B", NULL };
+
+  for (guint i = 0; i < G_N_ELEMENTS (limits); i++)
+    {
+      char *set = shardsim_max_memory_use (limits[i]), *answer = shardsim_predict (request);
+
+      ck_assert_ptr_null (strstr (set, "\"severity\""));
+      ck_assert_msg ((strstr (answer, "more memory than shardsim may") != NULL) == (i % 2 == 0),
+                     "%s", answer);
+      shardsim_free (set);
+      shardsim_free (answer);
+    }
+  for (guint i = 0; i < 2; i++)
+    {
+      char *set = shardsim_max_memory_use (i == 0 ? "much" : "0 B");
+
+      ck_assert_ptr_nonnull (strstr (set, "max_memory_use: "));
+      shardsim_free (set);
+    }
+}
+END_TEST
+
 /* Calls know nothing of each other. */
 START_TEST (test_threads)
 {
@@ -356,8 +383,7 @@ START_TEST (test_threads)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (api)
 {
   Suite *suite = suite_create ("api");
   TCase *tcase = tcase_create ("api");
@@ -372,6 +398,7 @@ main (void)
   tcase_add_test (tcase, test_a_plugin_that_is_absent);
   tcase_add_test (tcase, test_lists);
   tcase_add_test (tcase, test_threads);
+  tcase_add_test (tcase, test_limit_of_memory);
   tcase_add_loop_test (tcase, test_commands, 0, G_N_ELEMENTS (commands));
   tcase_add_loop_test (tcase, test_stopped_commands, 0, G_N_ELEMENTS (commands));
   tcase_add_loop_test (tcase, test_bad_requests_of_commands, 0, G_N_ELEMENTS (commands));

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../suite.h"
-#include "base/diag.h"
+#include "base/config/diag.h"
 
 /* Fails unless DIAGS prints exactly as EXPECTED. */
 static inline void

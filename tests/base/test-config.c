@@ -3,7 +3,8 @@
  * 'extends'. The grammar itself is libyaml's and is tested only where this loader adds to it or
  * takes from it.
  */
-#include "base/config.h"
+#include "../suite.h"
+#include "base/config/config.h"
 #include "fixture.h"
 
 static ConfigDoc *
@@ -526,8 +527,7 @@ START_TEST (test_mutants)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (config)
 {
   TCase *tcase = tcase_create ("config");
 

@@ -2,7 +2,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/csv.h"
+#include "../suite.h"
+#include "base/config/csv.h"
 #include "base/limits.h"
 #include "fixture.h"
 
@@ -355,8 +356,7 @@ START_TEST (test_round_trips)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (csv)
 {
   TCase *tcase = tcase_create ("csv");
 

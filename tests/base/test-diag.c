@@ -1,5 +1,6 @@
 /* Diagnostics as printed, to the byte, and nearest-name hints. */
-#include "base/suggest.h"
+#include "../suite.h"
+#include "base/config/suggest.h"
 #include "fixture.h"
 
 static const SourceMark fast = { "x.yaml", 6, 16, 4, "    bandwidth: fast" };
@@ -248,12 +249,12 @@ END_TEST
 
 /*
  * A word that begins a longer name stands for it, before a name that is merely spelt like it:
- * 'fsdp' is not a misspelt 'fcdp'.
+ * 'fsdp' is not a misspelt 'fcdp'. Of a number that is like no name, those that hold it.
  */
 START_TEST (test_beginnings)
 {
-  static const char *const names[] = { "fcdp",        "fsdp1", "fsdp2", "megatron-fsdp",
-                                       "h100-sxm-80", "x-y",   NULL };
+  static const char *const names[] = { "fcdp",        "fsdp1",       "fsdp2", "megatron-fsdp",
+                                       "h100-sxm-80", "rtxa6000-48", NULL };
   static const struct
   {
     const char *word, *hint;
@@ -261,8 +262,10 @@ START_TEST (test_beginnings)
     { "fsdp", "did you mean one of 'fsdp1', 'fsdp2', 'megatron-fsdp'?" },
     { "H100", "did you mean 'h100-sxm-80'?" },
     { "fsdp3", "did you mean 'fsdp1'?" }, /* as near as fsdp2, and first */
-    { "f", "valid values: fcdp, fsdp1, fsdp2, megatron-fsdp, h100-sxm-80, x-y" }, /* too short */
-    { "gatron", "valid values: fcdp, fsdp1, fsdp2, megatron-fsdp, h100-sxm-80, x-y" },
+    { "f",
+      "valid values: fcdp, fsdp1, fsdp2, megatron-fsdp, h100-sxm-80, rtxa6000-48" }, /* short */
+    { "A6000", "did you mean 'rtxa6000-48'?" },
+    { "gatron", "valid values: fcdp, fsdp1, fsdp2, megatron-fsdp, h100-sxm-80, rtxa6000-48" },
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
@@ -274,8 +277,7 @@ START_TEST (test_beginnings)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (diag)
 {
   TCase *tcase = tcase_create ("diag");
 

@@ -1,4 +1,5 @@
 /* Strings that live as long as the process. */
+#include "../suite.h"
 #include "base/intern.h"
 #include "fixture.h"
 
@@ -25,8 +26,7 @@ START_TEST (test_many)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (intern)
 {
   TCase *tcase = tcase_create ("intern");
 

@@ -1,5 +1,6 @@
 /* Where data files are looked for, and the names of memory categories. */
-#include "base/layout.h"
+#include "../suite.h"
+#include "base/file/layout.h"
 #include "base/memory.h"
 #include "fixture.h"
 
@@ -45,8 +46,7 @@ START_TEST (test_category_names)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (layout)
 {
   TCase *tcase = tcase_create ("layout");
 

@@ -1,9 +1,10 @@
 /*
- * What options need (base/option-needs.h): each kind of term where it holds and where it does not,
+ * What options need (option-needs.h): each kind of term where it holds and where it does not,
  * needs of what is needed, and that nobody is warned of what is as by default. Which options of the
  * tables need what is tested by their answers: api/test-option-effects.c.
  */
-#include "base/option-needs.h"
+#include "../suite.h"
+#include "base/config/option-needs.h"
 #include "fixture.h"
 
 typedef struct
@@ -112,8 +113,7 @@ START_TEST (test_needs)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (option_needs)
 {
   TCase *tcase = tcase_create ("needs");
 

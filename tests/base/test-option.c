@@ -5,7 +5,8 @@
  */
 #include <math.h>
 
-#include "base/option.h"
+#include "../suite.h"
+#include "base/config/option.h"
 #include "fixture.h"
 
 typedef struct
@@ -524,8 +525,7 @@ START_TEST (test_round_trips)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (option)
 {
   TCase *tcase = tcase_create ("option");
 

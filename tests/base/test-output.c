@@ -4,10 +4,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file-roles.h"
-#include "base/output.h"
-#include "base/printable.h"
-#include "base/temporary.h"
+#include "../suite.h"
+#include "base/config/printable.h"
+#include "base/file/file-roles.h"
+#include "base/file/output.h"
+#include "base/file/temporary.h"
 #include "fixture.h"
 
 /* ---- a file system without hard links, and a user who is not root: the C library's, replaced - */
@@ -440,8 +441,7 @@ START_TEST (test_printable)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (output)
 {
   TCase *tcase = tcase_create ("output");
 

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "../suite.h"
 #include "base/own-memory.h"
 #include "fixture.h"
 
@@ -203,8 +204,7 @@ START_TEST (test_short_no_more)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (own_memory)
 {
   TCase *tcase = tcase_create ("own-memory");
 

@@ -8,8 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../suite.h"
+#include "base/file/temporary.h"
 #include "base/parallel.h"
-#include "base/temporary.h"
 
 START_TEST (test_never)
 {
@@ -174,13 +175,10 @@ START_TEST (test_process)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (stop)
 {
-  Suite   *suite = suite_create ("stop");
-  TCase   *tcase = tcase_create ("stop");
-  SRunner *runner;
-  int      n_failed;
+  Suite *suite = suite_create ("stop");
+  TCase *tcase = tcase_create ("stop");
 
   tcase_set_timeout (tcase, 60);
   tcase_add_test (tcase, test_never);
@@ -191,9 +189,5 @@ main (void)
   tcase_add_loop_test (tcase, test_text, 0, G_N_ELEMENTS (texts));
   tcase_add_test (tcase, test_process);
   suite_add_tcase (suite, tcase);
-  runner = srunner_create (suite);
-  srunner_run_all (runner, CK_ENV);
-  n_failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return n_failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

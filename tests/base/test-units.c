@@ -7,7 +7,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/units.h"
+#include "../suite.h"
+#include "base/config/units.h"
 #include "fixture.h"
 
 typedef struct
@@ -400,8 +401,7 @@ START_TEST (test_locale)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (units)
 {
   TCase *tcase = tcase_create ("units");
 

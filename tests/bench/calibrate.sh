@@ -39,6 +39,7 @@ figure hbm_bytes '1.000 GiB'          # STAND_IN_MEMORY
 figure runtime_bytes '64.00 MiB'      # STAND_IN_RESERVED
 figure sms 100                        # STAND_IN_SMS
 figure kernel_latency '2.500 us'      # STAND_IN_KERNEL
+figure graph_latency '2.500 us'  # the same in a graph
 figure host_copy_latency '4.000 us'   # STAND_IN_COPY_START
 figure host_copy_efficiency 0.7407    # 1 / (0.5/50 + 0.5/40) = 44.4 GB/s, of 60
 figure host_duplex_efficiency 0.9     # both at 40 GB/s together: 80 GB/s, of twice 44.4

@@ -6,12 +6,13 @@
 #include <glib/gstdio.h>
 #include <math.h>
 
+#include "../suite.h"
 #include "base/parallel.h"
 #include "calibrate/collectives.h"
 #include "calibrate/leave-one-out.h"
 #include "calibrate/minimise.h"
-#include "measure/collective-predictor.h"
-#include "measure/validate-collectives.h"
+#include "evidence/tables/collective-predictor.h"
+#include "evidence/tables/validate-collectives.h"
 
 #define HEADER \
   "id,nodes,gpus_per_node,gpu,intra,nics,nic,collective,bytes,time_us,healthy,nccl,env\n"
@@ -375,13 +376,10 @@ START_TEST (test_layers)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (collectives)
 {
-  Suite   *suite = suite_create ("calibrate");
-  TCase   *tests = tcase_create ("calibrate");
-  SRunner *runner = srunner_create (suite);
-  int      failed;
+  Suite *suite = suite_create ("calibrate");
+  TCase *tests = tcase_create ("calibrate");
 
   tcase_add_test (tests, test_minimise);
   tcase_add_test (tests, test_minimise_jumps);
@@ -394,8 +392,5 @@ main (void)
   tcase_add_test (tests, test_written_profiles);
   tcase_add_test (tests, test_layers);
   suite_add_tcase (suite, tests);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed != 0;
+  return suite_run (suite);
 }

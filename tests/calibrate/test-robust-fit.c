@@ -5,6 +5,7 @@
 #include <check.h>
 #include <math.h>
 
+#include "../suite.h"
 #include "calibrate/robust-fit.h"
 
 /* t = 3 + x at 1, 2, 4, 8 and 16, but for 4, which takes 21 instead of 7: off by 1/3 - 1 = -2/3. */
@@ -198,13 +199,10 @@ START_TEST (test_median_outliers)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (robust_fit)
 {
-  Suite   *suite = suite_create ("robust-fit");
-  TCase   *tcase = tcase_create ("all");
-  SRunner *runner;
-  int      failed;
+  Suite *suite = suite_create ("robust-fit");
+  TCase *tcase = tcase_create ("all");
 
   suite_add_tcase (suite, tcase);
   tcase_add_test (tcase, test_outlier);
@@ -217,9 +215,5 @@ main (void)
   tcase_add_test (tcase, test_median);
   tcase_add_test (tcase, test_agreement);
   tcase_add_test (tcase, test_median_outliers);
-  runner = srunner_create (suite);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed > 0;
+  return suite_run (suite);
 }

@@ -96,6 +96,20 @@ verdict() { # 0|1 NAME
 # The version stands as a word: a release changes no golden file.
 version=$("$program" --version | sed 's/^shardsim //; s/[.]/[.]/g')
 
+# A strategy more changes no golden text: lists of all of them and counts of what was tried are cut.
+# Where a list is all that a command prints, `only` keeps the lines, or paragraphs, that it matches.
+every_strategy='s/hint: strategies: .*/hint: strategies: ALL/
+s/^([0-9]* changes planned, [0-9]* of them simulated)$/(N changes planned, M of them simulated)/
+s/^([0-9]* changes simulated)$/(N changes simulated)/
+s/ of [0-9]* results moved/ of N results moved/'
+only=''
+separator='\n'
+# The cases that print all columns of a table, or all keys: two a table at most, others print chosen
+# ones (chosen.awk). A new column changes those two.
+whole='simulate-csv simulate-json collective-csv collective-json plan-sites-csv plan-search-json
+  validate-csv validate-json training-csv training-json sensitivity-csv sensitivity-map-csv
+  sensitivity-map-json shards-csv shards-json figures-csv figures-json'
+
 # check NAME STATUS ARGUMENT...
 check() {
   name=$1 want=$2
@@ -108,8 +122,13 @@ check() {
       case $word in *[!a-zA-Z0-9./=,_-]*) printf " '%s'" "$word" ;; *) printf ' %s' "$word" ;; esac
     done
     printf '\n[status %s]\n' "$status"
-    sed "s/$version/VERSION/g" ../out
-    [ -s ../err ] && echo '[stderr]' && sed "s,$folder/work,.,g" ../err
+    awk -v RS="$separator" -v ORS="${separator:-\n\n}" -v only="$only" '
+      only != "" && RS == "\n" { gsub(/   */, "  ") } # as wide as the widest of all
+      $0 ~ only' ../out |
+      awk -v whole="$(echo "$whole" | tr -s ' ' '\n' | grep -cx "$name")" \
+        -v regress="$(case $name in regress-*) echo 1 ;; esac)" -f "$source/tests/cli/chosen.awk" |
+      sed "s/$version/VERSION/g; $every_strategy"
+    [ -s ../err ] && echo '[stderr]' && sed "s,$folder/work,.,g; $every_strategy" ../err
   } >../got
   good=0
   if [ "$status" -ne "$want" ]; then
@@ -415,7 +434,9 @@ regress good.yaml --baseline ../both.json --update --prune && cmp ../both.json o
 verdict $? 'a pruned baseline has the rows of its run'
 hand schedule-init 0 schedule good.yaml --section init
 hand schedule-csv 0 schedule good.yaml --section first --format csv
+only='^(NAME|fsdp2|zero3) '
 check strategies 0 strategies
+only=''
 check strategies-fsdp2 0 strategies fsdp2
 hand strategies-closed-forms 0 strategies local-sgd --set strategy.inner.name=fsdp2 \
   --node hand-pair --nodes 2 --arch llama --n-layers 2 --d-model 200 --n-heads 2 --d-ff 400 \
@@ -423,6 +444,7 @@ hand strategies-closed-forms 0 strategies local-sgd --set strategy.inner.name=fs
 check strategies-csv 0 strategies zero1 --format csv
 hand_made_alone
 check hardware 0 hardware
+check unknown-hardware-part 2 hardware pair
 check figures 0 figures
 check figures-list-json 0 figures --format json
 hand figures-text 0 figures hand
@@ -584,7 +606,9 @@ check help-sweep 0 sweep --help
 check help-sensitivity 0 sensitivity --help
 check help-regress 0 regress --help
 check help-simulate-mesh 0 simulate --help-mesh
+separator='' only='^(Usage|Strategy, and|hsdp|local-sgd)'
 check help-simulate-strategy 0 simulate --help-strategy
+separator='\n' only=''
 check help-command 0 help models
 check help-subject 0 help validate training
 check help-word 0 help checkpointing
@@ -611,6 +635,7 @@ example calibrate-json 0 results-few.csv -o ../fitted/gpu/few.yaml --format json
 check no-command 2
 check unknown-command 2 simulat
 check unknown-option 2 simulate --micro-batsh 3
+check unknown-option-part 2 simulate --micro 3
 check unknown-format 2 simulate good.yaml --format xml
 check bad-set 2 simulate --set training
 hand unknown-set 2 simulate good.yaml --set training.micro_bach=2
@@ -629,7 +654,7 @@ run='--node hand-pair --nodes 2 --arch llama --d-model 200 --n-heads 2 --d-ff 40
 run="$run --seq-len 100 --grad-accum 2 --strategy fsdp2 --hwprofiles hwprofiles"
 # shellcheck disable=SC2086 # words
 {
-  check import-trace 0 import trace trace.json $run --n-layers 2
+  check import-trace 0 import trace trace.json $run --n-layers 2 --device-differs
   check import-trace-layers 2 import trace trace.json $run --n-layers 3
   check import-trace-cut 2 import trace cut.json $run --n-layers 2
   check import-trace-binary 2 import trace binary.yaml $run --n-layers 2

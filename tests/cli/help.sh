@@ -109,6 +109,19 @@ out of memory
 channels
 socket.link
 WORDS
+# An option of any command is looked up as it is written, and stands first.
+while read -r option words; do
+  # shellcheck disable=SC2086
+  "$program" help $words | head -n 1 | grep -Eq -- "^option +([a-z]+ )?$option( |\$)"
+  verdict $? "help $words"
+done <<'OPTIONS'
+--figure --figure
+--figure --figure=nic.bandwidth
+--figure simulate --figure
+--gpu-nodes plan --gpu-nodes
+--format --format
+--tp --tp --format text
+OPTIONS
 "$program" help workspaces matrix | grep -A 1 '^page ' | grep -q 'docs/memory.md$'
 verdict $? 'headings of the documentation are found'
 echo "1..$number"

@@ -15,7 +15,7 @@ SHARDSIM_DATADIR=$source
 export SHARDSIM_DATADIR
 # ---- what each command is given: COMMAND|ITS WORDS|THE INPUT THAT MUST STAY|...
 traced='--node hand-pair --nodes 2 --arch llama --n-layers 2 --d-model 200 --n-heads 2 --d-ff 400
-  --vocab 500 --seq-len 100 --grad-accum 2 --strategy fsdp2'
+  --vocab 500 --seq-len 100 --grad-accum 2 --strategy fsdp2 --device-differs'
 traced=${traced//$'\n'/}
 commands="
 simulate|good.yaml|good.yaml|hwprofiles/gpu/hand.yaml
@@ -39,6 +39,7 @@ models|
 strategies|
 completion|bash
 help|simulate
+import/job|zero3.json|zero3.json
 import/topology|nccl.xml --name box|nccl.xml
 import/trace|trace.json $traced|trace.json
 calibrate|results-few.csv --extends hand -o new/gpu/x.yaml|results-few.csv
@@ -53,6 +54,7 @@ fill() {
   sed "s/\"world_size\": 8/\"world_size\": 4/" \
     "$source/tests/data/traces/handwritten-two-blocks.json" >trace.json
   cp -r "$source/docs/worked/hwprofiles" hwprofiles
+  cp "$source/workloads/jobs/zero3.json" .
   cp good.yaml in.json
   ln -s "$source/hwprofiles" shipped
   printf 'id,micro_batch\na,1\nb,2\n' >rows.csv

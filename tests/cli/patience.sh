@@ -104,6 +104,13 @@ before=$(stored int.db)
   [ "$(stored int.db)" -gt "$before" ]
 verdict $? 'sweep: the same command goes on, up to a limit, with status 0'
 
+# Runs from before are counted where the limit comes before them.
+"$program" sweep --store int.db "${grid[@]}" --time-limit '1 us' >out 2>err
+[ $? -eq 0 ] && has "ended early; $(stored int.db) runs are in" err &&
+  has "^$(stored int.db) runs in 'int.db', .* from before" out &&
+  has "^Partial: ended by the time limit after $(stored int.db) of 12000$" out
+verdict $? 'sweep: runs from before count however early the end is'
+
 "$program" sweep --store int.db --format csv 2>/dev/null | grep -c 'left out' >failures
 [ "$(cat failures)" -eq 0 ]
 verdict $? 'sweep: no run is stored as failed that was cut'
@@ -207,6 +214,26 @@ verdict $? 'simulate: the same in JSON'
 after INT 1 "${most[@]/#2 x/64 x}" --pp 8 --grad-accum 512 --set replay.extrapolate=false
 [ $? -eq 130 ] && has '^Partial: ended by SIGINT while ' out
 verdict $? 'simulate: an interrupt ends the search for the largest value'
+
+# ---- before the engine: of millions of ops, whose schedule takes seconds
+huge=(--cluster '64 x dgx-h100' --model llama-3-8b --strategy fsdp2 --seq-len 8192 --pp 8 -j 1
+  --set replay.extrapolate=false)
+ends_soon() { # COMMAND...: of the processor, not of a clock: other work may be in its way
+  TIMEFORMAT='%U %S'
+  { time after INT 0.3 "$@"; } 2>seconds
+  [ $? -eq 130 ] && awk '{ exit !($1 + $2 < 0.8) }' seconds && return
+  echo "# status, or seconds: $(cat seconds)" >&2
+  return 1
+}
+ends_soon sweep --store huge.db "${huge[@]}" --vary training.grad_accum=6000,6001 &&
+  has '^Partial: ended by SIGINT after 0 of 2$' out
+verdict $? 'sweep: an interrupt ends the building of a schedule'
+ends_soon sensitivity "${huge[@]}" --grad-accum 6000 &&
+  has 'sensitivity: ended by SIGINT.*: the scenario itself' err
+verdict $? 'sensitivity: the same'
+ends_soon simulate "${huge[@]}" --grad-accum 6000 --max n_layers &&
+  has '^Partial: ended by SIGINT while planning values' out
+verdict $? 'simulate: the same, of the search for the largest value'
 
 # ---- the end
 echo "1..$number"

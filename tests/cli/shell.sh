@@ -1,7 +1,7 @@
 #!/bin/bash
 # Manual pages and completion hold every option that the program's own help lists, scripts and pages
-# are what their readers take, and a line typed into bash and fish completes. In zsh only the
-# script's syntax and its text are looked at. Usage: shell.sh PROGRAM SOURCE-ROOT.
+# are what their readers take, and a line typed into bash, zsh and fish completes.
+# Usage: shell.sh PROGRAM SOURCE-ROOT SANITIZER.
 set -u
 program=$(realpath "$1")
 SHARDSIM_DATADIR=$2
@@ -22,32 +22,31 @@ options() { # WORDS...
     sed -n 's/^  \(-., \)\{0,1\}--\([a-z0-9][a-z0-9-]*\).*/\2/p' | sort -u
 }
 
-# What bash offers for LINE, whose last word is being typed.
-offers() { # LINE
+# What bash offers for LINE, whose last word is being typed. What follows the cursor is not looked
+# at. Readline's own word begins after the last break, or after a quote that is open.
+offers() { # LINE [BEHIND-CURSOR]
   (
-    COMP_LINE=$1 COMP_POINT=${#1}
+    # shellcheck disable=SC2295
+    local word=${1##*[$COMP_WORDBREAKS]} quotes=${1//[!\"\']/}
+    ((${#quotes} % 2)) && word=${1##*[\"\']}
+    COMP_LINE=$1${2-} COMP_POINT=${#1}
     # shellcheck source=/dev/null
     . "$folder/bash"
-    _shardsim
+    _shardsim "$program" "$word"
     printf '%s\n' "${COMPREPLY[@]}"
   )
 }
 
-# Every option of WORDS is offered by bash, and stands in the other two scripts and in the page.
+# Every option of WORDS is offered, and stands in the page.
 holds_all() { # WORDS...
-  local bad=0 page line="'$*'" name where
-  name=_shardsim_$(echo "$*" | tr ' -' __)
+  local bad=0 page where
   page=$folder/man1/shardsim-$(echo "$*" | tr ' ' -).1
   options "$@" >"$folder/want"
   [ -s "$folder/want" ] || { echo "# $*: no options" >&2; return 1; }
   offers "shardsim $* --" | sed -n 's/^--//p' | sort -u >"$folder/got.bash"
-  sed -n "/^$name() {/,/^}/s/^ *'\**--\([a-z0-9-]*[a-z0-9]\).*/\1/p" "$folder/zsh" |
-    sort -u >"$folder/got.zsh"
-  grep -F -- "$line" "$folder/fish" | sed -n 's/.* -l \([a-z0-9-]*\).*/\1/p' |
-    sort -u >"$folder/got.fish"
   sed -n 's/\\-/-/g; s/^\(\\fB-.\\fR, \)\{0,1\}\\fB--\([a-z0-9-]*\).*/\2/p' "$page" |
     sort -u >"$folder/got.man"
-  for where in bash zsh fish man; do
+  for where in bash man; do
     diff "$folder/want" "$folder/got.$where" >"$folder/diff" && continue
     sed "s/^/# $* in $where: /" "$folder/diff" >&2
     bad=1
@@ -55,6 +54,7 @@ holds_all() { # WORDS...
   return $bad
 }
 
+COMP_WORDBREAKS=$' \t\n"\'><=;|&(:'
 for page in $(pages); do
   words=${page/\// }
   [ -n "$(names Subjects: $words)" ] && continue
@@ -82,7 +82,6 @@ offered() {
 }
 mkdir a-folder b-folder
 touch a-file.yaml
-COMP_WORDBREAKS=$' \t\n"\'><=;|&(:'
 offered 'shardsim sim' simulate
 offered 'shardsim --v' --version
 offered 'shardsim simulate --strategy fsdp' fsdp1 fsdp2
@@ -114,16 +113,63 @@ offered 'shardsim simulate --emit meg' megatron-lm
 offered 'shardsim validate t' training
 offered 'shardsim validate training --max-e' --max-error
 offered 'shardsim calibrate -o a' a-file.yaml a-folder
-offered 'shardsim hardware mi300' mi300x-192 mi300x-8
+offered 'shardsim hardware mi300' mi300a-128 mi300x-192 mi300x-8
 offered 'shardsim completion ' bash fish zsh
+offered 'shardsim import --' --help
+offered "shardsim simulate --cluster '2 x dgx-h" '2 x dgx-h100 2 x dgx-h200'
+offered "shardsim simulate --cluster='2 x dgx-h" '2 x dgx-h100 2 x dgx-h200'
+offered 'shardsim simulate --strategy "fsdp' fsdp1 fsdp2
+offered "shardsim simulate 'a file.yaml' --causal=o" off on
+offered 'shardsim nonsense --x=' ''
+[ "$(offers 'shardsim simulate --seq-l' 'x --micro-batch 2')" = --seq-len ]
+verdict $? 'bash: a word before others'
 COMP_WORDBREAKS=' '
+offered 'shardsim simulate --trace=a-fi' --trace=a-file.yaml
 offered 'shardsim simulate --strategy=fsdp' --strategy=fsdp1 --strategy=fsdp2
 
 bash -n "$folder/bash"
 verdict $? 'bash reads its script'
+
+# Types each line to a Tab into a zsh of its own and prints what then stands there.
+cat >"$folder/type.zsh" <<'ZSH'
+zmodload zsh/zpty
+zpty typed zsh -f -i
+zpty -w typed "PS1= PS2= RPS1=; autoload -Uz compinit; compinit -D -u; . ${(q)1}
+  show() { print -r -- \"<\${(q)BUFFER}>\"; BUFFER= }; zle -N show; bindkey '^Xs' show
+  print READ\Y"
+zpty -r typed out '*READY*'
+while IFS= read -r line; do
+  zpty -w -n typed "shardsim $line"$'\t\Cxs'
+  zpty -r typed out '*<*>*'
+  out=${${out##*<}%%>*}
+  print -r -- "$line|${${(Q)out}#shardsim }"
+done
+zpty -d typed
+ZSH
+# Lines, and what they are after a Tab.
+cat >"$folder/lines" <<'LINES'
+sim|simulate 
+simulate --strategy meg|simulate --strategy megatron-fsdp 
+simulate --strategy=meg|simulate --strategy=megatron-fsdp 
+simulate --strategy "meg|simulate --strategy "megatron-fsdp" 
+simulate --cluster '2 x dgx-h10|simulate --cluster '2 x dgx-h100' 
+simulate --activation-checkpointing la|simulate --activation-checkpointing layers:
+simulate --hwprofiles=a|simulate --hwprofiles=a-folder/
+simulate --trace a-fi|simulate --trace a-file.yaml 
+simulate --seq-len a|simulate --seq-len a
+validate tr|validate training 
+validate training --max-e|validate training --max-error 
+LINES
+# A folder in which the program is called as users call it.
+mkdir "$folder/bin"
+ln -s "$program" "$folder/bin/shardsim"
 if command -v zsh >/dev/null; then
   zsh -n "$folder/zsh"
   verdict $? 'zsh reads its script'
+  cut -d '|' -f 1 "$folder/lines" |
+    PATH=$folder/bin:$PATH timeout 120 zsh -f "$folder/type.zsh" "$folder/zsh" >"$folder/typed"
+  diff "$folder/lines" "$folder/typed" >&2
+  verdict $? 'zsh completes what is typed'
 else
   skip 'zsh reads its script' 'zsh is not installed'
 fi
@@ -131,8 +177,8 @@ if command -v fish >/dev/null; then
   fish -n "$folder/fish"
   verdict $? 'fish reads its script'
   while IFS='|' read -r line want; do
-    got=$(HOME=$folder fish --no-config -c "source $folder/fish
-      complete -C 'shardsim $line'" | cut -f 1 | sort | tr '\n' ' ')
+    got=$(HOME=$folder PATH=$folder/bin:$PATH fish --no-config -c "source $folder/fish
+      complete -C \$argv[1]" "shardsim $line" | cut -f 1 | sort | tr '\n' ' ')
     [ "$got" = "$want " ] || { echo "# fish: '$line' gives '$got'" >&2; false; }
     verdict $? "fish: shardsim $line"
   done <<'LINES'
@@ -140,6 +186,10 @@ sim|simulate
 simulate --strategy fsdp|fsdp1 fsdp2
 simulate --causal=o|--causal=off --causal=on
 simulate --hwprofiles a|a-folder/
+simulate --hwprofiles=a|--hwprofiles=a-folder/
+simulate --trace a-fi|a-file.yaml
+simulate --strategy "fsdp|fsdp1 fsdp2
+simulate --cluster '2 x dgx-h|2 x dgx-h100 2 x dgx-h200
 validate tr|training
 validate training --max-e|--max-error
 LINES
@@ -152,6 +202,33 @@ if command -v groff >/dev/null; then
   verdict $? 'manual pages are formatted without a warning'
 else
   skip 'manual pages are formatted without a warning' 'groff is not installed'
+fi
+
+# What the scripts ask has a name by itself, says nothing of mistakes, and is there at once.
+for line in '' -- nonsense 'simulate --nonsense=' 'simulate --=' "simulate '\"" 'validate - -' \
+  'simulate \' 'nonsense nonsense' '= = ='; do
+  "$program" complete -- "$line" >/dev/null 2>"$folder/err" </dev/null && [ ! -s "$folder/err" ]
+  verdict $? "complete -- $line"
+done
+SHARDSIM_DATADIR=$folder/none "$program" complete -- simulate --model '' \
+  >"$folder/out" 2>"$folder/err" &&
+  [ ! -s "$folder/err" ] && grep -qx :file "$folder/out"
+verdict $? 'complete without profiles and models'
+tab=$(printf '\t')
+"$program" complete -- simulate --seq-l | grep -q "^--seq-len$tab.*tokens"
+verdict $? 'complete says what an option is'
+! { "$program" --help; ls "$folder/man1"; "$program" complete -- ''; } | grep -w complete >&2
+verdict $? 'complete is in no list of commands'
+name='complete takes less than 50 ms of CPU'
+if [ "$3" = none ]; then
+  TIMEFORMAT='%3U %3S'
+  for _ in 1 2 3; do
+    { time "$program" complete -- simulate --set '' >/dev/null; } 2>&1
+  done | awk '{ ms = 1000 * ($1 + $2); if (NR == 1 || ms < least) least = ms }
+    END { print "# ms of CPU: " least; exit least >= 50 }' >&2
+  verdict $? "$name"
+else
+  skip "$name" 'a sanitizer slows it'
 fi
 [ "$("$program" manual validate training)" = "$(cat "$folder/man1/shardsim-validate-training.1")" ]
 verdict $? 'one page by itself is the same'

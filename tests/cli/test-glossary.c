@@ -4,8 +4,9 @@
  */
 #include <check.h>
 
-#include "cluster/cluster.h"
+#include "../suite.h"
 #include "engine/engine.h"
+#include "hardware/cluster/cluster.h"
 
 static char *
 glossary (void)
@@ -40,19 +41,12 @@ START_TEST (test_bindings)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (glossary)
 {
-  TCase   *tcase = tcase_create ("glossary");
-  Suite   *suite = suite_create ("glossary");
-  SRunner *runner;
-  int      failed;
+  TCase *tcase = tcase_create ("glossary");
+  Suite *suite = suite_create ("glossary");
 
   tcase_add_test (tcase, test_bindings);
   suite_add_tcase (suite, tcase);
-  runner = srunner_create (suite);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed > 0;
+  return suite_run (suite);
 }

@@ -5,7 +5,8 @@
 #include <check.h>
 #include <glib.h>
 
-#include "cli/progress.h"
+#include "../suite.h"
+#include "cli/output/progress.h"
 
 static const struct
 {
@@ -48,19 +49,12 @@ START_TEST (test_text)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (progress)
 {
-  Suite   *suite = suite_create ("progress");
-  TCase   *tcase = tcase_create ("text");
-  SRunner *runner;
-  int      n_failed;
+  Suite *suite = suite_create ("progress");
+  TCase *tcase = tcase_create ("text");
 
   tcase_add_loop_test (tcase, test_text, 0, G_N_ELEMENTS (lines));
   suite_add_tcase (suite, tcase);
-  runner = srunner_create (suite);
-  srunner_run_all (runner, CK_ENV);
-  n_failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return n_failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

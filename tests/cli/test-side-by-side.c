@@ -4,10 +4,11 @@
  */
 #include "../cases.h"
 #include "../replay/fixture.h"
+#include "../suite.h"
 
 #include <pthread.h>
 
-#include "report/report.h"
+#include "report/prediction/report.h"
 
 #define N_SCENARIOS   40
 #define N_SIMULATIONS 2000
@@ -94,8 +95,7 @@ START_TEST (test_many)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (side_by_side)
 {
   Suite *suite = suite_create ("side-by-side");
   TCase *tests = tcase_create ("side-by-side");

@@ -7,8 +7,9 @@
 #include <glib/gstdio.h>
 #include <pthread.h>
 
-#include "analysis/sweep-remote.h"
-#include "report/sweep.h"
+#include "../suite.h"
+#include "decide/sweep/sweep-remote.h"
+#include "report/answer/sweep.h"
 
 static const char scenario[] =
     "cluster: { node: hand-pair, nodes: 2 }\n"
@@ -177,7 +178,7 @@ START_TEST (test_workers)
   static const Workers  workers[] = { work_alone, work_in_threads, work_remotely };
   g_auto (SweepSummary) summary = { 0 };
   g_autofree char      *alone = rows_after (work_alone, FALSE, &summary);
-  const SweepReason    *reason = &g_array_index (summary.reasons, SweepReason, 0);
+  const CountedText    *reason = &g_array_index (summary.reasons, CountedText, 0);
 
   ck_assert_uint_eq (summary.n, 18);
   ck_assert_uint_eq (summary.known, 0);
@@ -231,21 +232,14 @@ START_TEST (test_key)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (sweep)
 {
-  Suite   *suite = suite_create ("sweep");
-  TCase   *tcase = tcase_create ("workers");
-  SRunner *runner;
-  int      n_failed;
+  Suite *suite = suite_create ("sweep");
+  TCase *tcase = tcase_create ("workers");
 
   tcase_add_checked_fixture (tcase, set_up, tear_down);
   tcase_add_test (tcase, test_workers);
   tcase_add_test (tcase, test_key);
   suite_add_tcase (suite, tcase);
-  runner = srunner_create (suite);
-  srunner_run_all (runner, CK_ENV);
-  n_failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return n_failed > 0;
+  return suite_run (suite);
 }

@@ -92,6 +92,55 @@ run search good.yaml --only --vary strategy.name=fsdp2 --vary strategy.one=1..99
 [ $status -eq 2 ] && grep -q 'more than 10000 combinations' err
 verdict $? 'search --vary refuses a million combinations of options of strategies'
 
+# ---- lists: for compare, and everywhere else refused by that name
+for words in simulate schedule sensitivity search 'plan --tokens 1G' 'sweep --store lists.db'; do
+  for list in '--tp=1,2' '--figure=nic.bandwidth=10 Gbit/s,20 Gbit/s' '--set=mesh.tp=1..4'; do
+    # shellcheck disable=SC2086
+    run $words good.yaml "$list"
+    [ $status -eq 2 ] && grep -q 'one value is wanted here, got the list' err &&
+      grep -q "'shardsim compare' takes lists" err && [ "$(grep -c error: err)" -eq 1 ]
+    verdict $? "$words $list"
+  done
+done
+run collective --cluster hand-pair --collective all_reduce \
+  --figure 'nic.bandwidth=10 Gbit/s,20 Gbit/s'
+[ $status -eq 2 ] && grep -q "'shardsim compare' takes lists" err &&
+  [ "$(grep -c error: err)" -eq 1 ]
+verdict $? 'collective with a list of values of a figure'
+run compare good.yaml --figure 'nic.bandwidth=10 Gbit/s,0.0025 TB/s' --figure node.cores=16,32
+[ $status -eq 0 ] && [ "$(grep -c 'nic.bandwidth=20 Gbit/s, node.cores=' out)" -eq 2 ] &&
+  ! grep -q ' FIGURE ' out
+verdict $? 'compare says the figures of a row once'
+
+# ---- figures without effect: of one scenario, and of none whose number of nodes is open
+run simulate good.yaml --set cluster.nodes=1 --figure 'nic.bandwidth=10 Gbit/s'
+[ $status -eq 0 ] && grep -q "'nic.bandwidth' has no effect without a second node" err
+verdict $? 'cards of one node'
+run search good.yaml --only --vary training.micro_batch=1,2 --set cluster.nodes=1 \
+  --figure 'nic.bandwidth=10 Gbit/s'
+[ $status -eq 0 ] &&
+  [ "$(grep -c "'nic.bandwidth' has no effect without a second node" err)" -eq 1 ]
+verdict $? 'search says of its answer that cards have no effect without a second node'
+run simulate good.yaml --figure node.cores=32
+[ $status -eq 0 ] && [ "$(grep -c "'node.cores' has no effect: a tenth of it" err)" -eq 1 ]
+verdict $? 'cores that nothing runs on'
+for nodes in '--set cluster.nodes=1' \
+  '--gpu-nodes hand-pair --set cluster.node=~ --set cluster.nodes=~'; do
+  # shellcheck disable=SC2086
+  run plan good.yaml $nodes --tokens 1G --node-counts 1,2 --figure 'nic.bandwidth=10 Gbit/s'
+  grep -q '^NODES ' out && ! grep -q 'has no effect' err
+  verdict $? "plan $nodes has nothing to say of cards"
+done
+
+# ---- sizes, as nccl-tests writes them and with units
+for sizes in '-b 1M -e 4M' '-b 1MiB -e 4MiB' '--min-bytes=1048576 --max-bytes=4096KiB'; do
+  # shellcheck disable=SC2086
+  run collective --cluster hand-pair --collective all_reduce $sizes --format csv
+  [ -f sizes ] || cp out sizes
+  [ $status -eq 0 ] && cmp out sizes >&2
+  verdict $? "collective $sizes"
+done
+
 # ---- numbers that no report can hold
 printf '%s\n' id,collective,bytes,time_us,nodes,gpus_per_node \
   x,all_reduce,1048576,1e-308,2,8 >tiny.csv

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/pipeline.h"
+#include "../suite.h"
+#include "driver/oracle/expect-private.h"
+#include "driver/walk/pipeline-slots.h"
 
 typedef struct
 {
@@ -459,6 +461,98 @@ START_TEST (few_micro_batches)
 }
 END_TEST
 
+/* ---- the closed form ------------------------------------------------------------------------- */
+
+/* Bytes of a chunk: what stays, the slice of a checkpoint and all of it, on the host. */
+static const double chunk_bytes[][4] = {
+  { 100, 7, 31, 5 },
+  { 37, 11, 90, 13 },
+  { 3, 2, 211, 17 },
+  { 151, 1, 1, 2 },
+};
+
+/* What PASSES of the chunks have left on the GPU or, HOST, there. */
+static double
+left_by (const Pipeline *p, const ExpectPasses *passes, gboolean host)
+{
+  double sum = 0;
+
+  for (guint c = 0; c < p->chunks; c++)
+    {
+      const double *bytes = chunk_bytes[c];
+
+      sum += host ? ((double) passes[c].forward - passes[c].input) * bytes[3]
+                  : passes[c].forward * (bytes[0] + bytes[1])
+                        + passes[c].input * (bytes[2] - bytes[1])
+                        - passes[c].weight * (bytes[0] + bytes[2]);
+    }
+  return sum;
+}
+
+/* The most that is left after any of the passes that STAGE walks, and of one chunk in flight. */
+static void
+walk_passes (const Pipeline *p, guint stage, double most[2], guint *in_flight)
+{
+  g_autoptr (GArray) slots = pipeline_slots (p, stage);
+  ExpectPasses       passes[4] = { { 0 } };
+
+  for (guint i = 0; i < slots->len; i++)
+    {
+      const PipelineSlot *slot = &g_array_index (slots, PipelineSlot, i);
+      ExpectPasses       *of = &passes[slot->chunk];
+
+      of->forward += slot->pass == PASS_FORWARD;
+      of->input += slot->pass == PASS_BACKWARD || slot->pass == PASS_INPUT;
+      of->weight += slot->pass == PASS_BACKWARD || slot->pass == PASS_WEIGHT;
+      for (guint host = 0; host < 2; host++)
+        most[host] = MAX (most[host], left_by (p, passes, host));
+      *in_flight = MAX (*in_flight, of->forward - of->weight);
+    }
+}
+
+/* The closed form has the peaks of the slots, to the byte: one does not call the other. */
+static void
+check_closed_form (const Pipeline *p)
+{
+  for (guint s = 0; s < p->stages; s++)
+    {
+      double       walked[2] = { 0 }, most[2] = { 0 };
+      guint        in_flight = 0;
+      ExpectPasses passes[4];
+
+      walk_passes (p, s, walked, &in_flight);
+      for (guint moment = 0; expect_passes (p, s, moment, passes); moment++)
+        for (guint host = 0; host < 2; host++)
+          most[host] = MAX (most[host], left_by (p, passes, host));
+      for (guint host = 0; host < 2; host++)
+        ck_assert_msg (most[host] == walked[host],
+                       "kind %d p %u v %u m %u group %u stage %u: %g, %g", p->kind, p->stages,
+                       p->chunks, p->micros, p->group, s, most[host], walked[host]);
+      ck_assert_uint_eq (expect_in_flight (p, s), in_flight);
+    }
+}
+
+START_TEST (closed_form)
+{
+  static const PipelineKind kinds[] = { PIPELINE_GPIPE, PIPELINE_1F1B, PIPELINE_ZB_H1,
+                                        PIPELINE_ZB_H2 };
+
+  for (guint p = 2; p <= 9; p++)
+    for (guint m = 1; m <= 4 * p + 1; m++)
+      {
+        for (guint k = 0; k < G_N_ELEMENTS (kinds); k++)
+          check_closed_form (&(Pipeline){ kinds[k], p, 1, m, 0, FALSE });
+        check_closed_form (&(Pipeline){ PIPELINE_ZBV, p, 2, m, 0, FALSE });
+        if (p % 2 == 0 && m % 2 == 0 && m >= 2 * p)
+          check_closed_form (&(Pipeline){ PIPELINE_DUALPIPE, p, 2, m, 0, FALSE });
+        for (guint v = 2; v <= 4; v++)
+          for (guint group = 0; group <= p + 2; group++)
+            for (guint beside = 0; beside < 2; beside++)
+              check_closed_form (&(Pipeline){ PIPELINE_INTERLEAVED, p, v, m, group, beside == 1 });
+      }
+}
+END_TEST
+
 /* ---- messages -------------------------------------------------------------------------------- */
 
 /* What travels: the place where it was made. */
@@ -737,13 +831,10 @@ START_TEST (orders_of_ranks)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (pipeline)
 {
-  Suite   *suite = suite_create ("pipeline");
-  TCase   *tcase = tcase_create ("all");
-  SRunner *runner;
-  int      n_failed;
+  Suite *suite = suite_create ("pipeline");
+  TCase *tcase = tcase_create ("all");
 
   tcase_set_timeout (tcase, 60);
   tcase_add_test (tcase, gpipe_and_1f1b);
@@ -757,15 +848,12 @@ main (void)
   tcase_add_test (tcase, dualpipe_concurrent);
   tcase_add_test (tcase, interleaved_beside);
   tcase_add_test (tcase, few_micro_batches);
+  tcase_add_test (tcase, closed_form);
   tcase_add_loop_test (tcase, receives_follow_sends, 0, G_N_ELEMENTS (message_cases));
   tcase_add_test (tcase, groups_do_not_block);
   tcase_add_test (tcase, short_groups_block);
   tcase_add_test (tcase, calls_of_1f1b);
   tcase_add_loop_test (tcase, orders_of_ranks, 0, 2);
   suite_add_tcase (suite, tcase);
-  runner = srunner_create (suite);
-  srunner_run_all (runner, CK_ENV);
-  n_failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return suite_run (suite);
 }

@@ -7,6 +7,7 @@
 
 #include "../schedule/anywhere.h"
 #include "../schedule/toy.h"
+#include "../suite.h"
 
 static const ToyOptions sound = { 0 };
 
@@ -612,7 +613,7 @@ START_TEST (emits_every_kernel_once)
                         (guint) training.grad_accum);
       assert_partition (schedule, choice.strategy->hooks.granularity, SECTION_STEADY,
                         (guint) training.grad_accum);
-      ck_assert_msg (schedule_check (schedule, &mesh, diags), "%s",
+      ck_assert_msg (schedule_check (schedule, &mesh, NULL, diags), "%s",
                      diag_list_first_message (diags));
     }
 }
@@ -988,13 +989,10 @@ START_TEST (mesh_axes)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (walk)
 {
-  Suite   *suite = suite_create ("schedule-walk");
-  TCase   *tcase = tcase_create ("walk");
-  SRunner *runner;
-  int      n_failed;
+  Suite *suite = suite_create ("schedule-walk");
+  TCase *tcase = tcase_create ("walk");
 
   tcase_add_test (tcase, walks_two_layers);
   tcase_add_test (tcase, allocates_activations_of_each_layer);
@@ -1016,9 +1014,5 @@ main (void)
   tcase_add_test (tcase, mesh_groups);
   tcase_add_test (tcase, mesh_axes);
   suite_add_tcase (suite, tcase);
-  runner = srunner_create (suite);
-  srunner_run_all (runner, CK_ENV);
-  n_failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return suite_run (suite);
 }

@@ -3,6 +3,7 @@
  * numbers). Not here: streams, hosts, collectives (test-engine-streams), memory
  * (test-engine-pools), random cases (test-fluid).
  */
+#include "../suite.h"
 #include "fixture.h"
 
 #include <string.h>
@@ -817,8 +818,7 @@ START_TEST (a_clock_has_an_end)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (engine_ops)
 {
   Suite *suite = suite_create ("engine-ops");
   TCase *sharing = tcase_create ("sharing"), *slots = tcase_create ("waves");

@@ -2,6 +2,7 @@
  * Pools: peaks, categories, deferred releases, blocked allocations, overflow. Sizes and times are
  * worked out by hand.
  */
+#include "../suite.h"
 #include "fixture.h"
 
 #include <string.h>
@@ -456,8 +457,7 @@ START_TEST (a_pool_calls_its_allocator)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (engine_pools)
 {
   Suite *suite = suite_create ("engine-pools");
   TCase *peaks = tcase_create ("peaks"), *hosts = tcase_create ("allocations");

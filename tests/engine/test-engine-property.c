@@ -7,6 +7,7 @@
  *  - the same holds when resources are created in another order;
  *  - a second run is equal in every field.
  */
+#include "../suite.h"
 #include "engine/engine-private.h"
 #include "fixture.h"
 
@@ -384,8 +385,7 @@ START_TEST (random_runs)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (engine_property)
 {
   Suite *suite = suite_create ("engine-property");
   TCase *tcase = tcase_create ("runs");

@@ -2,6 +2,7 @@
  * Streams, waits, communicators, collectives, hosts, and the causes that the trace gives, worked
  * out by hand. Not here: how ops share (test-engine-ops), memory (test-engine-pools).
  */
+#include "../suite.h"
 #include "fixture.h"
 
 #include <string.h>
@@ -497,8 +498,7 @@ START_TEST (causes_have_names)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (engine_streams)
 {
   Suite *suite = suite_create ("engine-streams");
   TCase *streams = tcase_create ("streams"), *collectives = tcase_create ("collectives"),

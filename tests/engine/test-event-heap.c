@@ -2,6 +2,7 @@
  * The event heap against a plain array that is searched: 500 seeded sequences of insertions,
  * moves, removals and pops.
  */
+#include "../suite.h"
 #include "engine/event-heap.h"
 #include "fixture.h"
 
@@ -81,8 +82,7 @@ START_TEST (random_sequences)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (event_heap)
 {
   Suite *suite = suite_create ("event-heap");
   TCase *tcase = tcase_create ("heap");

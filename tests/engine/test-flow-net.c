@@ -9,6 +9,7 @@
  *  - results do not depend on the order in which flows are added;
  *  - a ring through one switch takes 2 (n - 1) / n S / B, as one without a switch does.
  */
+#include "../suite.h"
 #include "engine/flow-table.h"
 #include "fixture.h"
 
@@ -383,8 +384,7 @@ START_TEST (what_never_ends_is_an_error)
 }
 END_TEST
 
-int
-main (int argc, char **argv)
+SUITE_MAIN (flow_net)
 {
   Suite *suite = suite_create ("flow-net");
   TCase *tcase = tcase_create ("flows");

@@ -2,6 +2,7 @@
  * Tables of flows: every column does what it says, seen in finish times that are computed by hand,
  * and every wrong field is an error. What a diagnostic says is held by golden text.
  */
+#include "../suite.h"
 #include "engine/flow-table.h"
 #include "fixture.h"
 
@@ -103,8 +104,7 @@ START_TEST (wrong_fields)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (flow_table)
 {
   Suite *suite = suite_create ("flow-table");
   TCase *tcase = tcase_create ("tables");

@@ -4,6 +4,7 @@
  * staggered; lists of the same columns named on the command line are checked as well. Speed is
  * printed, not asserted.
  */
+#include "../suite.h"
 #include "fixture.h"
 
 #include <math.h>
@@ -119,8 +120,7 @@ START_TEST (named_lists)
 }
 END_TEST
 
-int
-main (int argc, char **argv)
+SUITE_MAIN (flows)
 {
   Suite *suite = suite_create ("flows");
   TCase *tcase = tcase_create ("simgrid");

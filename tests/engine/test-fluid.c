@@ -7,6 +7,7 @@
  *  - the incremental rates equal those of a solver that solves everything each time;
  *  - the rates do not depend on the order in which resources and ops are created.
  */
+#include "../suite.h"
 #include "engine/fluid.h"
 #include "fixture.h"
 
@@ -413,8 +414,7 @@ START_TEST (a_solve_visits_its_component)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (fluid)
 {
   Suite *suite = suite_create ("fluid");
   TCase *tcase = tcase_create ("properties");

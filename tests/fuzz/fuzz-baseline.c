@@ -3,7 +3,7 @@
  * and that have not moved against themselves.
  */
 #include "fuzz.h"
-#include "report/regress.h"
+#include "report/regress/regress.h"
 
 int LLVMFuzzerTestOneInput (const guint8 *data, gsize size);
 

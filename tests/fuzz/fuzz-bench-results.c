@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "fuzz.h"
-#include "measure/bench-results.h"
+#include "import/log/bench-results.h"
 
 int LLVMFuzzerTestOneInput (const guint8 *data, gsize size);
 

@@ -4,8 +4,8 @@
  */
 #include <math.h>
 
+#include "evidence/tables/validate-collectives.h"
 #include "fuzz.h"
-#include "measure/validate-collectives.h"
 
 #define MAX_ROWS 4
 

@@ -21,7 +21,7 @@
 #define MAX_SECONDS 4   /* of its processor */
 #define MAX_WAIT    300 /* seconds: who waits that long waits for good */
 #define MAX_FILE    (64u << 20)
-#define LAST_STATUS 3 /* of cli/common.h */
+#define LAST_STATUS 3 /* of cli/argument/common.h */
 
 int LLVMFuzzerTestOneInput (const guint8 *data, gsize size);
 

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "base/option.h"
+#include "base/config/option.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput (const guint8 *data, gsize size);

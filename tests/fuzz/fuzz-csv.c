@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "base/csv.h"
+#include "base/config/csv.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput (const guint8 *data, gsize size);

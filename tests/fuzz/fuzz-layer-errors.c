@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "fuzz.h"
-#include "strategy/layer-errors.h"
+#include "strategy/compression/layer-errors.h"
 
 int LLVMFuzzerTestOneInput (const guint8 *data, gsize size);
 

@@ -3,7 +3,7 @@
  * rank and micro-batch.
  */
 #include "fuzz.h"
-#include "workload/sequence-lengths.h"
+#include "model/step/sequence-lengths.h"
 
 int LLVMFuzzerTestOneInput (const guint8 *data, gsize size);
 

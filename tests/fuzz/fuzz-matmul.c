@@ -1,8 +1,8 @@
 /* Tables of measured matrix products: diagnostics, or points that a kernel model can work with. */
 #include <math.h>
 
-#include "cluster/matmul-curve.h"
 #include "fuzz.h"
+#include "hardware/profile/matmul-curve.h"
 
 int LLVMFuzzerTestOneInput (const guint8 *data, gsize size);
 

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "fuzz.h"
-#include "workload/measured-kernels.h"
+#include "model/layer/measured-kernels.h"
 
 int LLVMFuzzerTestOneInput (const guint8 *data, gsize size);
 

@@ -4,8 +4,9 @@
  */
 #include <math.h>
 
+#include "evidence/tables/measurement-file.h"
 #include "fuzz.h"
-#include "measure/nccl-log.h"
+#include "import/log/nccl-log.h"
 
 int LLVMFuzzerTestOneInput (const guint8 *data, gsize size);
 
@@ -30,7 +31,10 @@ check_load (Load load, const char *file, ProfileSet *profiles, const char *name)
   g_autoptr (DiagList)     diags = diag_list_new ();
   g_autoptr (GPtrArray)    rows = NULL;
   ClusterOptions           cluster = { 0 };
-  const MeasurementContext context = { &cluster, profiles, COLLECTIVE_ALL_REDUCE, FALSE };
+  const MeasurementContext context = { .cluster = &cluster,
+                                       .profiles = profiles,
+                                       .env = "algo=ring nvls=0",
+                                       .kind = COLLECTIVE_ALL_REDUCE };
 
   option_table_defaults (cluster_options, &cluster);
   cluster.name = g_strdup (name);

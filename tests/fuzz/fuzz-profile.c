@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "base/layout.h"
+#include "base/file/layout.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput (const guint8 *data, gsize size);

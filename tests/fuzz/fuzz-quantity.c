@@ -6,7 +6,7 @@
  */
 #include <math.h>
 
-#include "base/units.h"
+#include "base/config/units.h"
 
 int LLVMFuzzerTestOneInput (const guint8 *data, gsize size);
 

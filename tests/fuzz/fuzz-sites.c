@@ -1,9 +1,9 @@
 /* Matrices of sites: diagnostics, or links that a cluster can be built with. */
 #include <math.h>
 
-#include "cluster/site-matrix.h"
-#include "cluster/tcp.h"
 #include "fuzz.h"
+#include "hardware/sites/site-matrix.h"
+#include "hardware/sites/tcp.h"
 
 int LLVMFuzzerTestOneInput (const guint8 *data, gsize size);
 

@@ -5,15 +5,15 @@
  */
 #include <string.h>
 
-#include "base/layout.h"
-#include "cluster/import.h"
+#include "base/file/layout.h"
 #include "fuzz.h"
+#include "import/topology/import.h"
 
 int LLVMFuzzerTestOneInput (const guint8 *data, gsize size);
 
-/* The profile in a folder before the shipped ones. */
+/* The profile and its PARTS in a folder before the shipped ones. */
 static void
-check_profile (const char *text)
+check_profile (const char *text, const GPtrArray *parts)
 {
   g_autofree char       *folder = g_build_filename (fuzz_folder (), "profiles", NULL);
   g_autofree char       *shipped = layout_data_file ("hwprofiles");
@@ -22,6 +22,13 @@ check_profile (const char *text)
   ClusterOptions         options = { 0 };
 
   g_free (fuzz_file ("profiles/node/fuzz.yaml", text, strlen (text)));
+  for (guint i = 0; i < parts->len; i++)
+    {
+      const ImportPart *part = g_ptr_array_index (parts, i);
+      g_autofree char  *name = g_strdup_printf ("profiles/node/%s.yaml", part->id);
+
+      g_free (fuzz_file (name, part->text, strlen (part->text)));
+    }
   option_table_defaults (cluster_options, &options);
   options.name = g_strdup ("fuzz");
   fuzz_check_cluster (&options, profiles, TRUE);
@@ -32,16 +39,20 @@ check_profile (const char *text)
 }
 
 static void
-check_import (const guint8 *data, gsize size, const ImportOptions *options)
+check_import (const guint8 *data, gsize size, const ImportOptions *given)
 {
-  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (DiagList)  diags = diag_list_new ();
+  g_autoptr (GPtrArray) parts = g_ptr_array_new_with_free_func (import_part_free);
+  ImportOptions         options = *given;
+
+  options.parts = parts;
 
   g_autofree char *text = import_topology_text ("fuzz.xml", size > 0 ? (const char *) data : "",
-                                                (gssize) size, options, fuzz_profiles (), diags);
+                                                (gssize) size, &options, fuzz_profiles (), diags);
 
   fuzz_check_diags (diags, text == NULL);
   if (text != NULL)
-    check_profile (text);
+    check_profile (text, parts);
 }
 
 int

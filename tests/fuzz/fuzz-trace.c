@@ -6,10 +6,10 @@
 #include <math.h>
 
 #include "fuzz.h"
-#include "measure/chakra-file.h"
-#include "measure/chakra-trace.h"
-#include "measure/kineto-trace.h"
-#include "measure/trace-load.h"
+#include "import/trace/chakra-file.h"
+#include "import/trace/chakra-trace.h"
+#include "import/trace/kineto-trace.h"
+#include "import/trace/trace-load.h"
 
 int LLVMFuzzerTestOneInput (const guint8 *data, gsize size);
 
@@ -53,7 +53,7 @@ check_load (Load load, const char *file)
   if (trace == NULL)
     return;
   check_kernels (trace);
-  if (!step_trace_take_step (trace, file, &step, diags))
+  if (!step_trace_select_step (trace, file, &step, diags))
     return;
   step_trace_place_layers (trace);
   check_kernels (trace);

@@ -4,8 +4,8 @@
  */
 #include <math.h>
 
+#include "evidence/tables/validate-training.h"
 #include "fuzz.h"
-#include "measure/validate-training.h"
 
 #define MAX_ROWS 3
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/intern.h"
-#include "collective/collective.h"
+#include "cost/collective/library/collective.h"
 
 /* Executions that share what was read of profiles. */
 #define KEPT_FOR 8192

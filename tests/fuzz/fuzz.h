@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "analysis/prediction.h"
+#include "predict/prediction.h"
 
 /*
  * Every target's first call: forgets the names that the last execution interned, and makes GLib's

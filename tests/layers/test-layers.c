@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../suite.h"
+
 typedef struct
 {
   const char *layer;
@@ -19,21 +21,28 @@ typedef struct
 
 #define ABOVE "^" /* all layers that stand above in the table */
 
+/* A layer is a folder of src/, or a room of it where its rooms have rules of their own. */
 static const LayerRule rules[] = {
   { "base", "" },
-  { "op", "base" },
+  { "vocabulary", "base" },
   { "engine", "base" },
-  { "cluster", "base op engine" },
-  { "workload", "base op" },
-  { "kernel", "base op engine cluster workload" },
-  { "collective", "base op engine cluster" },
-  { "schedule", "base op workload" },
-  { "driver", "base op workload schedule" },
-  { "strategy", "base op workload schedule driver" },
-  { "scenario", "base op cluster workload kernel collective driver strategy" },
+  { "hardware", "base vocabulary engine" },
+  { "model", "base vocabulary" },
+  { "cost/kernel", "base vocabulary engine hardware model" },
+  { "cost/collective", "base vocabulary engine hardware" },
+  { "schedule", "base vocabulary model" },
+  { "driver", "base vocabulary model schedule" },
+  { "strategy", "base vocabulary model schedule driver" },
+  { "scenario", "base vocabulary hardware model cost/kernel cost/collective driver strategy" },
   { "replay", ABOVE },
-  { "analysis", ABOVE },
-  { "measure", ABOVE },
+  { "predict", ABOVE },
+  { "decide", ABOVE },
+  { "import/topology", "base vocabulary engine hardware" },
+  { "import/shell", "base" },
+  { "import/job", "base vocabulary hardware model scenario strategy driver import/shell" },
+  { "import/trace", "base vocabulary" },
+  { "import/log", "base vocabulary engine hardware model cost/kernel cost/collective replay" },
+  { "evidence", ABOVE },
   { "calibrate", ABOVE },
   { "report", ABOVE },
   { "api", ABOVE },
@@ -58,6 +67,21 @@ rule_allows (const LayerRule *rule, const char *target)
   if (g_str_equal (rule->includes, ABOVE))
     return rule_find (target) <= rule;
   return g_str_equal (rule->layer, target) || g_strv_contains ((const char *const *) words, target);
+}
+
+/* The layer of PATH below src/, newly allocated; NULL: there is none. */
+static char *
+layer_of (const char *path)
+{
+  g_auto (GStrv)   parts = g_strsplit (path, "/", 3);
+  g_autofree char *room = NULL;
+
+  if (parts[0] == NULL || parts[1] == NULL)
+    return NULL;
+  room = g_strdup_printf ("%s/%s", parts[0], parts[1]);
+  if (rule_find (room) != NULL)
+    return g_steal_pointer (&room);
+  return rule_find (parts[0]) != NULL ? g_strdup (parts[0]) : NULL;
 }
 
 /*
@@ -101,9 +125,9 @@ line_fault (const char *layer, const char *line)
     return g_str_equal (include, "shardsim-config.h")
                ? NULL
                : g_strdup_printf ("'%s' names no layer", include);
-  target = g_strndup (include, slash - include);
-  if (rule_find (target) == NULL)
-    return g_strdup_printf ("'%s' is no layer", target);
+  target = layer_of (include);
+  if (target == NULL)
+    return g_strdup_printf ("'%.*s' is no layer", (int) (slash - include), include);
   if (!rule_allows (rule, target))
     return g_strdup_printf ("'%s' may not include '%s'", layer, target);
   return NULL;
@@ -140,10 +164,11 @@ check_file (const char *layer, const char *path, Tally *tally)
     }
 }
 
-/* Every *.c and *.h below PATH; LAYER is NULL at the root, whose folders are the layers. */
+/* Every *.c and *.h below ROOT/BELOW. */
 static void
-check_folder (const char *layer, const char *path, Tally *tally)
+check_folder (const char *root, const char *below, Tally *tally)
 {
+  g_autofree char   *path = g_build_filename (root, below, NULL);
   g_autoptr (GError) error = NULL;
   g_autoptr (GDir)   dir = g_dir_open (path, 0, &error);
   const char        *name;
@@ -152,12 +177,14 @@ check_folder (const char *layer, const char *path, Tally *tally)
     ck_abort_msg ("%s", error->message);
   while ((name = g_dir_read_name (dir)) != NULL)
     {
-      g_autofree char *child = g_build_filename (path, name, NULL);
+      g_autofree char *child = g_build_filename (below, name, NULL);
+      g_autofree char *file = g_build_filename (root, child, NULL);
+      g_autofree char *layer = layer_of (child);
 
-      if (g_file_test (child, G_FILE_TEST_IS_DIR))
-        check_folder (layer != NULL ? layer : name, child, tally);
+      if (g_file_test (file, G_FILE_TEST_IS_DIR))
+        check_folder (root, child, tally);
       else if (g_str_has_suffix (name, ".c") || g_str_has_suffix (name, ".h"))
-        check_file (layer != NULL ? layer : "(none)", child, tally);
+        check_file (layer != NULL ? layer : below, file, tally);
     }
 }
 
@@ -169,7 +196,7 @@ START_TEST (test_source_tree)
 
   ck_assert_ptr_nonnull (root);
   src = g_build_filename (root, "src", NULL);
-  check_folder (NULL, src, &tally);
+  check_folder (src, "", &tally);
   fprintf (stderr, "%u files, %u includes of the project\n", tally.n_files, tally.n_includes);
   ck_assert_uint_gt (tally.n_files, 0);
   ck_assert_uint_gt (tally.n_includes, 0);
@@ -191,24 +218,26 @@ assert_fault (const char *layer, const char *line, const char *expected)
 START_TEST (test_faults_are_caught)
 {
   assert_fault ("base", "#include \"engine/engine.h\"", "'base' may not include 'engine'");
-  assert_fault ("engine", "  #  include \"cluster/cluster.h\" /* why */",
-                "'engine' may not include 'cluster'");
+  assert_fault ("engine", "  #  include \"hardware/cluster/cluster.h\" /* why */",
+                "'engine' may not include 'hardware'");
   assert_fault ("strategy", "#include \"engine/engine.h\"", "'strategy' may not include 'engine'");
-  assert_fault ("schedule", "#include \"driver/strategy.h\"",
+  assert_fault ("schedule", "#include \"driver/policy/strategy.h\"",
                 "'schedule' may not include 'driver'");
-  assert_fault ("analysis", "#include \"report/text.h\"", "'analysis' may not include 'report'");
-  assert_fault ("bench", "#include \"base/units.h\"", "'bench' may not include 'base'");
+  assert_fault ("decide", "#include \"report/text.h\"", "'decide' may not include 'report'");
+  assert_fault ("cost/collective", "#include \"cost/kernel/kernel.h\"",
+                "'cost/collective' may not include 'cost/kernel'");
+  assert_fault ("bench", "#include \"base/config/units.h\"", "'bench' may not include 'base'");
   assert_fault ("cli", "#include \"bench/bench.h\"", "'cli' may not include 'bench'");
   assert_fault ("base", "#include \"units.h\"", "'units.h' names no layer");
   assert_fault ("base", "#include \"misc/units.h\"", "'misc' is no layer");
-  assert_fault ("misc", "#include \"base/units.h\"", "folder 'misc' is no layer");
+  assert_fault ("misc", "#include \"base/config/units.h\"", "folder 'misc' is no layer");
 }
 END_TEST
 
 START_TEST (test_permitted_lines_pass)
 {
-  assert_fault ("base", "#include \"base/units.h\"", NULL);
-  assert_fault ("kernel", "#include \"workload/workload.h\"", NULL);
+  assert_fault ("base", "#include \"base/config/units.h\"", NULL);
+  assert_fault ("cost/kernel", "#include \"model/step/workload.h\"", NULL);
   assert_fault ("replay", "#include \"strategy/registry.h\"", NULL);
   assert_fault ("base", "#include <glib.h>", NULL);
   assert_fault ("base", "#include \"shardsim-config.h\"", NULL);
@@ -226,9 +255,9 @@ START_TEST (test_bad_file_is_caught)
   Tally            tally = { 0 };
 
   ck_assert_int_eq (g_mkdir_with_parents (folder, 0700), 0);
-  ck_assert (g_file_set_contents (file, "#include \"base/units.h\"\n#include \"report/text.h\"\n",
-                                  -1, NULL));
-  check_folder (NULL, root, &tally);
+  ck_assert (g_file_set_contents (
+      file, "#include \"base/config/units.h\"\n#include \"report/text.h\"\n", -1, NULL));
+  check_folder (root, "", &tally);
   remove (file);
   remove (folder);
   remove (parent);
@@ -255,24 +284,26 @@ bare_code (const char *text)
 typedef void (*FileCheck) (const char *layer, const char *path, const char *code, gpointer user);
 
 static void
-for_each_file (const char *src, const char *suffix, FileCheck check, gpointer user)
+for_each_file (const char *src, const char *below, const char *suffix, FileCheck check,
+               gpointer user)
 {
-  for (guint i = 0; i < G_N_ELEMENTS (rules); i++)
+  g_autofree char *folder = g_build_filename (src, below, NULL);
+  g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
+  const char      *name;
+
+  while (dir != NULL && (name = g_dir_read_name (dir)) != NULL)
     {
-      g_autofree char *folder = g_build_filename (src, rules[i].layer, NULL);
-      g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
-      const char      *name;
+      g_autofree char *child = g_build_filename (below, name, NULL);
+      g_autofree char *path = g_build_filename (src, child, NULL);
+      g_autofree char *layer = layer_of (child), *text = NULL, *code = NULL;
 
-      while (dir != NULL && (name = g_dir_read_name (dir)) != NULL)
-        {
-          g_autofree char *path = g_build_filename (folder, name, NULL), *text = NULL, *code = NULL;
-
-          if (!g_str_has_suffix (name, suffix))
-            continue;
-          ck_assert (g_file_get_contents (path, &text, NULL, NULL));
-          code = bare_code (text);
-          check (rules[i].layer, path, code, user);
-        }
+      if (g_file_test (path, G_FILE_TEST_IS_DIR))
+        for_each_file (src, child, suffix, check, user);
+      if (layer == NULL || !g_str_has_suffix (name, suffix))
+        continue;
+      ck_assert (g_file_get_contents (path, &text, NULL, NULL));
+      code = bare_code (text);
+      check (rule_find (layer)->layer, path, code, user);
     }
 }
 
@@ -360,9 +391,9 @@ check_calls (const char *src)
   Calls calls = { .owners = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
                   .own = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL) };
 
-  for_each_file (src, ".h", read_declarations, &calls);
-  for_each_file (src, ".c", read_calls, &calls);
-  for_each_file (src, ".h", read_calls, &calls);
+  for_each_file (src, "", ".h", read_declarations, &calls);
+  for_each_file (src, "", ".c", read_calls, &calls);
+  for_each_file (src, "", ".h", read_calls, &calls);
   g_hash_table_unref (calls.owners);
   g_hash_table_unref (calls.own);
   return calls;
@@ -450,31 +481,41 @@ count_writes (const char *text)
   return n;
 }
 
-START_TEST (test_stderr)
+/* Holds the files below PATH to `writers`; how many of these are there. */
+static guint
+check_writers (const char *path)
 {
-  g_autofree char *cli = g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), "src", "cli", NULL);
-  g_autoptr (GDir) dir = g_dir_open (cli, 0, NULL);
+  g_autoptr (GDir) dir = g_dir_open (path, 0, NULL);
   const char      *name;
   guint            n_found = 0;
 
   ck_assert_ptr_nonnull (dir);
   while ((name = g_dir_read_name (dir)) != NULL)
     {
-      g_autofree char *path = g_build_filename (cli, name, NULL), *text = NULL;
+      g_autofree char *file = g_build_filename (path, name, NULL), *text = NULL;
       guint            allowed = 0, n;
 
+      if (g_file_test (file, G_FILE_TEST_IS_DIR))
+        n_found += check_writers (file);
       if (!g_str_has_suffix (name, ".c") && !g_str_has_suffix (name, ".h"))
         continue;
-      ck_assert (g_file_get_contents (path, &text, NULL, NULL));
+      ck_assert (g_file_get_contents (file, &text, NULL, NULL));
       for (guint i = 0; i < G_N_ELEMENTS (writers); i++)
         if (g_str_equal (writers[i].file, name))
           allowed = writers[i].n;
       n = count_writes (text);
       n_found += allowed > 0;
-      ck_assert_msg (n == allowed, "src/cli/%s writes to stderr %u times, not %u: use stream_say",
-                     name, n, allowed);
+      ck_assert_msg (n == allowed, "%s writes to stderr %u times, not %u: use stream_say", file, n,
+                     allowed);
     }
-  ck_assert_uint_eq (n_found, G_N_ELEMENTS (writers));
+  return n_found;
+}
+
+START_TEST (test_stderr)
+{
+  g_autofree char *cli = g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), "src", "cli", NULL);
+
+  ck_assert_uint_eq (check_writers (cli), G_N_ELEMENTS (writers));
 }
 END_TEST
 
@@ -495,13 +536,10 @@ START_TEST (test_writes_are_caught)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (layers)
 {
-  Suite   *suite = suite_create ("layers");
-  TCase   *tcase = tcase_create ("includes");
-  SRunner *runner;
-  int      n_failed;
+  Suite *suite = suite_create ("layers");
+  TCase *tcase = tcase_create ("includes");
 
   tcase_add_test (tcase, test_source_tree);
   tcase_add_test (tcase, test_faults_are_caught);
@@ -512,9 +550,5 @@ main (void)
   tcase_add_test (tcase, test_stderr);
   tcase_add_test (tcase, test_writes_are_caught);
   suite_add_tcase (suite, tcase);
-  runner = srunner_create (suite);
-  srunner_run_all (runner, CK_ENV);
-  n_failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return suite_run (suite);
 }

@@ -2,7 +2,7 @@
  * What a replay costs: wall seconds and peak memory of whole replays, each in a process of its own,
  * with the work done (ops, events), so that a slower machine can be told from slower code.
  */
-#include "replay/replay.h"
+#include "replay/run/replay.h"
 
 #include <stdio.h>
 #include <stdlib.h>

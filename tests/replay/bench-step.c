@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "replay/collective-run.h"
+#include "replay/run/collective-run.h"
 
 #define RANKS       4096
 #define BYTES       (1 << 30)

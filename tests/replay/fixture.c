@@ -195,7 +195,7 @@ static void
 add_sites (Overrides *o, guint nodes)
 {
   const char      *root = g_getenv ("SHARDSIM_SOURCE_ROOT");
-  g_autofree char *file = g_build_filename (root != NULL ? root : ".", "tests/cluster/sites",
+  g_autofree char *file = g_build_filename (root != NULL ? root : ".", "tests/hardware/sites",
                                             nodes > 2 ? "three.csv" : "two.csv", NULL);
 
   if (nodes < 2)

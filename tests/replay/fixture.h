@@ -3,7 +3,7 @@
 
 #include <check.h>
 
-#include "replay/replay.h"
+#include "replay/run/replay.h"
 
 /* Keys and values, ended by NULL. Fails the test on any diagnostic. */
 Scenario *fixture_scenario (const char *key, ...) G_GNUC_NULL_TERMINATED;

@@ -1,8 +1,8 @@
 /* A cluster and the plans of one or two collectives on it, run step by step and as one flow. */
 #pragma once
 
-#include "collective/steps.h"
-#include "replay/collective-run.h"
+#include "cost/collective/steps/steps.h"
+#include "replay/run/collective-run.h"
 
 #define LARGE (64.0 * 1024 * 1024)
 #define PS    (1.0 / SIM_TIME_PER_SECOND)

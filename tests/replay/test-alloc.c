@@ -4,8 +4,9 @@
  * reserved, and that everything comes back.
  */
 #include "../engine/fixture.h"
-#include "replay/device-heap.h"
-#include "replay/heap.h"
+#include "../suite.h"
+#include "replay/memory/device-heap.h"
+#include "replay/memory/heap.h"
 
 #include <string.h>
 
@@ -255,11 +256,12 @@ START_TEST (a_program_stops_at_its_peak)
   HeapRequest      working = { .buffer = 8, .bytes = MIB (12), .program = &program, .frame = 7 };
   guint            done = 0;
 
-  ck_assert (heap_take (heap, &frame, ROOM, &done));
+  ck_assert (heap_allocate (heap, &frame, ROOM, &done));
   ck_assert_uint_eq (heap_reserved (heap), 0);
-  ck_assert (!heap_take (heap, &working, MIB (31), &done)); /* 20 MiB went through, 12 MiB do not */
+  /* 20 MiB went through, 12 MiB do not */
+  ck_assert (!heap_allocate (heap, &working, MIB (31), &done));
   ck_assert_uint_eq (done, 1);
-  ck_assert (heap_take (heap, &working, MIB (32), &done));
+  ck_assert (heap_allocate (heap, &working, MIB (32), &done));
   ck_assert_uint_eq (heap_reserved (heap), MIB (32));
   heap_release (heap, &working); /* 10 MiB come from the 12 */
   ck_assert_uint_eq (heap_reserved (heap), MIB (32));
@@ -278,8 +280,8 @@ START_TEST (a_frame_comes_back)
   guint   done = 0;
   guint32 detached;
 
-  ck_assert (!heap_take (heap, &frame, MIB (19), &done));
-  ck_assert (heap_take (heap, &frame, MIB (20), &done));
+  ck_assert (!heap_allocate (heap, &frame, MIB (19), &done));
+  ck_assert (heap_allocate (heap, &frame, MIB (20), &done));
   ck_assert_uint_eq (heap_reserved (heap), MIB (20));
   ck_assert_uint_eq (heap_trim (heap), 0); /* in use */
   detached = heap_detach (heap, &frame);
@@ -296,11 +298,12 @@ START_TEST (a_detached_buffer_keeps_its_blocks)
   guint            done = 0;
   guint32          detached;
 
-  ck_assert (heap_take (heap, &request, ROOM, &done));
+  ck_assert (heap_allocate (heap, &request, ROOM, &done));
   ck_assert_uint_eq (heap_reserved (heap), MIB (24));
   detached = heap_detach (heap, &request);
   done = 0;
-  ck_assert (heap_take (heap, &request, ROOM, &done)); /* the number is free, the memory is not */
+  ck_assert (
+      heap_allocate (heap, &request, ROOM, &done)); /* the number is free, the memory is not */
   ck_assert_uint_eq (heap_reserved (heap), MIB (48));
   heap_give (heap, detached);
   heap_release (heap, &request);
@@ -401,8 +404,8 @@ START_TEST (a_state_says_which_buffer_holds_what)
       guint swapped = i == 1, done[2] = { 0 };
 
       states[i] = g_array_new (FALSE, FALSE, sizeof (guint64));
-      ck_assert (heap_take (heap, &requests[swapped], ROOM, &done[0]));
-      ck_assert (heap_take (heap, &requests[1 - swapped], ROOM, &done[1]));
+      ck_assert (heap_allocate (heap, &requests[swapped], ROOM, &done[0]));
+      ck_assert (heap_allocate (heap, &requests[1 - swapped], ROOM, &done[1]));
       heap_state (heap, states[i]);
       heap_release (heap, &requests[0]);
       heap_release (heap, &requests[1]);
@@ -512,8 +515,7 @@ START_TEST (products_keep_their_workspaces)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (alloc)
 {
   const TTest *const tests[] = {
     small_requests_share_segments_of_two_mib,

@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "../schedule/toy.h"
-#include "replay/bind-private.h"
+#include "../suite.h"
+#include "replay/bind/bind-private.h"
 
 /* Four nodes of dgx-a100, at SITE_NODES of eight.csv. */
 static Cluster *
@@ -21,7 +22,7 @@ cluster_new_at_sites (ProfileSet *profiles, const char *site_nodes)
   option_table_defaults (cluster_options, &options);
   options.node = g_strdup ("dgx-a100");
   options.nodes = 4;
-  options.sites = g_build_filename (root, "tests/cluster/sites/eight.csv", NULL);
+  options.sites = g_build_filename (root, "tests/hardware/sites/eight.csv", NULL);
   options.site_nodes = g_strdup (site_nodes);
   cluster = cluster_new (&options, profiles, NULL, diags);
   ck_assert_msg (cluster != NULL, "%s", diag_list_first_message (diags));
@@ -80,7 +81,7 @@ bind (RingOrder order, gint wish, const Codec *codec)
 
   options.ring_wish = wish;
   ck_assert (schedule_comm_info (schedule, 0)->ring_order == order);
-  bind_graph_init (&graph, cluster, schedule, &options);
+  bind_graph_init (&graph, cluster, schedule, &options, &(StopPoll){ 0 });
   for (guint i = 0; i < cluster_n_resources (cluster); i++)
     {
       g_autofree char *name = cluster_resource_name (cluster, i);
@@ -116,19 +117,13 @@ START_TEST (codec_arrives)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (bind_hosts)
 {
-  Suite   *suite = suite_create ("bind hosts");
-  TCase   *tcase = tcase_create ("hosts");
-  SRunner *runner = srunner_create (suite);
-  int      failed;
+  Suite *suite = suite_create ("bind hosts");
+  TCase *tcase = tcase_create ("hosts");
 
   tcase_add_test (tcase, order_arrives);
   tcase_add_test (tcase, codec_arrives);
   suite_add_tcase (suite, tcase);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

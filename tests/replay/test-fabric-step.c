@@ -4,7 +4,7 @@
  * says so as well. Within 3 %, at 4 GiB.
  */
 #include "../suite.h"
-#include "replay/collective-run.h"
+#include "replay/run/collective-run.h"
 
 #include <check.h>
 #include <math.h>
@@ -62,7 +62,7 @@ time_ring (ProfileSet *profiles, const char *settings)
 
 /*
  * SLOWER: how many times as long as the same ring over one switch, by the arguments of
- * tests/collective/test-fabric-loads.c; 0: nothing is said.
+ * tests/cost/test-fabric-loads.c; 0: nothing is said.
  */
 typedef struct
 {
@@ -146,8 +146,7 @@ START_TEST (test_messages)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (fabric_step)
 {
   Suite *suite = suite_create ("fabric-step");
   TCase *tcase = tcase_create ("fabric-step");

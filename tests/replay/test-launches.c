@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../schedule/anywhere.h"
+#include "../suite.h"
 #include "fixture.h"
 
 #define LAUNCH 1e-5 /* s, of the toy node */
@@ -255,8 +256,7 @@ launches_suite (void)
   return suite;
 }
 
-int
-main (void)
+SUITE_MAIN (launches)
 {
   return fixture_main (launches_suite ());
 }

@@ -2,15 +2,16 @@
  * Sequences of different lengths: a table of equal ones changes nothing, the slowest rank sets the
  * pace, who has which sequences does not matter where ranks are alike, and over random tables and
  * pipelines every sequence's FLOPs are executed once. Not asserted: how long a packed micro-batch
- * takes in attention (tests/workload).
+ * takes in attention (tests/model).
  */
 #include <math.h>
 #include <unistd.h>
 
 #include <glib/gstdio.h>
 
-#include "analysis/prediction.h"
+#include "../suite.h"
 #include "fixture.h"
+#include "predict/prediction.h"
 
 /* A scratch table. */
 typedef struct
@@ -284,8 +285,7 @@ lengths_suite (void)
   return suite;
 }
 
-int
-main (void)
+SUITE_MAIN (lengths)
 {
   return fixture_main (lengths_suite ());
 }

@@ -3,13 +3,14 @@
  * one more in every layer and micro-step that it is of, and nothing else moves; a scenario that
  * differs from what was measured is refused, and so is a file that says nothing clear.
  */
+#include "../suite.h"
 #include "fixture.h"
 
 #include <glib/gstdio.h>
 #include <math.h>
 #include <string.h>
 
-#include "kernel/measured-times.h"
+#include "cost/kernel/measured-times.h"
 
 #define LAYERS 2
 #define ACCUM  3
@@ -318,8 +319,7 @@ START_TEST (test_rows_read_back)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (measured)
 {
   Suite *suite = suite_create ("measured");
   TCase *tcase = tcase_create ("all");

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "../suite.h"
 #include "fixture.h"
 
 #define SCRATCH_BYTES 65536
@@ -281,8 +282,7 @@ options_suite (void)
   return suite;
 }
 
-int
-main (void)
+SUITE_MAIN (options)
 {
   return fixture_main (options_suite ());
 }

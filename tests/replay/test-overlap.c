@@ -11,6 +11,7 @@
  * Not asserted: how long ops take (the tests of kernel and collective), which hop is on which
  * stream (strategy's test-hops), the order of issue (test-order).
  */
+#include "../suite.h"
 #include "base/intern.h"
 #include "fixture.h"
 #include "schedule/schedule-private.h"
@@ -431,8 +432,7 @@ START_TEST (test_round)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (overlap)
 {
   Suite *suite = suite_create ("overlap");
   TCase *tcase = tcase_create ("all");

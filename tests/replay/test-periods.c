@@ -6,6 +6,7 @@
  * and too small, both allocators. Not asserted: how many runs are cut, only that some stop behind
  * the first period, which is like the steady ones, some behind a steady one, and some do not.
  */
+#include "../suite.h"
 #include "fixture.h"
 
 static const char *const strategies[] = { "ddp",   "zero1", "zero3", "fsdp1",
@@ -148,8 +149,7 @@ START_TEST (test_repeated_periods_of_stages)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (periods)
 {
   Suite *suite = suite_create ("periods");
   TCase *tcase = tcase_create ("periods");

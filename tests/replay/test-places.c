@@ -3,6 +3,7 @@
  * times by hand on a node of round numbers, two GPUs on one socket, folded and not.
  */
 #include "../schedule/anywhere.h"
+#include "../suite.h"
 #include "fixture.h"
 
 #define US G_GUINT64_CONSTANT (1000000) /* in ps */
@@ -330,8 +331,7 @@ static const Tail tails[16] = {
   long_copy,       short_copy,      keep_on_drives,     late_fragment,
 };
 
-int
-main (void)
+SUITE_MAIN (places)
 {
   Suite *suite = suite_create ("places");
   TCase *tcase = tcase_create ("by hand");

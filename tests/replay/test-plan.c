@@ -3,6 +3,7 @@
  * many times and says the same each time, and that each keeps what it refers to. Not what a run
  * says: the other tests of the replay have that.
  */
+#include "../suite.h"
 #include "fixture.h"
 
 static Scenario *
@@ -98,8 +99,8 @@ START_TEST (test_rounds)
                         "training.seq_len", "256", "strategy.name", "local-sgd",
                         "strategy.local_steps", "12", "strategy.inner.name", "ddp", NULL);
   g_autoptr (ResolvedScenario) resolved = resolved_new (scenario, profiles, diags);
-  g_autoptr (ReplayPlan)       whole = replay_plan_new (resolved, 0, diags),
-                         few = replay_plan_new (resolved, 4, diags);
+  g_autoptr (ReplayPlan)       whole = replay_plan_new (resolved, (PlanOptions){ 0 }, diags),
+                         few = replay_plan_new (resolved, (PlanOptions){ .round_steps = 4 }, diags);
   Exchange exchange = { 0 };
 
   ck_assert_ptr_eq (replay_plan_resolved (whole), resolved);
@@ -131,8 +132,7 @@ START_TEST (test_keeps_what_it_refers_to)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (plan)
 {
   Suite *suite = suite_create ("plan");
   TCase *tcase = tcase_create ("core");

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "../schedule/anywhere.h"
+#include "../suite.h"
 #include "fixture.h"
 
 typedef struct
@@ -218,8 +219,7 @@ collectives_suite (void)
   return suite;
 }
 
-int
-main (void)
+SUITE_MAIN (replay_collectives)
 {
   return fixture_main (collectives_suite ());
 }

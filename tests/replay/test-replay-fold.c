@@ -9,6 +9,7 @@
  */
 #include "../cases.h"
 #include "../schedule/anywhere.h"
+#include "../suite.h"
 #include "fixture.h"
 
 #include <math.h>
@@ -402,8 +403,7 @@ fold_suite (void)
   return suite;
 }
 
-int
-main (void)
+SUITE_MAIN (replay_fold)
 {
   return fixture_main (fold_suite ());
 }

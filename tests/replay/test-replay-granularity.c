@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "../cases.h"
+#include "../suite.h"
 #include "fixture.h"
 
 #define SEEDS 6 /* of one test of a loop */
@@ -179,8 +180,7 @@ granularity_suite (void)
   return suite;
 }
 
-int
-main (void)
+SUITE_MAIN (replay_granularity)
 {
   return fixture_main (granularity_suite ());
 }

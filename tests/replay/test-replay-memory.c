@@ -6,11 +6,12 @@
  * device (the engine's tests work that out by hand), and host memory, whose pools are shared.
  */
 #include "../cases.h"
+#include "../suite.h"
 #include "fixture.h"
 
-#include "replay/device-heap.h"
-#include "replay/plan-memory.h"
-#include "replay/runtime-memory.h"
+#include "replay/bind/plan-memory.h"
+#include "replay/memory/device-heap.h"
+#include "replay/memory/runtime-memory.h"
 
 #define CASES 800
 
@@ -206,8 +207,7 @@ START_TEST (test_computed_gradients)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (replay_memory)
 {
   Suite *suite = suite_create ("replay-memory");
   TCase *tcase = tcase_create ("peaks");

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "../schedule/anywhere.h"
+#include "../suite.h"
 #include "fixture.h"
 
 #define BYTES ((guint64) 64 << 20)
@@ -419,8 +420,7 @@ messages_suite (void)
   return suite;
 }
 
-int
-main (void)
+SUITE_MAIN (replay_messages)
 {
   return fixture_main (messages_suite ());
 }

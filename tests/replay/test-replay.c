@@ -9,6 +9,7 @@
 
 #include "../cases.h"
 #include "../schedule/anywhere.h"
+#include "../suite.h"
 #include "fixture.h"
 
 #define US G_GUINT64_CONSTANT (1000000) /* in ps */
@@ -729,8 +730,7 @@ replay_suite (void)
   return suite;
 }
 
-int
-main (void)
+SUITE_MAIN (replay)
 {
   return fixture_main (replay_suite ());
 }

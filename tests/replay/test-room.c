@@ -5,9 +5,10 @@
  * hand in bytes: strategy/test-second-copy.c. And optimizer states in unified memory, which stay
  * where they have room and else go to the host.
  */
+#include "../suite.h"
 #include "fixture.h"
 
-#include "replay/plan-memory.h"
+#include "replay/bind/plan-memory.h"
 
 /* Untied, and every tensor is cut: two bytes an element, an eighth of them on a GPU. */
 #define LLAMA_OF_4                                                                             \
@@ -204,8 +205,7 @@ START_TEST (test_pages_leave)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (room)
 {
   Suite *suite = suite_create ("replay-room");
   TCase *tcase = tcase_create ("all");

@@ -3,6 +3,7 @@
  * strategy with work that crosses the end of a step. Periods and calls by hand, closed forms of the
  * whole.
  */
+#include "../suite.h"
 #include "fixture.h"
 
 static guint64
@@ -235,8 +236,7 @@ START_TEST (who_carries_what)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (rounds)
 {
   Suite *suite = suite_create ("rounds");
   TCase *tcase = tcase_create ("by hand");

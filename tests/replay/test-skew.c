@@ -6,9 +6,10 @@
  */
 #include <math.h>
 
-#include "analysis/prediction.h"
+#include "../suite.h"
 #include "fixture.h"
-#include "replay/skew.h"
+#include "predict/prediction.h"
+#include "replay/run/skew.h"
 
 /*
  * 1 / sqrt (pi), 3 / (2 sqrt (pi)); 8, 100 and 1000 from tables of normal order statistics (Harter
@@ -112,8 +113,7 @@ skew_suite (void)
   return suite;
 }
 
-int
-main (void)
+SUITE_MAIN (skew)
 {
   return fixture_main (skew_suite ());
 }

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "../cases.h"
+#include "../suite.h"
 #include "step-fixture.h"
 
 #define N_CASES 300
@@ -71,7 +72,7 @@ allowed_alone (const CollectiveCost *cost, double bytes)
 
 /*
  * What docs/collectives.md says to lie outside: trees under LL128, and on meshes trees under
- * Simple, chains and messages.
+ * Simple, and messages.
  */
 static gboolean
 is_left_out (const Fixture *self, CollectiveKind kind, const CollectiveCost *cost)
@@ -81,8 +82,7 @@ is_left_out (const Fixture *self, CollectiveKind kind, const CollectiveCost *cos
   if (tree && cost->protocol == PROTOCOL_LL128)
     return TRUE;
   return cluster_intra_profile (self->cluster, 0)->kind == LINK_MESH
-         && ((tree && cost->protocol == PROTOCOL_SIMPLE) || kind == COLLECTIVE_BROADCAST
-             || kind == COLLECTIVE_REDUCE || kind == COLLECTIVE_SEND_RECV);
+         && ((tree && cost->protocol == PROTOCOL_SIMPLE) || kind == COLLECTIVE_SEND_RECV);
 }
 
 static void
@@ -303,13 +303,10 @@ START_TEST (test_shared)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (step_ranks)
 {
-  Suite   *suite = suite_create ("step-ranks");
-  TCase   *random = tcase_create ("random");
-  SRunner *runner;
-  int      failed;
+  Suite *suite = suite_create ("step-ranks");
+  TCase *random = tcase_create ("random");
 
   tcase_add_loop_test (random, test_rings, 0, (int) cases_of (N_CASES));
   tcase_add_loop_test (random, test_choice, 0, (int) cases_of (N_CASES));
@@ -319,9 +316,5 @@ main (void)
   tcase_add_loop_test (random, test_shared_links, 0, 6);
   tcase_add_test (random, test_shared);
   suite_add_tcase (suite, random);
-  runner = srunner_create (suite);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

@@ -8,7 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "replay/step-run.h"
+#include "../suite.h"
+#include "replay/step/step-run.h"
 
 static void
 assert_near (double a, double b, double tolerance, const char *what)
@@ -392,13 +393,10 @@ START_TEST (test_random)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (step_run)
 {
-  Suite   *suite = suite_create ("step-run");
-  TCase   *hand = tcase_create ("hand"), *random = tcase_create ("random");
-  SRunner *runner;
-  int      failed;
+  Suite *suite = suite_create ("step-run");
+  TCase *hand = tcase_create ("hand"), *random = tcase_create ("random");
 
   tcase_add_test (hand, test_even_ring);
   tcase_add_test (hand, test_slow_edge);
@@ -410,9 +408,5 @@ main (void)
   tcase_add_loop_test (random, test_random, 0, 300);
   suite_add_tcase (suite, hand);
   suite_add_tcase (suite, random);
-  runner = srunner_create (suite);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

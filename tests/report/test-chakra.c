@@ -7,14 +7,15 @@
 #include "../cases.h"
 #include "../replay/fixture.h"
 #include "../schedule/anywhere.h"
+#include "../suite.h"
 
 #include <glib/gstdio.h>
 #include <json-c/json.h>
 #include <math.h>
 #include <string.h>
 
-#include "measure/chakra-file.h"
-#include "report/chakra.h"
+#include "import/trace/chakra-file.h"
+#include "report/export/chakra.h"
 
 #define MESHES 40
 
@@ -533,8 +534,7 @@ START_TEST (test_other_writers)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (chakra)
 {
   Suite *suite = suite_create ("chakra");
   TCase *tcase = tcase_create ("all");

@@ -3,14 +3,15 @@
  * replay. How they look is for tests/pictures.
  */
 #include "../replay/fixture.h"
+#include "../suite.h"
 
 #include <glib/gstdio.h>
 #include <math.h>
 #include <string.h>
 
-#include "analysis/roofline.h"
-#include "base/layout.h"
-#include "report/plot-private.h"
+#include "base/file/layout.h"
+#include "predict/roofline.h"
+#include "report/plot/plot-private.h"
 
 static PlotScripts scripts;
 static GArray     *pictures;
@@ -331,8 +332,7 @@ START_TEST (test_hostile)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (plots)
 {
   Suite *suite = suite_create ("plots");
   TCase *tests = tcase_create ("plots");

@@ -4,6 +4,7 @@
  * Not asserted: what exchanges between workers say, which tests/cli/golden has.
  */
 #include "../replay/fixture.h"
+#include "../suite.h"
 #include "scenario/resolved.h"
 
 #define NONE       "training.micro_batch", "1"
@@ -93,8 +94,7 @@ START_TEST (test_dropped)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (caveats)
 {
   Suite *suite = suite_create ("caveats");
   TCase *tcase = tcase_create ("all");

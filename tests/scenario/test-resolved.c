@@ -4,6 +4,7 @@
  * right: that is their own layers' tests.
  */
 #include "../replay/fixture.h"
+#include "../suite.h"
 #include "scenario/resolved.h"
 #include "scenario/software.h"
 
@@ -256,8 +257,7 @@ START_TEST (test_stages)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (resolved)
 {
   Suite *suite = suite_create ("resolved");
   TCase *tcase = tcase_create ("core");

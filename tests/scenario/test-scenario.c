@@ -7,6 +7,8 @@
 
 #include "../cases.h"
 #include "../replay/fixture.h"
+#include "../suite.h"
+#include "hardware/profile/figure-settings.h"
 
 static char *
 golden_path (const char *name)
@@ -199,6 +201,58 @@ START_TEST (test_scenarios_override)
   ck_assert_ptr_nonnull (strstr (text, "reshard_after_forward: \"false\""));
   ck_assert_str_eq (((const Scenario *) g_ptr_array_index (all, 2))->strategy->strategy->name,
                     "zero3");
+}
+END_TEST
+
+/* Figures are laid over each other one by one: in an entry, and by an override. */
+START_TEST (test_figures_override)
+{
+  const struct
+  {
+    const char *entry, *figures;
+  } cases[] = {
+    { "{}", "gpu.jitter=1 %, node.cores=8, nic.bandwidth=50 Gbit/s" },
+    { "{ figure: {} }", "gpu.jitter=1 %, node.cores=8, nic.bandwidth=50 Gbit/s" },
+    { "2 x dgx-h100", "gpu.jitter=1 %, node.cores=8, nic.bandwidth=50 Gbit/s" },
+    { "{ figure: { nic.bandwidth: 0.1 Tbit/s } }",
+      "gpu.jitter=1 %, node.cores=8, nic.bandwidth=100 Gbit/s" },
+    { "{ figure: 'nic.bandwidth=100 Gbit/s, gpu.hbm_bandwidth=1 TB/s' }",
+      "gpu.hbm_bandwidth=1 TB/s, gpu.jitter=1 %, node.cores=8, nic.bandwidth=100 Gbit/s" },
+    { "{ figure: ~ }", "node.cores=8" },
+  };
+  const ScenarioOverride cores = { "node.cores", "8", "--figure" };
+  g_autoptr (GString)    text = g_string_new (
+         "cluster: { name: 4 x dgx-a100, figure: { nic.bandwidth: 50 Gbit/s, gpu.jitter: 0.01 } }\n"
+            "model: { config: llama-3-8b }\ntraining: { seq_len: 2048 }\nstrategy: fsdp2\n"
+            "scenarios:\n");
+  g_autoptr (GPtrArray) all = NULL;
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    g_string_append_printf (text, "- { name: c%u, cluster: %s }\n", i, cases[i].entry);
+  all = load_good (text->str, &cores, 1);
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      const Scenario      *scenario = g_ptr_array_index (all, i);
+      g_autofree char     *wanted = NULL;
+      g_autoptr (DiagList) none = diag_list_new ();
+
+      figure_settings_add (&wanted, cases[i].figures, NULL, none); /* in order */
+      ck_assert_str_eq (scenario->cluster.figure, wanted);
+    }
+}
+END_TEST
+
+/* Values of figures in a list name their scenarios, once. */
+START_TEST (test_figures_in_a_list)
+{
+  g_autoptr (GPtrArray) all = load_good (
+      "cluster: { name: dgx-a100, figure: [nic.bandwidth=50 Gbit/s, nic.bandwidth=75 Gbit/s] }\n"
+      "model: { config: llama-3-8b }\ntraining: { seq_len: 2048 }\nstrategy: fsdp2\n",
+      NULL, 0);
+
+  ck_assert_uint_eq (all->len, 2);
+  ck_assert_str_eq (name_of (all, 0), "nic.bandwidth=50 Gbit/s");
+  ck_assert_str_eq (name_of (all, 1), "nic.bandwidth=75 Gbit/s");
 }
 END_TEST
 
@@ -511,6 +565,8 @@ scenario_suite (void)
   tcase_add_test (good, test_grid);
   tcase_add_test (good, test_grid_of_entries);
   tcase_add_test (good, test_scenarios_override);
+  tcase_add_test (good, test_figures_override);
+  tcase_add_test (good, test_figures_in_a_list);
   tcase_add_test (good, test_overrides);
   tcase_add_test (good, test_mesh_shard);
   tcase_add_test (good, test_digest);
@@ -526,8 +582,7 @@ scenario_suite (void)
   return suite;
 }
 
-int
-main (void)
+SUITE_MAIN (scenario)
 {
   return fixture_main (scenario_suite ());
 }

@@ -5,6 +5,7 @@
  */
 #include "../cases.h"
 #include "../replay/fixture.h"
+#include "../suite.h"
 #include "scenario/resolved.h"
 #include "scenario/software.h"
 #include "scenario/strategy-hint.h"
@@ -198,7 +199,7 @@ START_TEST (test_implied)
   ck_assert_int_eq (memcmp (of_ddp->strategy->options, megatron->strategy->options,
                             ddp->strategy->strategy->options_size),
                     0);
-  check_setting (of_neox, "model", "block", "sequential");
+  check_setting (of_neox, "model", "block", "auto");
   ck_assert (!option_marks_has (scenario_marks (on_hopper, training_options), "attention"));
 }
 END_TEST
@@ -272,8 +273,7 @@ START_TEST (test_framework_for_a_strategy)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (software)
 {
   Suite *suite = suite_create ("software");
   TCase *tcase = tcase_create ("software");

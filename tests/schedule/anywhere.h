@@ -1,7 +1,7 @@
 /* For strategies of tests that are not about data. */
 #pragma once
 
-#include "driver/strategy.h"
+#include "driver/policy/strategy.h"
 
 /* In init: all data of units has been there from the start, without memory. */
 static inline void

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../suite.h"
 #include "toy.h"
 
 static char *
@@ -16,7 +17,7 @@ check_toy (const ToyOptions *options)
   g_autoptr (Schedule) schedule = toy_build (workload, 4, &choice);
   const Mesh           mesh = { .n_ranks = 4, .ranks_per_node = 2, .world = 4 };
   g_autoptr (DiagList) diags = diag_list_new ();
-  gboolean             sound = schedule_check (schedule, &mesh, diags);
+  gboolean             sound = schedule_check (schedule, &mesh, NULL, diags);
 
   ck_assert_int_eq (sound, !diag_list_has_errors (diags));
   return g_strdup (diag_list_first_message (diags));
@@ -132,7 +133,7 @@ check_built (ScheduleBuilder *b, guint n_ranks)
   const Mesh           mesh = { .n_ranks = n_ranks, .world = n_ranks };
   g_autoptr (DiagList) diags = diag_list_new ();
 
-  schedule_check (schedule, &mesh, diags);
+  schedule_check (schedule, &mesh, NULL, diags);
   return g_strdup (diag_list_first_message (diags));
 }
 
@@ -681,13 +682,10 @@ START_TEST (messages_meet)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (schedule_check)
 {
-  Suite   *suite = suite_create ("schedule-check");
-  TCase   *tcase = tcase_create ("check");
-  SRunner *runner;
-  int      n_failed;
+  Suite *suite = suite_create ("schedule-check");
+  TCase *tcase = tcase_create ("check");
 
   tcase_add_loop_test (tcase, finds_each_fault, 0, G_N_ELEMENTS (fault_cases));
   tcase_add_test (tcase, passes_sound_schedules);
@@ -704,9 +702,5 @@ main (void)
   tcase_add_test (tcase, the_host_touches_data);
   tcase_add_test (tcase, messages_meet);
   suite_add_tcase (suite, tcase);
-  runner = srunner_create (suite);
-  srunner_run_all (runner, CK_ENV);
-  n_failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return suite_run (suite);
 }

@@ -5,6 +5,7 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "../suite.h"
 #include "toy.h"
 
 /*
@@ -410,13 +411,10 @@ START_TEST (streams_and_communicators_are_made_once)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (schedule_totals)
 {
-  Suite   *suite = suite_create ("schedule-totals");
-  TCase   *tcase = tcase_create ("totals");
-  SRunner *runner;
-  int      n_failed;
+  Suite *suite = suite_create ("schedule-totals");
+  TCase *tcase = tcase_create ("totals");
 
   tcase_add_test (tcase, traffic_is_counted_by_kind_and_group);
   tcase_add_test (tcase, traffic_of_every_communicator_counts);
@@ -431,9 +429,5 @@ main (void)
   tcase_add_test (tcase, kernels_are_copied_unless_the_workloads);
   tcase_add_test (tcase, streams_and_communicators_are_made_once);
   suite_add_tcase (suite, tcase);
-  runner = srunner_create (suite);
-  srunner_run_all (runner, CK_ENV);
-  n_failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return suite_run (suite);
 }

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "driver/driver-private.h"
+#include "driver/walk/driver-private.h"
 #include "schedule/schedule-private.h"
 
 typedef enum

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "workload/optimizer.h"
+#include "model/optimizer/optimizer.h"
 
 /* Matrices of some units. */
 typedef struct

@@ -1,6 +1,6 @@
 /*
  * What an optimizer of matrices must compute and send whatever plan its ranks make: bounds that
- * share nothing with driver/matrix-plan.h but the FLOPs of one matrix.
+ * share nothing with driver/matrix/matrix-plan.h but the FLOPs of one matrix.
  */
 #pragma once
 

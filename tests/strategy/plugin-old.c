@@ -1,5 +1,5 @@
 /* A plug-in of another API version. */
-#include "driver/strategy.h"
+#include "driver/policy/strategy.h"
 
 const Strategy shardsim_strategy = { .api = STRATEGY_API_VERSION + 1,
                                      .name = "old",

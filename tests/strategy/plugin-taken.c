@@ -1,5 +1,5 @@
 /* A plug-in whose name a built-in strategy has. */
-#include "driver/strategy.h"
+#include "driver/policy/strategy.h"
 
 const Strategy shardsim_strategy = { .api = STRATEGY_API_VERSION,
                                      .name = "fsdp2",

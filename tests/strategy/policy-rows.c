@@ -1,11 +1,11 @@
 #include "policy-rows.h"
 
-#include "strategy/deepspeed.h"
-#include "strategy/fsdp2.h"
-#include "strategy/issue-fsdp1.h"
-#include "strategy/issue-slices.h"
+#include "strategy/policy/deepspeed.h"
+#include "strategy/policy/replicated.h"
 #include "strategy/registry.h"
-#include "strategy/replicated.h"
+#include "strategy/runtime/buckets/issue-slices.h"
+#include "strategy/runtime/fsdp1/issue-fsdp1.h"
+#include "strategy/systems/fsdp2.h"
 
 /* ---- over DeepSpeed's coordinator ------------------------------------------------------------ */
 

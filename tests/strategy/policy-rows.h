@@ -4,6 +4,6 @@
  */
 #pragma once
 
-#include "driver/strategy.h"
+#include "driver/policy/strategy.h"
 
 extern const Strategy *const policy_rows[];

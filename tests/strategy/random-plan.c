@@ -1,7 +1,7 @@
 #include "random-plan.h"
 
-#include "workload/mesh-order.h"
-#include "workload/optimizer.h"
+#include "model/mesh/mesh-order.h"
+#include "model/optimizer/optimizer.h"
 
 #include <string.h>
 
@@ -41,6 +41,42 @@ draw_model (RandomPlan *self, GRand *rand, gboolean experts)
   if (!model_resolve (&options, NULL, NULL, &self->shape, NULL, diags))
     g_error ("model: %s", diag_list_first_message (diags));
   option_table_clear (model_options, &options);
+}
+
+/* Some blocks mix tokens by states, some are one branch alone. Draws nothing. */
+static void
+make_hybrid (RandomPlan *self)
+{
+  const ModelFeed  feed = self->shape.n_experts > 0 ? MODEL_FEED_EXPERTS : MODEL_FEED_DENSE;
+  const ModelLayer layers[] = {
+    { .mixer = MODEL_MIXER_MAMBA2, .feed = MODEL_FEED_NONE },
+    { .mixer = MODEL_MIXER_ATTENTION, .feed = feed },
+    { .mixer = MODEL_MIXER_DELTA, .feed = MODEL_FEED_DENSE, .d_ff = self->shape.d_ff / 2 },
+    { .mixer = MODEL_MIXER_NONE, .feed = feed },
+    { .mixer = MODEL_MIXER_KDA, .feed = MODEL_FEED_NONE },
+  };
+
+  self->shape.layers = g_memdup2 (layers, sizeof layers);
+  self->shape.n_listed = G_N_ELEMENTS (layers);
+  self->shape.ssm_heads = self->shape.linear_value_heads = 8;
+  self->shape.ssm_groups = self->shape.linear_key_heads = 4;
+  self->shape.ssm_head_dim = self->shape.ssm_state = 16;
+  self->shape.linear_key_dim = self->shape.linear_value_dim = 16;
+  self->shape.ssm_chunk = 32;
+  self->shape.conv_taps = 4;
+}
+
+/*
+ * Up to two layers that predict further tokens, which want rotary positions, some with a tied head.
+ * Draws nothing.
+ */
+static void
+make_mtp (RandomPlan *self, guint case_)
+{
+  if (self->shape.position != MODEL_POSITION_ROTARY || self->shape.layers != NULL)
+    return;
+  self->shape.n_mtp = case_ / 2 % 3;
+  self->shape.tied_embeddings = self->shape.n_mtp > 0 && case_ / 8 % 2 == 1;
 }
 
 static void
@@ -372,15 +408,15 @@ describe (RandomPlan *self, guint32 seed, guint case_)
 
   g_string_printf (
       self->description,
-      "seed %u case %u: %s L=%d h=%d V=%d tied=%d experts=%d ranks=%u/%u of %u micro=%d accum=%d "
-      "ckpt=%d%s%s tiles=%dx%d loss=%d "
+      "seed %u case %u: %s L=%d mtp=%d h=%d V=%d tied=%d experts=%d ranks=%u/%u of %u micro=%d "
+      "accum=%d ckpt=%d%s%s tiles=%dx%d loss=%d "
       "precision=%d optimizer=%d/%d fp8=%d lora=%d dora=%d 4bit=%d slices=%d/%d "
       "tp=%d sp=%d cp=%d ep=%d etp=%d pp=%d vp=%d "
       "pipeline=%d p2p=%d;",
-      seed, case_, self->shape.family, (int) self->shape.n_layers, (int) self->shape.d_model,
-      (int) self->shape.vocab, self->shape.tied_embeddings, (int) self->shape.n_experts,
-      self->in.mesh.n_ranks, self->in.mesh.ranks_per_node, self->in.mesh.world,
-      (int) self->training.micro_batch, (int) self->training.grad_accum,
+      seed, case_, self->shape.family, (int) self->shape.n_layers, (int) self->shape.n_mtp,
+      (int) self->shape.d_model, (int) self->shape.vocab, self->shape.tied_embeddings,
+      (int) self->shape.n_experts, self->in.mesh.n_ranks, self->in.mesh.ranks_per_node,
+      self->in.mesh.world, (int) self->training.micro_batch, (int) self->training.grad_accum,
       self->training.checkpointing, self->training.cpu_checkpointing ? " (host)" : "",
       self->training.partition_activations ? " (slices)" : "", (int) self->training.tiled_in_splits,
       (int) self->training.tiled_out_splits, self->training.loss, self->training.precision,
@@ -471,11 +507,22 @@ make_unpaged (RandomPlan *self)
   return TRUE;
 }
 
+/* One prediction of each token. FALSE: it is alone already. */
+static gboolean
+make_short (RandomPlan *self)
+{
+  if (self->shape.n_mtp == 0)
+    return FALSE;
+  self->shape.n_mtp = 0;
+  return TRUE;
+}
+
 /* Whether something of the plan became what more strategies take. */
 static gboolean
 make_plainer (RandomPlan *self)
 {
-  return make_unpaged (self) || make_adamw (self) || make_mixed (self) || make_forward (self);
+  return make_unpaged (self) || make_adamw (self) || make_mixed (self) || make_forward (self)
+         || make_short (self);
 }
 
 static RandomPlan *
@@ -489,6 +536,11 @@ plan_new (const Strategy *strategy, guint32 seed, guint case_, Axes axes)
   self->in.files = self->files = input_files_new ();
   self->description = g_string_new (NULL);
   draw_model (self, rand, axes != AXES_NONE && case_ % 3 == 0 && !slices);
+  /* simplefsdp: an event of a free that is not needed there is a fault to its test of waits */
+  if (case_ % 6 >= 4 && !slices && !g_str_equal (strategy->name, "simplefsdp"))
+    make_hybrid (self);
+  if (strategy->issue == NULL || strategy->issue->carries.shared_tables)
+    make_mtp (self, case_);
   draw_training (self, rand, case_);
   draw_optimizer (self, case_);
   if (slices)

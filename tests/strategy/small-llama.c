@@ -162,7 +162,7 @@ schedule_under (const Workload *workload, const Mesh *mesh, const char *strategy
 
   set_options (found, own, options);
   schedule = schedule_build (&in, &choice, diags);
-  ck_assert_msg (schedule != NULL && schedule_check (schedule, &in.mesh, diags), "%s",
+  ck_assert_msg (schedule != NULL && schedule_check (schedule, &in.mesh, NULL, diags), "%s",
                  diag_list_first_message (diags));
   option_table_clear (found->options, own);
   return schedule;

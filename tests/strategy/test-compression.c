@@ -7,6 +7,7 @@
 #include <glib/gstdio.h>
 #include <unistd.h>
 
+#include "../suite.h"
 #include "schedule/schedule-private.h"
 #include "small-llama.h"
 
@@ -339,13 +340,10 @@ START_TEST (largest)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (compression)
 {
-  Suite   *suite = suite_create ("compression");
-  TCase   *tcase = tcase_create ("all");
-  SRunner *runner;
-  int      failed;
+  Suite *suite = suite_create ("compression");
+  TCase *tcase = tcase_create ("all");
 
   tcase_add_test (tcase, casts);
   tcase_add_test (tcase, codes);
@@ -361,9 +359,5 @@ main (void)
   tcase_add_test (tcase, ranks_by_spectra);
   tcase_add_test (tcase, largest);
   suite_add_tcase (suite, tcase);
-  runner = srunner_create (suite);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

@@ -10,6 +10,7 @@
  */
 #include <check.h>
 
+#include "../suite.h"
 #include "small-llama.h"
 
 #define ATTENTION (4 * 64 * 64 + 2 * 64)
@@ -207,21 +208,15 @@ START_TEST (test_tensor_by_tensor)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (copies)
 {
-  Suite   *suite = suite_create ("copies");
-  TCase   *tcase = tcase_create ("all");
-  SRunner *runner = srunner_create (suite);
-  int      failed;
+  Suite *suite = suite_create ("copies");
+  TCase *tcase = tcase_create ("all");
 
   tcase_add_loop_test (tcase, test_copies, 0, G_N_ELEMENTS (copies));
   tcase_add_test (tcase, test_buffers);
   tcase_add_test (tcase, test_divisions);
   tcase_add_test (tcase, test_tensor_by_tensor);
   suite_add_tcase (suite, tcase);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

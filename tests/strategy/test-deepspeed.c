@@ -9,7 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/prediction.h"
+#include "../suite.h"
+#include "predict/prediction.h"
 #include "small-llama.h"
 
 /* Four ranks on two nodes, under STRATEGY with OPTIONS ("key=value,key=value"). */
@@ -27,7 +28,7 @@ schedule_on (const char *name, const char *text, const Workload *workload)
   set_options (strategy, options, text);
   schedule = schedule_build (&in, &choice, diags);
   ck_assert_msg (schedule != NULL, "%s", diag_list_first_message (diags));
-  ck_assert (schedule_check (schedule, &in.mesh, diags));
+  ck_assert (schedule_check (schedule, &in.mesh, NULL, diags));
   option_table_clear (strategy->options, options);
   return schedule;
 }
@@ -385,13 +386,10 @@ START_TEST (test_two_communicators)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (deepspeed)
 {
-  Suite   *suite = suite_create ("deepspeed");
-  TCase   *tcase = tcase_create ("all");
-  SRunner *runner = srunner_create (suite);
-  int      failed;
+  Suite *suite = suite_create ("deepspeed");
+  TCase *tcase = tcase_create ("all");
 
   tcase_add_loop_test (tcase, test_communicators, 0, G_N_ELEMENTS (rows));
   tcase_add_loop_test (tcase, test_flat_buffers, 0, G_N_ELEMENTS (flats));
@@ -400,8 +398,5 @@ main (void)
   tcase_add_loop_test (tcase, test_synchronises, 0, 2);
   tcase_add_test (tcase, test_two_communicators);
   suite_add_tcase (suite, tcase);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

@@ -5,6 +5,7 @@
  */
 #include <check.h>
 
+#include "../suite.h"
 #include "small-llama.h"
 
 #define PRODUCTS (2 * (4 * 64 * 64 + 3 * 64 * 128) + 100 * 64)
@@ -120,20 +121,14 @@ START_TEST (test_refused)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (fused_gradients)
 {
-  Suite   *suite = suite_create ("fused-gradients");
-  TCase   *tcase = tcase_create ("all");
-  SRunner *runner = srunner_create (suite);
-  int      failed;
+  Suite *suite = suite_create ("fused-gradients");
+  TCase *tcase = tcase_create ("all");
 
   tcase_add_test (tcase, test_fp32);
   tcase_add_test (tcase, test_16_bit);
   tcase_add_loop_test (tcase, test_refused, 0, 2);
   suite_add_tcase (suite, tcase);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

@@ -9,6 +9,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "../suite.h"
 #include "hop-rows.h"
 #include "small-llama.h"
 
@@ -234,8 +235,8 @@ build (const System *system, const char *inner, const char *training)
       set_options (under, self.options[1], "");
     }
   self.schedule = schedule_build (&in, &choice, diags);
-  ck_assert_msg (self.schedule != NULL && schedule_check (self.schedule, &in.mesh, diags), "%s",
-                 diag_list_first_message (diags));
+  ck_assert_msg (self.schedule != NULL && schedule_check (self.schedule, &in.mesh, NULL, diags),
+                 "%s", diag_list_first_message (diags));
   option_table_clear (outer->options, self.options[0]);
   if (under != NULL)
     option_table_clear (under->options, self.options[1]);
@@ -296,20 +297,14 @@ START_TEST (test_all_strategies)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (hops)
 {
-  Suite   *suite = suite_create ("hops");
-  TCase   *tcase = tcase_create ("all");
-  SRunner *runner = srunner_create (suite);
-  int      failed;
+  Suite *suite = suite_create ("hops");
+  TCase *tcase = tcase_create ("all");
 
   tcase_add_loop_test (tcase, test_hops, 0, hop_rows_n);
   tcase_add_loop_test (tcase, test_nested, 0, hop_rows_nested_n);
   tcase_add_test (tcase, test_all_strategies);
   suite_add_tcase (suite, tcase);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

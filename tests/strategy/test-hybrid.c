@@ -7,6 +7,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "../suite.h"
 #include "small-llama.h"
 
 #define SHARD 68064.0
@@ -138,19 +139,13 @@ START_TEST (test_offload)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (hybrid)
 {
-  Suite   *suite = suite_create ("hybrid");
-  TCase   *tcase = tcase_create ("all");
-  SRunner *runner = srunner_create (suite);
-  int      failed;
+  Suite *suite = suite_create ("hybrid");
+  TCase *tcase = tcase_create ("all");
 
   tcase_add_loop_test (tcase, test_replicas, 0, G_N_ELEMENTS (cases));
   tcase_add_test (tcase, test_offload);
   suite_add_tcase (suite, tcase);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

@@ -6,7 +6,8 @@
 #include <math.h>
 
 #include "../cases.h"
-#include "strategy/l-greco.h"
+#include "../suite.h"
+#include "strategy/compression/l-greco.h"
 
 /*
  * Two layers, ranks 1 and 2: sizes 10, 20 and 100, 200; errors 4, 2 and 4, 3. Uniform rank 2 has
@@ -97,21 +98,14 @@ START_TEST (power_law)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (l_greco)
 {
-  Suite   *suite = suite_create ("l-greco");
-  TCase   *tcase = tcase_create ("all");
-  SRunner *runner;
-  int      failed;
+  Suite *suite = suite_create ("l-greco");
+  TCase *tcase = tcase_create ("all");
 
   tcase_add_test (tcase, by_hand);
   tcase_add_test (tcase, against_all_choices);
   tcase_add_test (tcase, power_law);
   suite_add_tcase (suite, tcase);
-  runner = srunner_create (suite);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

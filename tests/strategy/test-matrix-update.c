@@ -8,9 +8,10 @@
 #include <check.h>
 #include <string.h>
 
-#include "../workload/fixture.h"
-#include "driver/matrix-balance.h"
-#include "driver/matrix-parts.h"
+#include "../model/fixture.h"
+#include "../suite.h"
+#include "driver/matrix/matrix-balance.h"
+#include "driver/matrix/matrix-parts.h"
 #include "small-llama.h"
 
 #define UNIT     (5 * 64.0 * 64 * 64)
@@ -595,13 +596,10 @@ START_TEST (advises)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (matrix_update)
 {
-  TCase   *tcase = tcase_create ("matrix-update");
-  SRunner *runner;
-  Suite   *suite = suite_create ("matrix-update");
-  int      failed;
+  TCase *tcase = tcase_create ("matrix-update");
+  Suite *suite = suite_create ("matrix-update");
 
   tcase_add_loop_test (tcase, updates, 0, G_N_ELEMENTS (update_cases));
   tcase_add_test (tcase, preconditioners);
@@ -614,9 +612,5 @@ main (void)
   tcase_add_test (tcase, says_once);
   tcase_add_loop_test (tcase, advises, 0, 3);
   suite_add_tcase (suite, tcase);
-  runner = srunner_create (suite);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

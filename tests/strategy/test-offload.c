@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "../suite.h"
 #include "small-llama.h"
 
 #define RANKS 4
@@ -38,7 +39,7 @@ step_over (Workload *workload, const char *strategy_name, const char *options_te
   set_options (strategy, options, options_text);
   schedule = schedule_build (&in, &choice, diags);
   ck_assert_msg (schedule != NULL, "%s", diag_list_first_message (diags));
-  ck_assert (schedule_check (schedule, &in.mesh, diags));
+  ck_assert (schedule_check (schedule, &in.mesh, NULL, diags));
   schedule_totals (schedule, 0, &step.totals);
   option_table_clear (strategy->options, options);
   workload_free (workload);
@@ -397,13 +398,10 @@ START_TEST (a_ratio_without_its_split)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (offload)
 {
-  Suite   *suite = suite_create ("offload");
-  TCase   *tcase = tcase_create ("by hand");
-  SRunner *runner;
-  int      failed;
+  Suite *suite = suite_create ("offload");
+  TCase *tcase = tcase_create ("by hand");
 
   tcase_add_loop_test (tcase, zero_offload_moves_slices, 0, 4);
   tcase_add_test (tcase, zero_offload_reduces_as_deepspeed);
@@ -422,9 +420,5 @@ main (void)
   tcase_add_loop_test (tcase, checkpoints_in_slices, 0, 4);
   tcase_add_loop_test (tcase, a_ratio_without_its_split, 0, 2);
   suite_add_tcase (suite, tcase);
-  runner = srunner_create (suite);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

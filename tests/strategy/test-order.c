@@ -8,6 +8,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "../suite.h"
 #include "policy-rows.h"
 #include "small-llama.h"
 
@@ -201,7 +202,7 @@ assert_order (const Case *c, guint micro_steps)
   set_options (strategy, options, c->options);
   schedule = schedule_build (&in, &choice, diags);
   ck_assert (schedule != NULL);
-  ck_assert (schedule_check (schedule, &in.mesh, diags));
+  ck_assert (schedule_check (schedule, &in.mesh, NULL, diags));
   order = order_of (schedule);
   ck_assert_str_eq (order, c->order);
   assert_streams (schedule, 0, c);
@@ -259,7 +260,7 @@ START_TEST (test_order_of_stages)
   set_options (strategy, options, c->options);
   schedule = schedule_build (&in, &choice, diags);
   ck_assert (schedule != NULL);
-  ck_assert (schedule_check (schedule, &in.mesh, diags));
+  ck_assert (schedule_check (schedule, &in.mesh, NULL, diags));
   order = order_of (schedule);
   ck_assert_str_eq (order, c->order);
   for (guint role = 0; role < schedule_n_roles (schedule); role++)
@@ -291,7 +292,7 @@ START_TEST (test_offload_counts)
   set_options (strategy, options,
                _i == 0 ? "cpu_offload=true" : "cpu_offload=true,pin_memory=false");
   schedule = schedule_build (&in, &choice, diags);
-  ck_assert (schedule != NULL && schedule_check (schedule, &in.mesh, diags));
+  ck_assert (schedule != NULL && schedule_check (schedule, &in.mesh, NULL, diags));
   schedule_totals (schedule, 0, &totals);
   ck_assert_double_eq_tol (totals.host[HOST_STREAM], 2 * 34032, 1e-6);
   ck_assert_double_eq_tol (totals.host[HOST_ADAM], 34032, 1e-6);
@@ -415,7 +416,7 @@ START_TEST (test_averages_of_the_host)
   set_options (outer, outer_options, averages[_i].options);
   set_options (inner, inner_options, "cpu_offload=true");
   schedule = schedule_build (&in, &choice, diags);
-  ck_assert (schedule != NULL && schedule_check (schedule, &in.mesh, diags));
+  ck_assert (schedule != NULL && schedule_check (schedule, &in.mesh, NULL, diags));
   items = schedule_items (schedule, 0, SECTION_STEADY);
   for (guint i = 0; i < items.n; i++)
     {
@@ -562,13 +563,10 @@ START_TEST (test_hpz_on_the_host_is_fcdp)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (order)
 {
-  Suite   *suite = suite_create ("order");
-  TCase   *tcase = tcase_create ("all");
-  SRunner *runner = srunner_create (suite);
-  int      failed;
+  Suite *suite = suite_create ("order");
+  TCase *tcase = tcase_create ("all");
 
   tcase_add_loop_test (tcase, test_order, 0, G_N_ELEMENTS (cases));
   tcase_add_loop_test (tcase, test_offload_counts, 0, 2);
@@ -579,8 +577,5 @@ main (void)
   tcase_add_loop_test (tcase, test_hpz_on_the_host_is_fcdp, 0, 2);
   tcase_add_loop_test (tcase, test_averages_of_the_host, 0, G_N_ELEMENTS (averages));
   suite_add_tcase (suite, tcase);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

@@ -7,6 +7,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "../suite.h"
 #include "small-llama.h"
 
 /* 4 x 64^2 + 3 x 64 x 128 + 2 x 64 a block, 100 x 64 a table, 64 the norm. */
@@ -42,8 +43,8 @@ build (const char *name, const char *outer, const char *inner, Built *built)
   under.strategy = built->strategies[1];
   under.options = built->options[1];
   built->schedule = schedule_build (&in, &choice, diags);
-  ck_assert_msg (built->schedule != NULL && schedule_check (built->schedule, &in.mesh, diags), "%s",
-                 diag_list_first_message (diags));
+  ck_assert_msg (built->schedule != NULL && schedule_check (built->schedule, &in.mesh, NULL, diags),
+                 "%s", diag_list_first_message (diags));
 }
 
 static void
@@ -216,20 +217,14 @@ START_TEST (test_slowmo)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (outer)
 {
-  Suite   *suite = suite_create ("outer");
-  TCase   *tcase = tcase_create ("all");
-  SRunner *runner = srunner_create (suite);
-  int      failed;
+  Suite *suite = suite_create ("outer");
+  TCase *tcase = tcase_create ("all");
 
   tcase_add_loop_test (tcase, test_torchft, 0, G_N_ELEMENTS (variants));
   tcase_add_test (tcase, test_release);
   tcase_add_test (tcase, test_slowmo);
   suite_add_tcase (suite, tcase);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

@@ -1,9 +1,10 @@
 /* Padding against published bytes: the per-rank sizes of a layer of Qwen3-4B over 3 ranks. */
 #include <check.h>
 
-#include "strategy/format.h"
-#include "strategy/group.h"
-#include "strategy/workers.h"
+#include "../suite.h"
+#include "strategy/outer/workers.h"
+#include "strategy/shards/format.h"
+#include "strategy/shards/group.h"
 
 #define N_FORMATS 6 /* of shard_format_list */
 
@@ -286,13 +287,10 @@ START_TEST (test_workers)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (padding)
 {
-  Suite   *suite = suite_create ("padding");
-  TCase   *tcase = tcase_create ("all");
-  SRunner *runner = srunner_create (suite);
-  int      failed;
+  Suite *suite = suite_create ("padding");
+  TCase *tcase = tcase_create ("all");
 
   tcase_add_test (tcase, test_qwen3_4b);
   tcase_add_test (tcase, test_small);
@@ -306,8 +304,5 @@ main (void)
   tcase_add_test (tcase, test_groups);
   tcase_add_loop_test (tcase, test_workers, 0, 3);
   suite_add_tcase (suite, tcase);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

@@ -4,13 +4,14 @@
  */
 #include <check.h>
 
+#include "../suite.h"
 #include "small-llama.h"
-#include "strategy/deepspeed-offload.h"
-#include "strategy/format.h"
-#include "strategy/fsdp2.h"
-#include "strategy/issue-fsdp1.h"
-#include "strategy/issue-slices.h"
-#include "strategy/replicated.h"
+#include "strategy/policy/deepspeed-offload.h"
+#include "strategy/policy/replicated.h"
+#include "strategy/runtime/buckets/issue-slices.h"
+#include "strategy/runtime/fsdp1/issue-fsdp1.h"
+#include "strategy/shards/format.h"
+#include "strategy/systems/fsdp2.h"
 
 #define EACH CADENCE_MICRO_STEP
 
@@ -505,13 +506,10 @@ START_TEST (test_diagnosed)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (policy_check)
 {
-  Suite   *suite = suite_create ("policy-check");
-  TCase   *tcase = tcase_create ("all");
-  SRunner *runner = srunner_create (suite);
-  int      failed;
+  Suite *suite = suite_create ("policy-check");
+  TCase *tcase = tcase_create ("all");
 
   issue_without = issue_deepspeed;
   issue_without.carries.compressors = FALSE;
@@ -519,8 +517,5 @@ main (void)
   issue_plain.carries.mixed_cadence = FALSE;
   tcase_add_loop_test (tcase, test_diagnosed, 0, G_N_ELEMENTS (cases));
   suite_add_tcase (suite, tcase);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

@@ -5,7 +5,8 @@
  */
 #include <check.h>
 
-#include "driver/expect.h"
+#include "../suite.h"
+#include "driver/oracle/expect.h"
 #include "strategy/registry.h"
 
 typedef struct
@@ -239,20 +240,14 @@ START_TEST (test_states)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (precision)
 {
-  Suite   *suite = suite_create ("precision");
-  TCase   *tcase = tcase_create ("all");
-  SRunner *runner = srunner_create (suite);
-  int      failed;
+  Suite *suite = suite_create ("precision");
+  TCase *tcase = tcase_create ("all");
 
   tcase_add_loop_test (tcase, test_states, 0, G_N_ELEMENTS (cases));
   tcase_add_test (tcase, test_tied_table);
   tcase_add_loop_test (tcase, test_updates, 0, G_N_ELEMENTS (updates));
   suite_add_tcase (suite, tcase);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

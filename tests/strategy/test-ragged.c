@@ -6,7 +6,8 @@
 #include <check.h>
 
 #include "../cases.h"
-#include "strategy/ragged.h"
+#include "../suite.h"
+#include "strategy/shards/ragged.h"
 
 #define ALIGNMENT 8
 
@@ -196,22 +197,15 @@ START_TEST (exact)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (ragged)
 {
-  Suite   *suite = suite_create ("ragged");
-  TCase   *tcase = tcase_create ("all");
-  SRunner *runner;
-  int      failed;
+  Suite *suite = suite_create ("ragged");
+  TCase *tcase = tcase_create ("all");
 
   tcase_add_test (tcase, golden);
   tcase_add_test (tcase, padding);
   tcase_add_test (tcase, by_hand);
   tcase_add_test (tcase, exact);
   suite_add_tcase (suite, tcase);
-  runner = srunner_create (suite);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

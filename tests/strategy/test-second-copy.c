@@ -7,6 +7,7 @@
 #include <check.h>
 
 #include "../cases.h"
+#include "../suite.h"
 #include "random-plan.h"
 #include "small-llama.h"
 
@@ -42,7 +43,7 @@ step_of (const char *name, const char *options_text, guint micro_steps, PlanRoom
   set_options (strategy, options, options_text);
   schedule = schedule_build (&in, &choice, diags);
   ck_assert_msg (schedule != NULL, "%s", diag_list_first_message (diags));
-  ck_assert (schedule_check (schedule, &in.mesh, diags));
+  ck_assert (schedule_check (schedule, &in.mesh, NULL, diags));
   schedule_totals (schedule, 0, &totals);
   option_table_clear (strategy->options, options);
   return totals;
@@ -168,8 +169,8 @@ START_TEST (any_room_is_expected)
       with_copies += copies > 0;
       plan->in.hbm.capacity = (guint64) (2 * copies * (1 + i % 8) / 8);
       schedule = schedule_build (&plan->in, plan->choice, diags);
-      ck_assert_msg (schedule != NULL && schedule_check (schedule, &plan->in.mesh, diags), "%s",
-                     plan->text);
+      ck_assert_msg (schedule != NULL && schedule_check (schedule, &plan->in.mesh, NULL, diags),
+                     "%s", plan->text);
       ck_assert (strategy_expect (&plan->in, plan->choice, &expected));
       schedule_totals (schedule, 0, &measured);
       ck_assert_msg (plan_totals_match (&measured, &expected, &why), "%s\n%s", plan->text, why);
@@ -180,21 +181,15 @@ START_TEST (any_room_is_expected)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (second_copy)
 {
-  Suite   *suite = suite_create ("second-copy");
-  TCase   *tcase = tcase_create ("all");
-  SRunner *runner = srunner_create (suite);
-  int      failed;
+  Suite *suite = suite_create ("second-copy");
+  TCase *tcase = tcase_create ("all");
 
   tcase_add_loop_test (tcase, room_decides, 0, 2 * G_N_ELEMENTS (rooms));
   tcase_add_test (tcase, ends_are_known);
   tcase_add_loop_test (tcase, no_room, 0, 3);
   tcase_add_test (tcase, any_room_is_expected);
   suite_add_tcase (suite, tcase);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

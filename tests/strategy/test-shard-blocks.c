@@ -5,8 +5,9 @@
  */
 #include <check.h>
 
+#include "../suite.h"
 #include "small-llama.h"
-#include "strategy/format.h"
+#include "strategy/shards/format.h"
 
 /*
  * 24 rows of 4 elements and 8 more elements over 4 ranks: 26 elements a rank, aligned 32; in blocks
@@ -100,20 +101,13 @@ START_TEST (says)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (shard_blocks)
 {
-  TCase   *tcase = tcase_create ("shard-blocks");
-  Suite   *suite = suite_create ("shard-blocks");
-  SRunner *runner;
-  int      failed;
+  TCase *tcase = tcase_create ("shard-blocks");
+  Suite *suite = suite_create ("shard-blocks");
 
   tcase_add_loop_test (tcase, heeds, 0, 6);
   tcase_add_loop_test (tcase, says, 0, G_N_ELEMENTS (cases));
   suite_add_tcase (suite, tcase);
-  runner = srunner_create (suite);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

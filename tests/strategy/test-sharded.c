@@ -7,6 +7,7 @@
  */
 #include <check.h>
 
+#include "../suite.h"
 #include "small-llama.h"
 
 typedef struct
@@ -136,8 +137,8 @@ build_of (Workload *workload, const char *name, const char *options)
 
   set_options (strategy, built.options, options);
   built.schedule = schedule_build (&in, &choice, diags);
-  ck_assert_msg (built.schedule != NULL && schedule_check (built.schedule, &in.mesh, diags), "%s",
-                 diag_list_first_message (diags));
+  ck_assert_msg (built.schedule != NULL && schedule_check (built.schedule, &in.mesh, NULL, diags),
+                 "%s", diag_list_first_message (diags));
   option_table_clear (strategy->options, built.options);
   return built;
 }
@@ -288,13 +289,10 @@ START_TEST (test_refused)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (sharded)
 {
-  Suite   *suite = suite_create ("sharded");
-  TCase   *tcase = tcase_create ("all");
-  SRunner *runner = srunner_create (suite);
-  int      failed;
+  Suite *suite = suite_create ("sharded");
+  TCase *tcase = tcase_create ("all");
 
   tcase_add_loop_test (tcase, test_traffic, 0, G_N_ELEMENTS (traffic));
   tcase_add_loop_test (tcase, test_states, 0, G_N_ELEMENTS (states));
@@ -302,8 +300,5 @@ main (void)
   tcase_add_test (tcase, test_frozen_shards);
   tcase_add_loop_test (tcase, test_refused, 0, G_N_ELEMENTS (refused));
   suite_add_tcase (suite, tcase);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

@@ -8,13 +8,14 @@
 #include <malloc.h>
 
 #include "../cases.h"
-#include "driver/expect-sums.h"
+#include "../suite.h"
+#include "driver/oracle/expect-sums.h"
 #include "matrix-bounds.h"
 #include "policy-rows.h"
 #include "random-plan.h"
 #include "schedule/schedule-private.h"
-#include "strategy/compression.h"
-#include "strategy/issue-deepspeed.h"
+#include "strategy/compression/compression.h"
+#include "strategy/runtime/deepspeed/issue-deepspeed.h"
 
 #define CASES 500
 
@@ -36,7 +37,7 @@ build_checked (RandomPlan *plan)
   g_autoptr (Schedule) schedule = plan->schedule != NULL
                                       ? g_steal_pointer (&plan->schedule)
                                       : schedule_build (&plan->in, plan->choice, diags);
-  gboolean             sound = schedule != NULL && schedule_check (schedule, &plan->in.mesh, diags);
+  gboolean sound = schedule != NULL && schedule_check (schedule, &plan->in.mesh, NULL, diags);
 
   if (!sound)
     {
@@ -212,6 +213,18 @@ START_TEST (test_passes_share_units)
 }
 END_TEST
 
+/* DeepSpeed's bound of frozen weights that rest encoded: each tensor comes by one route alone. */
+START_TEST (test_one_route_a_use)
+{
+  const Strategy *const *list = strategy_list ();
+
+  while (*list != NULL && !g_str_equal ((*list)->name, "zeropp"))
+    list++;
+  ck_assert_ptr_nonnull (*list);
+  check_plan (*list, 1218, 218);
+}
+END_TEST
+
 /* The options of CHOICE and of what is inside it as their tables' defaults. */
 static void
 take_defaults (StrategyChoice *choice)
@@ -320,7 +333,7 @@ START_TEST (test_compressions)
         schedule = schedule_build (&plan->in, plan->choice, diags);
         if (schedule == NULL) /* a rank above the matrices, a k above the tensors */
           continue;
-        ck_assert_msg (schedule_check (schedule, &plan->in.mesh, diags), "%s %s\n%s", scheme,
+        ck_assert_msg (schedule_check (schedule, &plan->in.mesh, NULL, diags), "%s %s\n%s", scheme,
                        plan->text, diag_list_first_message (diags));
         ck_assert_msg (matches (plan, schedule, &why), "%s %s\n%s", scheme, plan->text, why);
         n++;
@@ -562,6 +575,7 @@ strategy_suite (const char *part)
     {
       tcase_add_loop_test (tcase, test_expect, 0, all);
       tcase_add_loop_test (tcase, test_passes_share_units, 0, all);
+      tcase_add_test (tcase, test_one_route_a_use);
       tcase_add_loop_test (tcase, test_defaults_are_exact, 0, n);
       tcase_add_loop_test (tcase, test_compressions, 0, schemes);
     }
@@ -577,16 +591,9 @@ strategy_suite (const char *part)
   return suite;
 }
 
-int
-main (int argc, char **argv)
+SUITE_MAIN (strategy)
 {
-  SRunner *runner = srunner_create (strategy_suite (argc > 1 ? argv[1] : "expect"));
-  int      failed;
-
   mallopt (M_MMAP_THRESHOLD, 1 << 28); /* thousands of schedules in turn: keep their pages */
   mallopt (M_TRIM_THRESHOLD, 1 << 28);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed == 0 ? 0 : 1;
+  return suite_run (strategy_suite (argc > 1 ? argv[1] : "expect"));
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "../cases.h"
+#include "../suite.h"
 #include "random-plan.h"
 #include "schedule/schedule-private.h"
 #include "small-llama.h"
@@ -129,8 +130,9 @@ static gboolean
 is_sound (const Schedule *schedule, guint role)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
+  StopPoll             poll = { .stop = NULL };
 
-  return schedule_check_data (schedule, role, diags);
+  return schedule_check_data (schedule, role, &poll, diags);
 }
 
 static void
@@ -576,7 +578,7 @@ build_small (const Strategy *strategy, gconstpointer options, const Workload *wo
   g_autoptr (DiagList) diags = diag_list_new ();
   Schedule            *schedule = schedule_build (&in, &choice, diags);
 
-  ck_assert (schedule != NULL && schedule_check (schedule, &in.mesh, diags));
+  ck_assert (schedule != NULL && schedule_check (schedule, &in.mesh, NULL, diags));
   return schedule;
 }
 
@@ -642,19 +644,13 @@ START_TEST (what_is_in_flight_is_bounded)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (waits)
 {
-  Suite   *suite = suite_create ("waits");
-  TCase   *tcase = tcase_create ("all");
-  SRunner *runner = srunner_create (suite);
-  int      failed;
+  Suite *suite = suite_create ("waits");
+  TCase *tcase = tcase_create ("all");
 
   tcase_add_test (tcase, every_wait_is_missed);
   tcase_add_loop_test (tcase, what_is_in_flight_is_bounded, 0, G_N_ELEMENTS (bounds));
   suite_add_tcase (suite, tcase);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

@@ -6,9 +6,10 @@
 #include <check.h>
 #include <string.h>
 
+#include "../suite.h"
 #include "small-llama.h"
 
-#include "workload/model.h"
+#include "model/shape/model.h"
 
 #define RANKS 4
 #define GIB   1073741824.0
@@ -35,7 +36,7 @@ step_over (Workload *workload, guint ranks, const char *name, const char *option
   set_options (strategy, options, options_text);
   step.schedule = schedule_build (&in, &choice, diags);
   ck_assert_msg (step.schedule != NULL, "%s", diag_list_first_message (diags));
-  ck_assert (schedule_check (step.schedule, &in.mesh, diags));
+  ck_assert (schedule_check (step.schedule, &in.mesh, NULL, diags));
   schedule_totals (step.schedule, 0, &step.totals);
   option_table_clear (strategy->options, options);
   return step;
@@ -292,13 +293,10 @@ START_TEST (is_refused)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (zo)
 {
-  Suite   *suite = suite_create ("zo");
-  TCase   *tcase = tcase_create ("all");
-  SRunner *runner = srunner_create (suite);
-  int      failed;
+  Suite *suite = suite_create ("zo");
+  TCase *tcase = tcase_create ("all");
 
   tcase_add_test (tcase, pinned_tensors_are_powers_of_two);
   tcase_add_loop_test (tcase, other_memory_takes_what_it_holds, 0, 2);
@@ -311,8 +309,5 @@ main (void)
   tcase_add_loop_test (tcase, three_blocks_are_on_the_gpu, 0, 2);
   tcase_add_loop_test (tcase, is_refused, 0, G_N_ELEMENTS (bad));
   suite_add_tcase (suite, tcase);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

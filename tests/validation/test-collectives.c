@@ -7,9 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collective/measured.h"
+#include "../suite.h"
+#include "cost/collective/library/measured.h"
 #include "medians.h"
-#include "report/validate.h"
+#include "report/validation/validate.h"
 
 #define N_ROWS      2245
 #define LARGE_BYTES (64 << 20) /* what tells of a network */
@@ -50,7 +51,7 @@ START_TEST (test_all_rows)
       ck_assert_msg (row->reason == NULL, "row %u, %s: %s", i, row->measured->id, row->reason);
       ck_assert (isfinite (row->predicted) && row->predicted > 0);
     }
-  report_validation_summary (v, text);
+  report_answer (&collective_summary, v, FORMAT_TEXT, text);
   fputs (text->str, stderr);
 }
 END_TEST
@@ -186,13 +187,10 @@ START_TEST (test_true_measurements_are_taken)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (collectives)
 {
-  Suite   *suite = suite_create ("collectives");
-  TCase   *tests = tcase_create ("collectives");
-  SRunner *runner = srunner_create (suite);
-  int      failed;
+  Suite *suite = suite_create ("collectives");
+  TCase *tests = tcase_create ("collectives");
 
   tcase_add_unchecked_fixture (tests, validate_file, free_validation);
   tcase_add_test (tests, test_all_rows);
@@ -200,8 +198,5 @@ main (void)
   tcase_add_test (tests, test_medians);
   tcase_add_test (tests, test_true_measurements_are_taken);
   suite_add_tcase (suite, tests);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed != 0;
+  return suite_run (suite);
 }

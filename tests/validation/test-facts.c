@@ -12,8 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/csv.h"
-#include "kernel/kernel.h"
+#include "../suite.h"
+#include "base/config/csv.h"
+#include "cost/kernel/kernel.h"
 #include "medians.h"
 
 typedef struct
@@ -288,19 +289,13 @@ START_TEST (test_every_link_has_a_fact)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (facts)
 {
-  Suite   *suite = suite_create ("facts");
-  TCase   *tests = tcase_create ("tests");
-  SRunner *runner = srunner_create (suite);
-  int      failed;
+  Suite *suite = suite_create ("facts");
+  TCase *tests = tcase_create ("tests");
 
   tcase_add_test (tests, test_facts);
   tcase_add_test (tests, test_every_link_has_a_fact);
   suite_add_tcase (suite, tests);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

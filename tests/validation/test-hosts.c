@@ -7,7 +7,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "report/validate.h"
+#include "../suite.h"
+#include "report/validation/validate.h"
 
 static void
 check_table (const char *name, const char *overlay)
@@ -35,7 +36,7 @@ check_table (const char *name, const char *overlay)
                        row->error);
     }
   ck_assert_double_le (collective_validation_overall (v, VALIDATION_MAIN)->errors.median_abs, 0.1);
-  report_validation_rows (v, text);
+  report_answer (&collective_rows, v, FORMAT_TEXT, text);
   fputs (text->str, stderr);
 }
 
@@ -53,19 +54,13 @@ START_TEST (test_eager)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (hosts)
 {
-  Suite   *suite = suite_create ("measured-hosts");
-  TCase   *tests = tcase_create ("tests");
-  SRunner *runner = srunner_create (suite);
-  int      failed;
+  Suite *suite = suite_create ("measured-hosts");
+  TCase *tests = tcase_create ("tests");
 
   tcase_add_test (tests, test_stock);
   tcase_add_test (tests, test_eager);
   suite_add_tcase (suite, tests);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

@@ -9,8 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/layout.h"
-#include "measure/figures.h"
+#include "../suite.h"
+#include "base/file/layout.h"
+#include "evidence/figures/figure-published.h"
 
 /* Rows whose names begin so; the first that does counts. */
 typedef struct
@@ -149,7 +150,7 @@ assert_bounds (const char *name)
   g_autofree char     *folder = layout_data_file ("workloads/figures");
   const PredictOptions options = { .replay = { 0 } };
   g_autoptr (DiagList) diags = diag_list_new ();
-  g_autoptr (Figures)  figures = figures_predict (folder, name, &options, 2, diags);
+  g_autoptr (Figures)  figures = figures_compute (folder, name, &options, 2, diags);
 
   ck_assert_msg (figures != NULL, "%s", diag_list_first_message (diags));
   for (guint i = 0; i < figures->rows->len; i++)
@@ -179,14 +180,11 @@ START_TEST (test_long_figures)
 }
 END_TEST
 
-int
-main (int argc, char **argv)
+SUITE_MAIN (published)
 {
   gboolean takes_long = argc > 1 && strcmp (argv[1], "long") == 0;
   Suite   *suite = suite_create ("published");
   TCase   *tcase = tcase_create ("all");
-  SRunner *runner = srunner_create (suite);
-  int      failed;
 
   if (takes_long)
     {
@@ -196,8 +194,5 @@ main (int argc, char **argv)
   else
     tcase_add_loop_test (tcase, test_figures, 0, G_N_ELEMENTS (names));
   suite_add_tcase (suite, tcase);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

@@ -11,8 +11,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "../suite.h"
 #include "medians.h"
-#include "report/validate-training.h"
+#include "report/validation/validate-training.h"
 
 #define N_ROWS 2032
 
@@ -151,7 +152,7 @@ START_TEST (test_training)
   g_autoptr (TrainingValidation) v = validate_file (file);
   g_autoptr (GString)            text = g_string_new (NULL);
 
-  report_training_summary (v, text);
+  report_answer (&training_summary, v, FORMAT_TEXT, text);
   fputs (text->str, stderr);
   check_rows (v);
   ck_assert_uint_eq (v->goals->len, 19);
@@ -227,14 +228,11 @@ START_TEST (test_fp8)
 }
 END_TEST
 
-int
-main (int argc, char **argv)
+SUITE_MAIN (training)
 {
   gboolean cheapest = argc > 1 && strcmp (argv[1], "cheapest") == 0;
   Suite   *suite = suite_create ("training");
   TCase   *tests = tcase_create ("training");
-  SRunner *runner = srunner_create (suite);
-  int      failed;
 
   tcase_set_timeout (tests, 1200);
   if (cheapest)
@@ -244,8 +242,5 @@ main (int argc, char **argv)
   else
     tcase_add_test (tests, test_training);
   suite_add_tcase (suite, tests);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed != 0;
+  return suite_run (suite);
 }

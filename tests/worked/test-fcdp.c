@@ -10,7 +10,8 @@
 #include <math.h>
 #include <stdarg.h>
 
-#include "analysis/prediction.h"
+#include "../suite.h"
+#include "predict/prediction.h"
 
 typedef struct
 {
@@ -592,13 +593,10 @@ START_TEST (test_30b_fits)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (fcdp)
 {
-  Suite   *suite = suite_create ("fcdp");
-  TCase   *tcase = tcase_create ("arithmetic");
-  SRunner *runner = srunner_create (suite);
-  int      failed;
+  Suite *suite = suite_create ("fcdp");
+  TCase *tcase = tcase_create ("arithmetic");
 
   tcase_add_loop_test (tcase, test_volumes, 0, G_N_ELEMENTS (shapes));
   tcase_add_loop_test (tcase, test_zeropp_volumes, 0, G_N_ELEMENTS (shapes));
@@ -612,8 +610,5 @@ main (void)
   tcase_add_test (tcase, test_intra_node);
   tcase_add_test (tcase, test_30b_fits);
   suite_add_tcase (suite, tcase);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

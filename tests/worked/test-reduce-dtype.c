@@ -10,7 +10,8 @@
 #include <check.h>
 #include <string.h>
 
-#include "analysis/prediction.h"
+#include "../suite.h"
+#include "predict/prediction.h"
 
 /* llama: table, head and last norm; of each block two norms, four projections, three of the MLP. */
 #define D_MODEL    512
@@ -125,20 +126,14 @@ START_TEST (test_wide_reductions_take_longer)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (reduce_dtype)
 {
-  Suite   *suite = suite_create ("reduce-dtype");
-  TCase   *tcase = tcase_create ("all");
-  SRunner *runner = srunner_create (suite);
-  int      failed;
+  Suite *suite = suite_create ("reduce-dtype");
+  TCase *tcase = tcase_create ("all");
 
   tcase_add_loop_test (tcase, test_reduced_bytes, 0, G_N_ELEMENTS (cases));
   tcase_add_loop_test (tcase, test_gathered_bytes, 0, G_N_ELEMENTS (cases));
   tcase_add_loop_test (tcase, test_wide_reductions_take_longer, 0, G_N_ELEMENTS (cases));
   suite_add_tcase (suite, tcase);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

@@ -7,8 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/prediction.h"
+#include "../suite.h"
 #include "arithmetic.h"
+#include "predict/prediction.h"
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
@@ -395,13 +396,10 @@ START_TEST (test_offload_page)
 }
 END_TEST
 
-int
-main (void)
+SUITE_MAIN (worked)
 {
-  Suite   *suite = suite_create ("worked");
-  TCase   *tcase = tcase_create ("pages");
-  SRunner *runner = srunner_create (suite);
-  int      failed;
+  Suite *suite = suite_create ("worked");
+  TCase *tcase = tcase_create ("pages");
 
   tcase_add_loop_test (tcase, test_ddp, 0, 2); /* folded, unfolded */
   tcase_add_test (tcase, test_ddp_page);
@@ -411,8 +409,5 @@ main (void)
   tcase_add_loop_test (tcase, test_offload, 0, 2);
   tcase_add_test (tcase, test_offload_page);
   suite_add_tcase (suite, tcase);
-  srunner_run_all (runner, CK_ENV);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed == 0 ? 0 : 1;
+  return suite_run (suite);
 }

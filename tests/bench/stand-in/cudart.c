@@ -23,7 +23,7 @@ struct CUstream_st
 struct CUevent_st
 {
   double clock;
-  bool   timed, recorded, asked;
+  bool   recorded, asked;
 };
 
 struct CUgraph_st
@@ -187,12 +187,6 @@ cudaDeviceSynchronize (void)
   return cudaSuccess;
 }
 
-cudaError_t
-cudaDeviceReset (void)
-{
-  return cudaSuccess;
-}
-
 /* 90 = 9.0 */
 static int
 capability (void)
@@ -241,22 +235,6 @@ cudaDeviceGetAttribute (int *value, enum cudaDeviceAttr attribute, int index)
     case cudaDevAttrL2CacheSize:
       *value = 8 << 20;
       break;
-    case cudaDevAttrClockRate:
-      *value = 1000000;
-      break;
-    case cudaDevAttrMemoryPoolsSupported:
-    case cudaDevAttrAsyncEngineCount:
-      *value = 2;
-      break;
-    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
-      *value = 228 << 10;
-      break;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-      *value = 227 << 10;
-      break;
-    case cudaDevAttrMaxThreadsPerMultiProcessor:
-      *value = 2048;
-      break;
     default:
       *value = 0;
     }
@@ -286,25 +264,12 @@ cudaRuntimeGetVersion (int *version)
 }
 
 cudaError_t
-cudaDriverGetVersion (int *version)
-{
-  *version = CUDART_VERSION;
-  return cudaSuccess;
-}
-
-cudaError_t
 cudaGetLastError (void)
 {
   cudaError_t error = last;
 
   last = cudaSuccess;
   return error;
-}
-
-cudaError_t
-cudaPeekAtLastError (void)
-{
-  return last;
 }
 
 const char *
@@ -371,174 +336,41 @@ cudaFree (void *memory)
 }
 
 cudaError_t
-cudaMallocAsync (void **memory, size_t bytes, cudaStream_t stream)
-{
-  ENTER ("cudaMallocAsync");
-  stand_in_run (stream, ENGINE_KERNEL, 0);
-  *memory = take (bytes);
-  if (*memory == NULL)
-    return fail (cudaErrorMemoryAllocation);
-  stand_in_count ("device memory", 1);
-  return cudaSuccess;
-}
-
-cudaError_t
-cudaFreeAsync (void *memory, cudaStream_t stream)
-{
-  ENTER ("cudaFreeAsync");
-  stand_in_run (stream, ENGINE_KERNEL, 0);
-  give (memory);
-  stand_in_count ("device memory", -1);
-  return cudaSuccess;
-}
-
-cudaError_t
-cudaDeviceGetDefaultMemPool (cudaMemPool_t *pool, int index)
-{
-  (void) index;
-  *pool = NULL;
-  return cudaSuccess;
-}
-
-cudaError_t
-cudaMemPoolCreate (cudaMemPool_t *pool, const struct cudaMemPoolProps *properties)
-{
-  (void) properties;
-  ENTER ("cudaMemPoolCreate");
-  *pool = malloc (1);
-  stand_in_count ("memory pools", 1);
-  return cudaSuccess;
-}
-
-cudaError_t
-cudaMemPoolDestroy (cudaMemPool_t pool)
-{
-  free (pool);
-  stand_in_count ("memory pools", -1);
-  return cudaSuccess;
-}
-
-cudaError_t
-cudaMallocFromPoolAsync (void **memory, size_t bytes, cudaMemPool_t pool, cudaStream_t stream)
-{
-  (void) pool;
-  return cudaMallocAsync (memory, bytes, stream);
-}
-
-cudaError_t
-cudaMemPoolSetAttribute (cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value)
-{
-  (void) pool, (void) attribute, (void) value;
-  return cudaSuccess;
-}
-
-cudaError_t
-cudaMemPoolGetAttribute (cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value)
-{
-  (void) pool, (void) attribute;
-  *(uint64_t *) value = 0;
-  return cudaSuccess;
-}
-
-cudaError_t
-cudaMemPoolTrimTo (cudaMemPool_t pool, size_t bytes)
-{
-  (void) pool, (void) bytes;
-  return cudaSuccess;
-}
-
-/* Pinned memory is told from pageable by its place in this list. */
-#define MAX_PINNED 64
-
-static struct
-{
-  char  *memory;
-  size_t bytes;
-} pinned[MAX_PINNED];
-
-static bool
-is_pinned (const void *memory)
-{
-  for (unsigned i = 0; i < MAX_PINNED; i++)
-    if (pinned[i].memory != NULL && (const char *) memory >= pinned[i].memory
-        && (const char *) memory < pinned[i].memory + pinned[i].bytes)
-      return true;
-  return false;
-}
-
-cudaError_t
-cudaHostAlloc (void **memory, size_t bytes, unsigned flags)
-{
-  (void) flags;
-  ENTER ("cudaHostAlloc");
-  for (unsigned i = 0; i < MAX_PINNED; i++)
-    {
-      if (pinned[i].memory != NULL)
-        continue;
-      *memory = aligned_alloc (4096, (bytes + 4095) / 4096 * 4096);
-      if (*memory == NULL)
-        break;
-      pinned[i].memory = *memory;
-      pinned[i].bytes = bytes;
-      stand_in_count ("pinned memory", 1);
-      return cudaSuccess;
-    }
-  return fail (cudaErrorMemoryAllocation);
-}
-
-cudaError_t
 cudaMallocHost (void **memory, size_t bytes)
 {
   ENTER ("cudaMallocHost");
-  return cudaHostAlloc (memory, bytes, 0);
+  *memory = aligned_alloc (4096, (bytes + 4095) / 4096 * 4096);
+  if (*memory == NULL)
+    return fail (cudaErrorMemoryAllocation);
+  stand_in_count ("pinned memory", 1);
+  return cudaSuccess;
 }
 
 cudaError_t
 cudaFreeHost (void *memory)
 {
   ENTER ("cudaFreeHost");
-  for (unsigned i = 0; i < MAX_PINNED && memory != NULL; i++)
-    if (pinned[i].memory == memory)
-      {
-        free (memory);
-        pinned[i].memory = NULL;
-        pinned[i].bytes = 0;
-        stand_in_count ("pinned memory", -1);
-        return cudaSuccess;
-      }
-  return memory == NULL ? cudaSuccess : fail (cudaErrorInvalidValue);
+  free (memory);
+  stand_in_count ("pinned memory", memory != NULL ? -1 : 0);
+  return cudaSuccess;
 }
 
 cudaError_t
 cudaHostRegister (void *memory, size_t bytes, unsigned flags)
 {
-  (void) flags;
+  (void) memory, (void) bytes, (void) flags;
   ENTER ("cudaHostRegister");
-  for (unsigned i = 0; i < MAX_PINNED; i++)
-    {
-      if (pinned[i].memory != NULL)
-        continue;
-      pinned[i].memory = memory;
-      pinned[i].bytes = bytes;
-      stand_in_count ("registered memory", 1);
-      return cudaSuccess;
-    }
-  return fail (cudaErrorMemoryAllocation);
+  stand_in_count ("registered memory", 1);
+  return cudaSuccess;
 }
 
 cudaError_t
 cudaHostUnregister (void *memory)
 {
+  (void) memory;
   ENTER ("cudaHostUnregister");
-  for (unsigned i = 0; i < MAX_PINNED; i++)
-    if (pinned[i].memory == memory)
-      {
-        pinned[i].memory = NULL;
-        pinned[i].bytes = 0;
-        stand_in_count ("registered memory", -1);
-        return cudaSuccess;
-      }
-  return fail (cudaErrorInvalidValue);
+  stand_in_count ("registered memory", -1);
+  return cudaSuccess;
 }
 
 cudaError_t
@@ -550,29 +382,19 @@ cudaMemGetInfo (size_t *available, size_t *total)
   return cudaSuccess;
 }
 
-static void
-run_copy (cudaStream_t stream, const void *to, const void *from, size_t bytes,
-          enum cudaMemcpyKind kind)
-{
-  bool   h2d = kind == cudaMemcpyHostToDevice;
-  double rate = h2d ? STAND_IN_H2D : STAND_IN_D2H;
-
-  if (kind == cudaMemcpyDeviceToDevice)
-    {
-      stand_in_run (stream, ENGINE_KERNEL, STAND_IN_KERNEL + 2.0 * (double) bytes / STAND_IN_HBM);
-      return;
-    }
-  if (!is_pinned (h2d ? from : to))
-    rate *= STAND_IN_PAGEABLE;
-  stand_in_run (stream, h2d ? ENGINE_H2D : ENGINE_D2H, STAND_IN_COPY_START + (double) bytes / rate);
-}
-
 cudaError_t
 cudaMemcpyAsync (void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
                  cudaStream_t stream)
 {
+  bool   h2d = kind == cudaMemcpyHostToDevice;
+  double rate = h2d ? STAND_IN_H2D : STAND_IN_D2H;
+
   ENTER ("cudaMemcpyAsync");
-  run_copy (stream, to, from, bytes, kind);
+  if (kind == cudaMemcpyDeviceToDevice)
+    stand_in_run (stream, ENGINE_KERNEL, STAND_IN_KERNEL + 2.0 * (double) bytes / STAND_IN_HBM);
+  else
+    stand_in_run (stream, h2d ? ENGINE_H2D : ENGINE_D2H,
+                  STAND_IN_COPY_START + (double) bytes / rate);
   memmove (to, from, bytes);
   return cudaSuccess;
 }
@@ -583,17 +405,6 @@ cudaMemcpy (void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
   ENTER ("cudaMemcpy");
   cudaMemcpyAsync (to, from, bytes, kind, NULL);
   host = legacy.clock;
-  return cudaSuccess;
-}
-
-cudaError_t
-cudaMemcpy2DAsync (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
-                   size_t height, enum cudaMemcpyKind kind, cudaStream_t stream)
-{
-  ENTER ("cudaMemcpy2DAsync");
-  run_copy (stream, to, from, width * height, kind);
-  for (size_t i = 0; i < height; i++)
-    memmove ((char *) to + i * to_pitch, (const char *) from + i * from_pitch, width);
   return cudaSuccess;
 }
 
@@ -631,12 +442,6 @@ cudaStreamCreateWithFlags (cudaStream_t *stream, unsigned flags)
 }
 
 cudaError_t
-cudaStreamCreate (cudaStream_t *stream)
-{
-  return cudaStreamCreateWithPriority (stream, 0, 0);
-}
-
-cudaError_t
 cudaStreamDestroy (cudaStream_t stream)
 {
   free (stream);
@@ -653,14 +458,6 @@ cudaStreamSynchronize (cudaStream_t stream)
 }
 
 cudaError_t
-cudaStreamQuery (cudaStream_t stream)
-{
-  (void) stream;
-  ENTER ("cudaStreamQuery");
-  return cudaSuccess;
-}
-
-cudaError_t
 cudaStreamWaitEvent (cudaStream_t stream, cudaEvent_t event, unsigned flags)
 {
   (void) flags;
@@ -671,19 +468,12 @@ cudaStreamWaitEvent (cudaStream_t stream, cudaEvent_t event, unsigned flags)
 }
 
 cudaError_t
-cudaEventCreateWithFlags (cudaEvent_t *event, unsigned flags)
+cudaEventCreate (cudaEvent_t *event)
 {
   ENTER ("cudaEventCreate");
   *event = calloc (1, sizeof **event);
-  (*event)->timed = (flags & cudaEventDisableTiming) == 0;
   stand_in_count ("events", 1);
   return cudaSuccess;
-}
-
-cudaError_t
-cudaEventCreate (cudaEvent_t *event)
-{
-  return cudaEventCreateWithFlags (event, 0);
 }
 
 cudaError_t
@@ -726,7 +516,7 @@ cudaError_t
 cudaEventElapsedTime (float *milliseconds, cudaEvent_t begin, cudaEvent_t end)
 {
   ENTER ("cudaEventElapsedTime");
-  if (!begin->timed || !end->timed || !begin->recorded || !end->recorded)
+  if (!begin->recorded || !end->recorded)
     return fail (cudaErrorInvalidResourceHandle);
   *milliseconds = (float) (1e3 * (end->clock - begin->clock));
   return cudaSuccess;
@@ -756,7 +546,7 @@ cudaStreamEndCapture (cudaStream_t stream, cudaGraph_t *graph)
 }
 
 cudaError_t
-cudaGraphInstantiate (cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
+cudaGraphInstantiateWithFlags (cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
 {
   (void) flags;
   ENTER ("cudaGraphInstantiate");
@@ -764,12 +554,6 @@ cudaGraphInstantiate (cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long lo
   (*exec)->seconds = graph->seconds;
   stand_in_count ("graphs", 1);
   return cudaSuccess;
-}
-
-cudaError_t
-cudaGraphInstantiateWithFlags (cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
-{
-  return cudaGraphInstantiate (exec, graph, flags);
 }
 
 cudaError_t
@@ -862,14 +646,6 @@ cudaLibraryGetKernel (cudaKernel_t *kernel, cudaLibrary_t library, const char *n
     return fail (cudaErrorSymbolNotFound);
   *kernel = (cudaKernel_t) library;
   return cudaSuccess;
-}
-
-cudaError_t
-cudaFuncSetAttribute (const void *function, enum cudaFuncAttribute attribute, int value)
-{
-  (void) attribute, (void) value;
-  ENTER ("cudaFuncSetAttribute");
-  return function != NULL ? cudaSuccess : fail (cudaErrorInvalidValue);
 }
 
 cudaError_t

@@ -26,7 +26,6 @@
 #define STAND_IN_COPY_START 4e-6   /* s of a copy over the host link */
 #define STAND_IN_H2D        50e9   /* B/s */
 #define STAND_IN_D2H        40e9   /* B/s */
-#define STAND_IN_PAGEABLE   0.25   /* of those, from pageable memory */
 #define STAND_IN_HBM        2e12   /* B/s, reads and writes together */
 #define STAND_IN_KERNEL     2.5e-6 /* s of any kernel */
 #define STAND_IN_WAIT       1e-6   /* s until a stream goes on after an event it waited for */

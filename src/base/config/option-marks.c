@@ -1,0 +1,111 @@
+#include "base/config/option-marks.h"
+
+static guint
+table_length (const OptionSpec *table)
+{
+  guint n = 0;
+
+  while (table[n].key != NULL)
+    n++;
+  return n;
+}
+
+void
+option_marks_clear (OptionMarks *self)
+{
+  g_clear_pointer (&self->keys, g_free);
+  g_clear_pointer (&self->implied, g_free);
+  self->section = (SourceMark){ 0 };
+}
+
+void
+option_marks_copy (const OptionMarks *source, OptionMarks *target)
+{
+  option_marks_clear (target);
+  *target = *source;
+  if (source->keys != NULL)
+    target->keys = g_memdup2 (source->keys, table_length (source->table) * sizeof *source->keys);
+  if (source->implied != NULL)
+    target->implied =
+        g_memdup2 (source->implied, table_length (source->table) * sizeof *source->implied);
+}
+
+void
+option_marks_set (OptionMarks *self, const char *key, const SourceMark *mark)
+{
+  const OptionSpec *spec = option_table_find (self->table, key);
+
+  if (spec == NULL)
+    return;
+  if (self->keys == NULL)
+    self->keys = g_new0 (SourceMark, table_length (self->table));
+  self->keys[spec - self->table] = source_mark_keep (mark);
+  if (self->implied != NULL)
+    self->implied[spec - self->table] = FALSE;
+}
+
+void
+option_marks_set_section (OptionMarks *self, const SourceMark *mark)
+{
+  self->section = source_mark_keep (mark);
+}
+
+void
+option_marks_load (OptionMarks *self, const ConfigNode *node)
+{
+  option_marks_set_section (self, config_node_mark (node));
+  for (guint i = 0; config_node_kind (node) == CONFIG_MAP && i < config_node_length (node); i++)
+    option_marks_set (self, config_node_key (node, i),
+                      config_node_mark (config_node_item (node, i)));
+}
+
+gboolean
+option_marks_has (const OptionMarks *self, const char *key)
+{
+  const OptionSpec *spec = option_table_find (self->table, key);
+
+  return spec != NULL && self->keys != NULL && self->keys[spec - self->table].file != NULL;
+}
+
+void
+option_marks_imply (OptionMarks *self, const char *key, gboolean implied)
+{
+  const OptionSpec *spec = option_table_find (self->table, key);
+
+  g_assert (spec != NULL);
+  if (self->implied == NULL)
+    self->implied = g_new0 (gboolean, table_length (self->table));
+  self->implied[spec - self->table] = implied;
+}
+
+gboolean
+option_marks_has_own (const OptionMarks *self, const char *key)
+{
+  const OptionSpec *spec = option_table_find (self->table, key);
+
+  return option_marks_has (self, key)
+         && (self->implied == NULL || !self->implied[spec - self->table]);
+}
+
+const SourceMark *
+option_mark (const OptionMarks *self, ...)
+{
+  const SourceMark *found = NULL;
+  const char       *key;
+  va_list           keys;
+
+  if (self == NULL)
+    return NULL;
+  va_start (keys, self);
+  while (found == NULL && (key = va_arg (keys, const char *)) != NULL)
+    {
+      const OptionSpec *spec = self->keys != NULL ? option_table_find (self->table, key) : NULL;
+
+      if (spec != NULL && self->keys[spec - self->table].file != NULL)
+        found = &self->keys[spec - self->table];
+    }
+  va_end (keys);
+  if (found == NULL && self->section.file != NULL)
+    found = &self->section;
+  return found;
+}

@@ -1,7 +1,0 @@
-/* What an all-to-all puts on the fabric between its members' cards. */
-#pragma once
-
-#include "collective/exits-private.h"
-
-/* Every member sends BYTES to every other of another node. */
-void pairwise_add_fabric (const Exits *exits, double bytes);

@@ -1,0 +1,98 @@
+#include "cost/collective/algorithm/algorithm-private.h"
+
+#define LL_WIRE    2.0 /* 4 bytes of flag beside 4 of data */
+#define LL128_WIRE (1 / 0.92)
+
+double
+timed_figure_or (const Figure *figure, double fallback)
+{
+  return figure->value > 0 ? figure->value : fallback;
+}
+
+double
+timed_wire_scale (CollectiveProtocol protocol)
+{
+  return protocol == PROTOCOL_LL ? LL_WIRE : protocol == PROTOCOL_LL128 ? LL128_WIRE : 1;
+}
+
+static double
+link_hop (const LinkProfile *link, CollectiveProtocol protocol, double fallback)
+{
+  switch (protocol)
+    {
+    case PROTOCOL_LL:
+      return timed_figure_or (&link->hop_ll, fallback) + link->latency.value;
+    case PROTOCOL_LL128:
+      return timed_figure_or (&link->hop_ll128, fallback) + link->latency.value;
+    default: /* the network is read back once more to flush */
+      return timed_figure_or (&link->hop_simple, fallback)
+             + (link->kind == LINK_NETWORK ? 2 : 1) * link->latency.value;
+    }
+}
+
+double
+timed_base (const Timed *self)
+{
+  return self->graph->library->base[self->algorithm->id][self->protocol];
+}
+
+double
+timed_link_hop_intra (const Timed *self)
+{
+  return link_hop (self->graph->intra, self->protocol,
+                   self->graph->library->hop[self->graph->hop][ALGORITHM_RING][self->protocol]);
+}
+
+static double
+net_hop (const Timed *self, CollectiveAlgorithm row)
+{
+  if (self->graph->nic == NULL)
+    return 0;
+  return self->graph->hops
+         * link_hop (self->graph->nic, self->protocol,
+                     self->graph->library->hop[HOP_NET][row][self->protocol]);
+}
+
+/* With one rank a node nothing hides the network's latency: NCCL's tree row has it in full. */
+double
+timed_link_hop_net (const Timed *self)
+{
+  return net_hop (self, self->graph->per_node == 1 ? ALGORITHM_TREE : ALGORITHM_RING);
+}
+
+double
+timed_hop_across (const Timed *self)
+{
+  return net_hop (self, ALGORITHM_TREE) + self->way;
+}
+
+double
+timed_ring_hop_intra (const Timed *self)
+{
+  const LinkProfile *nic = self->graph->nic;
+  double             fallback = self->graph->library->post[self->protocol];
+
+  if (nic == NULL)
+    return self->hop_intra;
+  switch (self->protocol)
+    {
+    case PROTOCOL_LL:
+      return MAX (self->hop_intra, timed_figure_or (&nic->post_ll, fallback));
+    case PROTOCOL_LL128:
+      return MAX (self->hop_intra, timed_figure_or (&nic->post_ll128, fallback));
+    default:
+      return MAX (self->hop_intra, fallback);
+    }
+}
+
+StepParameters
+timed_link_hops (const Timed *self)
+{
+  return (StepParameters){ .hop_intra = self->hop_intra, .hop_net = self->hop_net };
+}
+
+guint
+timed_tree_levels (const Timed *self)
+{
+  return self->graph->n_nodes > 1 ? g_bit_storage (self->graph->n_nodes - 1) : 0;
+}

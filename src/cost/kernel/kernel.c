@@ -1,0 +1,360 @@
+#include "cost/kernel/kernel.h"
+
+#include <math.h>
+
+/*
+ * Share of the SMs that a streaming kernel keeps busy while it runs at full HBM speed. A core moves
+ * several times its share of the HBM bandwidth, so a collective that takes a fifth of the SMs does
+ * not slow a copy down. [estimate]
+ */
+#define STREAM_SM_SHARE 0.5
+
+/*
+ * Deep products with fewer output tiles than SMs are cut along k; each part is at least this deep.
+ */
+#define MIN_SPLIT_DEPTH 1024
+#define MAX_SPLIT       16
+
+/* An output tile a thread block, and in how many parts the inner dimension is cut. */
+typedef struct
+{
+  double m, n;
+  guint  split;
+} TileChoice;
+
+/* FLOP/s of the units that multiply matrices of DTYPE. */
+static double
+matmul_rate (const GpuProfile *gpu, Dtype dtype)
+{
+  if (dtype == DTYPE_FP32 || (dtype == DTYPE_BF16 && !gpu->bf16))
+    return gpu->matmul_fp32.value;
+  if (dtype == DTYPE_FP8)
+    return gpu->matmul_fp8.value;
+  return gpu->matmul_16bit.value;
+}
+
+/* What a tile's main loop reaches of that. */
+static double
+matmul_efficiency (const GpuProfile *gpu, Dtype dtype)
+{
+  const gboolean own = dtype == DTYPE_FP8 && gpu->matmul_fp8_efficiency.value > 0;
+
+  return own ? gpu->matmul_fp8_efficiency.value : gpu->matmul_efficiency.value;
+}
+
+/*
+ * A tile's start and end take their time whatever the type of the operands: in elements of the
+ * inner dimension that is more where those are multiplied faster.
+ */
+static double
+k_overhead (const GpuProfile *gpu, Dtype dtype)
+{
+  const double faster = dtype == DTYPE_FP8 ? gpu->matmul_fp8.value / gpu->matmul_16bit.value : 1;
+
+  return gpu->matmul_k_overhead.value * faster;
+}
+
+static double
+hbm_seconds (const GpuProfile *gpu, const KernelCost *cost)
+{
+  return cost->hbm_bytes / gpu->hbm_bandwidth.value;
+}
+
+/*
+ * A tile's rate against the profile's full tile: it does m n / (m + n) FLOPs, up to a factor,
+ * between two reads of an operand's element; the power says how much of those reads is not hidden.
+ */
+static double
+tile_rate (const GpuProfile *gpu, double m, double n)
+{
+  double full_m = gpu->tile_m.value, full_n = gpu->tile_n.value;
+  double relative = MIN (m * n / (m + n) * (full_m + full_n) / (full_m * full_n), 1);
+
+  if (gpu->small_tile_power.value == 1)
+    return relative;
+  return gpu->small_tile_power.value == 0.5 ? sqrt (relative) /* exact everywhere */
+                                            : pow (relative, gpu->small_tile_power.value);
+}
+
+/* FLOP/s of the matrix units under hours of load, against DTYPE's peak. */
+static double
+sustained_rate (const GpuProfile *gpu, Dtype dtype)
+{
+  return matmul_rate (gpu, dtype) * gpu->sustained_clock.value;
+}
+
+/* Fills COST for one tile choice; `alone` leaves out the latency. */
+static void
+matmul_try (const GpuProfile *gpu, const KernelDesc *kernel, const TileChoice *tile,
+            KernelCost *cost)
+{
+  double sms = gpu->sms.value;
+  double rate = sustained_rate (gpu, kernel->dtype) * matmul_efficiency (gpu, kernel->dtype) / sms
+                * tile_rate (gpu, tile->m, tile->n);
+  double part = tile->split > 1 ? MAX ((double) kernel->k / tile->split, MIN_SPLIT_DEPTH)
+                                : (double) kernel->k;
+  double depth = part + k_overhead (gpu, kernel->dtype);
+  double partials = tile->split > 1 ? 8.0 * tile->split * kernel->m * kernel->n * kernel->batch
+                                    : 0; /* fp32, written and read */
+
+  cost->wave_units =
+      ceil (kernel->m / tile->m) * ceil (kernel->n / tile->n) * kernel->batch * tile->split;
+  cost->wave_seconds = 2 * tile->m * tile->n * depth / rate;
+  cost->hbm_bytes = (cost->bytes + partials) / gpu->stream_efficiency.value;
+  cost->alone = MAX (ceil (cost->wave_units / sms) * cost->wave_seconds, hbm_seconds (gpu, cost));
+}
+
+/*
+ * Tries one tile shape with the inner dimension whole and, while that leaves SMs idle, cut in 2, 4,
+ * .. parts. A part of less than the least depth takes as long as one of it, so that no deeper
+ * product takes less.
+ */
+static void
+matmul_try_splits (const GpuProfile *gpu, const KernelDesc *kernel, const double shape[2],
+                   KernelCost *best)
+{
+  for (guint split = 1; split <= MAX_SPLIT; split *= 2)
+    {
+      TileChoice tile = { shape[0], shape[1], split };
+      KernelCost trial = *best;
+
+      if (split > 1 && 2 * kernel->k <= (guint64) MIN_SPLIT_DEPTH * split)
+        return; /* half as many parts are as deep as they may be */
+      matmul_try (gpu, kernel, &tile, &trial);
+      if (trial.alone < best->alone)
+        *best = trial;
+      if (trial.wave_units >= gpu->sms.value)
+        return;
+    }
+}
+
+/*
+ * The fastest of the profile's tile, upright and lying, its halves and its quarter: what a
+ * library's heuristics come to. Ties keep the earlier, larger one.
+ */
+static void
+matmul_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)
+{
+  double     m = gpu->tile_m.value, n = gpu->tile_n.value;
+  double     shapes[][2] = { { m, n },     { n, m },     { m / 2, n },    { m, n / 2 },
+                             { n / 2, m }, { n, m / 2 }, { m / 2, n / 2 } };
+  KernelCost best = *cost;
+
+  best.alone = INFINITY;
+  for (guint i = 0; i < G_N_ELEMENTS (shapes); i++)
+    matmul_try_splits (gpu, kernel, shapes[i], &best);
+  *cost = best;
+}
+
+/* ---- fused attention ------------------------------------------------------------------------- */
+
+#define FLASH_BLOCK \
+  128 /* query rows (backward: keys) of a thread block. [FlashAttention-2, section 3.3] */
+
+/* Head sizes that kernels are compiled for: version 1 powers of two, later ones multiples of 32. */
+static double
+compiled_head_dim (const KernelDesc *kernel)
+{
+  double size = 32;
+
+  if (kernel->flash != FLASH_1)
+    return ceil ((double) kernel->k / 32) * 32;
+  while (size < kernel->k)
+    size *= 2;
+  return size;
+}
+
+/* Where a GPU has no figure of a kernel the library falls back: version 2 runs everywhere. */
+static const struct
+{
+  gsize forward, backward; /* of GpuProfile: at a head size of 128, */
+  gsize softmax;           /* and the exponentials' cost */
+  guint fallback;          /* FlashKernel */
+} flash_kernels[] = {
+#define FIGURE(member) G_STRUCT_OFFSET (GpuProfile, member)
+  [FLASH_1] = { FIGURE (flash1_efficiency), FIGURE (flash1_backward_efficiency),
+                FIGURE (attention_softmax_dims), FLASH_2 },
+  [FLASH_2] = { FIGURE (attention_efficiency), FIGURE (attention_backward_efficiency),
+                FIGURE (attention_softmax_dims), FLASH_NONE },
+  [FLASH_3] = { FIGURE (flash3_efficiency), FIGURE (flash3_backward_efficiency),
+                FIGURE (cudnn_softmax_dims), FLASH_CUDNN },
+  [FLASH_CUDNN] = { FIGURE (cudnn_efficiency), FIGURE (cudnn_backward_efficiency),
+                    FIGURE (cudnn_softmax_dims), FLASH_2 },
+#undef FIGURE
+};
+
+static double
+figure_at (const GpuProfile *gpu, gsize offset)
+{
+  return ((const Figure *) (const void *) ((const guint8 *) gpu + offset))->value;
+}
+
+/* Share of the peak at a head size of 128, and in *SOFTMAX what an exponential costs. */
+static double
+flash_figure (const GpuProfile *gpu, guint flash, gboolean forward, double *softmax)
+{
+  double value = 0;
+
+  for (; flash != FLASH_NONE && value == 0; flash = flash_kernels[flash].fallback)
+    {
+      value =
+          figure_at (gpu, forward ? flash_kernels[flash].forward : flash_kernels[flash].backward);
+      *softmax = figure_at (gpu, flash_kernels[flash].softmax);
+    }
+  if (*softmax == 0)
+    *softmax = gpu->attention_softmax_dims.value;
+  return value;
+}
+
+/*
+ * Share of the matrix peak at the kernel's head size. A pair of query and key costs 4 d FLOPs and
+ * an exponential that is worth the profile's softmax dimensions more of d; its figures are for d =
+ * 128.
+ */
+static double
+flash_efficiency (const GpuProfile *gpu, const KernelDesc *kernel)
+{
+  double d = compiled_head_dim (kernel), softmax = 0;
+  double at_128 = flash_figure (gpu, kernel->flash, kernel->kind == KERNEL_ATTENTION, &softmax);
+
+  return at_128 * d / (d + softmax) * (128 + softmax) / 128 * ((double) kernel->k / d);
+}
+
+/*
+ * Blocks on the diagonal of a causal mask are computed in full: half a block more for every row.
+ * Where documents end, blocks begin anew, and the last one of each is on average half empty: as
+ * much again. Of several blocks the last one takes as long as a full one. A head's longest block
+ * has up to twice its mean's work. Masked blocks of more than one wave are dispatched as SMs become
+ * free, and lose half a block at the end; else waves are whole.
+ */
+static void
+attention_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)
+{
+  double   sms = gpu->sms.value, rows = (double) kernel->m;
+  double   products = kernel->kind == KERNEL_ATTENTION ? 4 : 10;
+  double   pairs = cost->flops / (products * (double) kernel->k * (double) kernel->batch);
+  gboolean masked = kernel->packed || pairs < 0.75 * rows * rows;
+  double   lost = MIN (FLASH_BLOCK, rows) * (kernel->packed ? 1 : 0.5);
+  double   waste = masked ? 1 + lost * rows / pairs : 1;
+  double   column = ceil (rows / FLASH_BLOCK), blocks = column * (double) kernel->batch;
+  double   filled = column > 1 ? column * FLASH_BLOCK / rows : 1;
+  double   rate = sustained_rate (gpu, kernel->dtype) * flash_efficiency (gpu, kernel) / sms;
+  double   block_seconds = cost->flops * waste * filled / (rate * blocks);
+  double   longest = masked ? 2 * column / (column + 1) : 1;
+  double   seconds = MAX (blocks / sms + 0.5, longest) * block_seconds;
+
+  cost->hbm_bytes = cost->bytes / gpu->stream_efficiency.value;
+  if (masked && blocks > sms)
+    cost->sm_seconds = seconds * sms;
+  else
+    {
+      cost->wave_units = blocks;
+      cost->wave_seconds = longest * block_seconds;
+      seconds = ceil (blocks / sms) * cost->wave_seconds;
+    }
+  cost->alone = MAX (seconds, hbm_seconds (gpu, cost));
+}
+
+/* ---- streaming kernels ----------------------------------------------------------------------- */
+
+/* Of the HBM bandwidth. */
+static double
+stream_efficiency (const GpuProfile *gpu, const KernelDesc *kernel)
+{
+  double rows = kernel->kind == KERNEL_REDUCTION ? gpu->reduction_efficiency.value : 1;
+  double all = gpu->stream_efficiency.value * rows;
+
+  if (!kernel->widens || gpu->widening_bandwidth.value == 0)
+    return all;
+  return MIN (all, gpu->widening_bandwidth.value / gpu->hbm_bandwidth.value);
+}
+
+static void
+stream_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)
+{
+  cost->hbm_bytes = cost->bytes / stream_efficiency (gpu, kernel);
+  cost->alone = hbm_seconds (gpu, cost);
+  cost->sm_seconds = STREAM_SM_SHARE * gpu->sms.value * cost->alone;
+}
+
+/*
+ * Products of a batch that run one after the other: each takes the tile that suits it, and whole
+ * waves. As many waves as one has, each so many times as long, come to the same on any number of
+ * SMs.
+ */
+static void
+matmul_in_turn (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)
+{
+  const double times = (double) kernel->batch;
+  KernelDesc   one = *kernel;
+  KernelCost   each = { .bytes = cost->bytes / times };
+
+  one.batch = 1;
+  matmul_cost (gpu, &one, &each);
+  cost->wave_units = each.wave_units;
+  cost->wave_seconds = each.wave_seconds * times;
+  cost->hbm_bytes = each.hbm_bytes * times;
+  cost->alone = each.alone * times;
+}
+
+/*
+ * One of several products that streams run in turn: its last wave is filled up by the next one, so
+ * that all together take the waves of a batch, and each its share of them.
+ */
+static void
+matmul_by_turns (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)
+{
+  const double turns = kernel->turns;
+  KernelDesc   all = *kernel;
+  KernelCost   sum = { .bytes = cost->bytes * turns };
+
+  all.batch *= kernel->turns;
+  all.flops *= turns;
+  matmul_cost (gpu, &all, &sum);
+  cost->wave_units = sum.wave_units;
+  cost->wave_seconds = sum.wave_seconds / turns;
+  cost->hbm_bytes = sum.hbm_bytes / turns;
+  cost->alone = sum.alone / turns;
+}
+
+/* Kernels that follow each other on a stream; those of other streams hide each other's start. */
+static double
+kernels_in_turn (const KernelDesc *kernel)
+{
+  const double launches = kernel->launches;
+
+  if (kernel->turns > 0)
+    return launches / kernel->streams;
+  return kernel->streams > 1 ? ceil (launches / kernel->streams) : launches;
+}
+
+void
+kernel_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)
+{
+  *cost = (KernelCost){
+    .flops = kernel->flops,
+    .bytes = kernel->read_bytes + kernel->write_bytes,
+    .launches = kernel->launches,
+    .in_turn = kernels_in_turn (kernel),
+  };
+  cost->latency = gpu->kernel_latency.value * cost->in_turn;
+  switch (kernel->kind)
+    {
+    case KERNEL_MATMUL:
+      if (kernel->turns > 0)
+        matmul_by_turns (gpu, kernel, cost);
+      else if (kernel->streams == 1)
+        matmul_in_turn (gpu, kernel, cost);
+      else
+        matmul_cost (gpu, kernel, cost);
+      break;
+    case KERNEL_ATTENTION:
+    case KERNEL_ATTENTION_BACKWARD:
+      attention_cost (gpu, kernel, cost);
+      break;
+    default:
+      stream_cost (gpu, kernel, cost);
+      break;
+    }
+  cost->alone += cost->latency;
+}

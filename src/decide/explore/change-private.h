@@ -1,0 +1,41 @@
+/*
+ * A change that may be a remedy: some moves of different levers together, as a scenario and as the
+ * options that ask for it; and which changes are parts of others.
+ */
+#pragma once
+
+#include "decide/explore/levers.h"
+#include "decide/explore/remedies.h"
+#include "decide/plan/planned.h"
+
+typedef struct
+{
+  const Move *moves[REMEDY_MAX_CHANGES];
+  gint64      excess; /* bytes, as simulated, else as planned; up to 0: fits. BYTES_UNKNOWN: none */
+  guint64     n_items;     /* of the planned schedule */
+  guint64     n_events;    /* of its simulation */
+  double      step_time_s; /* of a remedy, else 0 */
+  Prediction *prediction;
+  guint       n;      /* moves */
+  gboolean    chosen; /* to be simulated */
+  gboolean    ended;  /* its simulation took more than it may */
+} Change;
+
+/* SCENARIO with the moves of SELF; NULL where there is no such scenario. */
+Scenario *change_scenario (const Change *self, const Scenario *scenario,
+                           const StrategySet *strategies);
+/*
+ * "--micro-batch 1 --compile=true"; newly allocated. What SCENARIO sets and would have no effect
+ * any more takes its default, so that the options do what they say and nothing is warned of.
+ */
+char *change_options (const Change *self, const Scenario *scenario, const StrategySet *strategies,
+                      const PredictOptions *options);
+
+gboolean change_has_lever (const Change *self, guint lever);
+gboolean change_has_move (const Change *self, const Move *move);
+/* Whether a move sets KEY, which is interned. */
+gboolean change_sets (const Change *self, const char *key);
+/* Whether both have moves of the same levers. */
+gboolean change_has_levers_of (const Change *self, const Change *other);
+/* Whether the moves of PART, which are fewer, are all of WHOLE's. */
+gboolean change_is_part (const Change *part, const Change *whole);

@@ -1,0 +1,178 @@
+/* The parts of a search: what they share. */
+#pragma once
+
+#include "decide/search/search-screen.h"
+#include "decide/search/search.h"
+#include "driver/policy/pipeline.h"
+
+#define SEARCH_PIPELINES (PIPELINE_DUALPIPE + 1)
+
+/* A structure and the least score that any variant of it can have. */
+typedef struct
+{
+  guint64  index;
+  double   least;
+  gboolean expanded;
+} Node;
+
+typedef struct
+{
+  guint64          structure;
+  guint            variant;
+  guint            pipeline; /* PipelineKind */
+  double           bound;    /* s a step */
+  double           score;    /* the same as a score */
+  SearchComplexity complexity;
+  guint64          low; /* bytes of a GPU */
+  double           effort;
+} Candidate;
+
+/* What simulations took over the screen's bounds. */
+typedef struct
+{
+  double time, memory; /* sums of ratios */
+  guint  n_time, n_memory;
+} Ratio;
+
+typedef struct
+{
+  const Scenario       *scenario;
+  const StrategySet    *strategies;
+  const SearchOptions  *options;
+  const PredictOptions *predict;
+  SearchSpace          *space;
+  SearchScreen         *screen;
+  ProfileSet           *profiles;
+  GAsyncQueue          *idle;      /* ProfileSet: one thread at a time reads one */
+  GAsyncQueue          *idle_sums; /* ExpectSums: the same */
+  guint                 n_gpus, gpus_per_node;
+  guint64               hbm;        /* bytes of the smallest GPU */
+  GHashTable           *work;       /* structure without pipeline -> ScreenedCompute */
+  GArray               *nodes;      /* Node, the least score first */
+  GArray               *candidates; /* Candidate */
+  GArray               *alike;      /* double: scores of what only the best are refined to */
+  Ratio *ratios; /* [2 variants + 1][SEARCH_PIPELINES]: own, of families by their base, of all */
+  GHashTable   *reasons; /* text without numbers -> SearchDrop* */
+  double        effort;  /* spent */
+  double        best;    /* score of the best; INFINITY: none yet */
+  SearchResult *result;
+} Search;
+
+static inline Node *
+node_at (const Search *self, guint i)
+{
+  return &g_array_index (self->nodes, Node, i);
+}
+
+/* Whether the search ends here, asked by who leaves something out when it does. */
+static inline gboolean
+search_is_over (const Search *self)
+{
+  return stop_cuts (self->predict->replay.stop);
+}
+
+/* Of jobs that nobody counts, which end when the search does. */
+static inline WorkCount
+search_jobs (const Search *self)
+{
+  return (WorkCount){ .stop = self->predict->replay.stop };
+}
+
+/* ---- search-structures.c --------------------------------------------------------------------- */
+
+/* A set of profiles for one thread at a time. */
+ProfileSet *search_borrow_profiles (const Search *self);
+void        search_return_profiles (const Search *self, ProfileSet *profiles);
+
+/* The same of what closed forms found out. */
+ExpectSums *search_borrow_sums (const Search *self);
+void        search_return_sums (const Search *self, ExpectSums *sums);
+
+/* What STRUCTURE sets KEY to; NULL or FALLBACK: it does not. */
+const char *search_text (const Search *self, guint64 structure, const char *key);
+gint64      search_number (const Search *self, guint64 structure, const char *key, gint64 fallback);
+gint64      search_gpus (const Search *self, guint64 structure);
+
+/* What a second on N_GPUS weighs under the objective. */
+double search_weight (const Search *self, double n_gpus);
+double search_sequences (const ResolvedScenario *resolved); /* of a step */
+double search_memory (const Search *self);                  /* bytes of a GPU that may be taken */
+
+/* N configurations dropped out for REASON (NULL: nobody said), which is copied. */
+void search_count_drop (Search *self, const char *reason, guint64 n);
+
+/* What SCENARIO computes on one stage in one micro-step; of one that cannot be, 0. */
+ScreenedCompute search_work (const Search *self, const Scenario *scenario, ProfileSet *profiles);
+
+/* Structures below N that divide, with the least score of each, in its order. FALSE after
+ * diagnostics: there are none. */
+gboolean search_list_nodes (Search *self, guint64 n, DiagList *diags);
+
+/* The same of the least that each of them can take. */
+void search_bound_nodes (Search *self);
+
+/* ---- search-software.c ----------------------------------------------------------------------- */
+
+/*
+ * Settles which kernels the variants run, and groups those that run the same: of what is open that
+ * which takes the least time on the first structure, if a framework runs it where one runs what was
+ * there before.
+ */
+void search_settle_software (Search *self);
+
+/* ---- search-simple.c: what is as good as the fastest, and simpler ---------------------------- */
+
+SearchComplexity search_complexity (const Search *self, const Scenario *scenario,
+                                    const SearchVariant *variant, gboolean offloads);
+gint             search_compare_complexity (const SearchComplexity *a, const SearchComplexity *b);
+
+/* What is slower than that is of no use, however simple. */
+double search_limit (const Search *self);
+
+/* Whether a configuration of at least SCORE may be the fastest, or the answer. */
+gboolean search_may_matter (const Search *self, double score, const SearchComplexity *complexity);
+
+/* FOUND is one more. */
+void search_add_headline (Search *self, SearchFound *found);
+
+/* ---- search-expand.c: variants of structures become candidates ------------------------------- */
+
+/* The next structures from *NEXT on that may beat the best; FALSE: there are none. */
+gboolean search_expand_next (Search *self, guint *next);
+
+/*
+ * Structures from all over the order, so that there soon is a best one: the first ones are those of
+ * least work, which take most memory. PIPED: only those with stages, or only those without.
+ */
+void search_expand_sample (Search *self, gboolean piped);
+
+/* ---- search-tries.c: candidates are planned and simulated ------------------------------------ */
+
+/* FALSE: there is nothing left to try, or the budget is spent. */
+gboolean search_try_some (Search *self);
+
+/* Whether the budget is: nothing more is tried. */
+gboolean search_is_spent (const Search *self);
+
+/* Whether CANDIDATE needs much more memory than there is, if it takes what its like have taken. */
+gboolean search_is_hopeless (const Search *self, const Candidate *candidate);
+
+/* Bytes that PREDICTION takes over what there is and what may be taken; at most 0: it fits. */
+double search_excess (const Search *self, const Prediction *prediction);
+
+/* "--tp 2" of OPTION, as a word of the command line. */
+void search_append_word (GString *out, const ScenarioOverride *option);
+
+/* All but BOUND (s) and COMPLEXITY are taken. */
+SearchFound *search_add_found (Search *self, char *label, char *options, Scenario *scenario,
+                               Prediction *prediction, double bound, SearchComplexity complexity);
+
+/* ---- search-best.c: what is made of what was found ------------------------------------------- */
+
+/* Tries other options of the best, and sorts what was found. */
+void search_refine (Search *self);
+void search_keep_best (Search *self);   /* the best ones and the Pareto front */
+void search_keep_misses (Search *self); /* those that would have been better */
+/* What was left, from the structure NEXT on, and by how much it could be better. */
+void search_count_open (Search *self, guint next);
+void search_list_drops (Search *self); /* the most frequent reasons */

@@ -1,0 +1,228 @@
+#include "decide/search/search.h"
+
+#include <math.h>
+
+#include "decide/search/search-private.h"
+
+#define FIRST_TRIES     3 /* of structures without stages, before those with */
+#define BLOCKS_A_TRY    4
+#define MOST_STRUCTURES 10000000
+
+const char *const search_objective_names[SEARCH_N_OBJECTIVES + 1] = { "throughput", "efficiency",
+                                                                      "cost", NULL };
+
+static void
+found_free (gpointer data)
+{
+  SearchFound *self = data;
+
+  g_free (self->label);
+  g_free (self->options);
+  g_free (self->runs_on);
+  scenario_free (self->scenario);
+  prediction_free (self->prediction);
+  g_free (self);
+}
+
+static void
+miss_free (gpointer data)
+{
+  SearchMiss *self = data;
+
+  g_free (self->label);
+  g_free (self->options);
+  g_free (self);
+}
+
+static void
+drop_clear (gpointer data)
+{
+  g_free (((SearchDrop *) data)->reason);
+}
+
+static SearchResult *
+result_new (void)
+{
+  SearchResult *self = g_new0 (SearchResult, 1);
+
+  self->found = g_ptr_array_new_with_free_func (found_free);
+  self->missed = g_ptr_array_new_with_free_func (miss_free);
+  self->drops = g_array_new (FALSE, FALSE, sizeof (SearchDrop));
+  g_array_set_clear_func (self->drops, drop_clear);
+  return self;
+}
+
+void
+search_result_free (SearchResult *self)
+{
+  g_ptr_array_unref (self->found);
+  g_ptr_array_unref (self->missed);
+  g_array_unref (self->drops);
+  g_free (self->failure);
+  g_free (self);
+}
+
+static guint64
+smallest_hbm (const Cluster *cluster)
+{
+  guint64 least = G_MAXUINT64;
+
+  for (guint gpu = 0; gpu < cluster_n_gpus (cluster); gpu++)
+    least = MIN (least, (guint64) cluster_gpu_profile (cluster, gpu)->hbm_bytes.value);
+  return least;
+}
+
+/*
+ * Clusters among which VARY chooses widen the room. Their nodes have as many GPUs each, so that the
+ * ranks of a structure can be counted. FALSE after diagnostics.
+ */
+static gboolean
+widen_room (Search *self, const SearchVary *vary, SearchRoom *room, DiagList *diags)
+{
+  for (guint i = 0; vary->values[i] != NULL; i++)
+    {
+      const ScenarioOverride override = { vary->key, vary->values[i], vary->mark.file };
+      g_autoptr (Scenario)   scenario =
+          scenario_with (self->scenario, self->strategies, &override, 1, diags);
+      g_autoptr (Cluster) cluster =
+          scenario != NULL ? scenario_cluster_new (scenario, self->profiles, diags) : NULL;
+
+      if (cluster == NULL)
+        return FALSE;
+      if (cluster_gpus_of_node (cluster, 0) != self->gpus_per_node
+          || (cluster_n_gpus (cluster) != self->n_gpus
+              && !g_str_equal (vary->key, "cluster.nodes")))
+        {
+          diag_error (diags, &vary->mark, "search once for each of such clusters",
+                      "with %s=%s there are other numbers of GPUs", vary->key, vary->values[i]);
+          return FALSE;
+        }
+      room->n_gpus = MAX (room->n_gpus, cluster_n_gpus (cluster));
+      self->hbm = MAX (self->hbm, smallest_hbm (cluster));
+    }
+  return TRUE;
+}
+
+/* GPUs and the model of the scenario, whatever its strategy. */
+static gboolean
+find_room (Search *self, SearchRoom *room, DiagList *diags)
+{
+  const Scenario     *scenario = self->scenario;
+  ModelShape          shape = { 0 };
+  g_autoptr (Cluster) cluster = scenario_cluster_new (scenario, self->profiles, diags);
+  gboolean            ok =
+      model_resolve (&scenario->model, scenario->base_dir, profile_set_files (self->profiles),
+                     &shape, scenario_marks (scenario, model_options), diags);
+
+  if (cluster != NULL && ok)
+    {
+      self->hbm = smallest_hbm (cluster);
+      self->n_gpus = cluster_n_gpus (cluster);
+      self->gpus_per_node = cluster_gpus_of_node (cluster, 0);
+      *room = (SearchRoom){ self->n_gpus, self->gpus_per_node, shape.n_layers, shape.n_experts };
+    }
+  model_shape_clear (&shape);
+  return cluster != NULL && ok;
+}
+
+static gboolean
+check_size (const Search *self, guint64 n, DiagList *diags)
+{
+  const guint64 most =
+      self->options->max_structures > 0 ? self->options->max_structures : MOST_STRUCTURES;
+
+  if (n <= most)
+    return TRUE;
+  diag_error (diags, NULL, "set more options, or give fewer values to vary",
+              "the space has %" G_GUINT64_FORMAT " combinations of mesh and training options, more "
+              "than %" G_GUINT64_FORMAT,
+              n, most);
+  return FALSE;
+}
+
+static void
+branch_and_bound (Search *self)
+{
+  guint    next = 0;
+  gboolean expanded, tried = TRUE;
+
+  self->ratios = g_new0 (Ratio, (gsize) SEARCH_PIPELINES * (2 * self->space->variants->len + 1));
+  search_expand_sample (self, FALSE);
+  for (guint i = 0; i < FIRST_TRIES && !search_is_over (self); i++)
+    search_try_some (self);
+  search_expand_sample (self, TRUE);
+  while (!isfinite (self->best) && !search_is_over (self) && search_try_some (self))
+    continue;
+  do
+    {
+      expanded = FALSE;
+      for (guint i = 0; i < BLOCKS_A_TRY && !search_is_over (self); i++)
+        expanded |= search_expand_next (self, &next);
+      tried = search_try_some (self);
+    }
+  while ((expanded || tried) && !search_is_spent (self) && !search_is_over (self));
+  search_count_open (self, stop_is_due (self->predict->replay.stop) ? 0 : next);
+  search_refine (self);
+  search_keep_misses (self);
+  search_keep_best (self);
+  search_list_drops (self);
+}
+
+SearchResult *
+search_run (const Scenario *scenario, const StrategySet *strategies, const SearchVary *vary,
+            guint n_vary, gboolean only, const SearchOptions *options,
+            const PredictOptions *predict, DiagList *diags, GError **error)
+{
+  g_autoptr (SearchResult) result = result_new ();
+  Search                   self = {
+                      .scenario = scenario,
+                      .strategies = strategies,
+                      .options = options,
+                      .predict = predict,
+                      .screen = search_screen_new (),
+                      .profiles = predict_profiles (predict),
+                      .idle = g_async_queue_new_full ((GDestroyNotify) profile_set_free),
+                      .idle_sums = g_async_queue_new_full ((GDestroyNotify) expect_sums_free),
+                      .work = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free),
+                      .nodes = g_array_new (FALSE, FALSE, sizeof (Node)),
+                      .candidates = g_array_new (FALSE, FALSE, sizeof (Candidate)),
+                      .alike = g_array_new (FALSE, FALSE, sizeof (double)),
+                      .reasons = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free),
+                      .best = INFINITY,
+                      .result = result,
+  };
+  SearchRoom room;
+  gboolean   roomy = find_room (&self, &room, diags), ok = FALSE;
+
+  (void) error;
+  for (guint i = 0; roomy && i < n_vary; i++)
+    if (g_str_has_prefix (vary[i].key, "cluster.") || scenario_key_is_figure (vary[i].key))
+      roomy = widen_room (&self, &vary[i], &room, diags);
+  if (roomy)
+    self.space = search_space_new (scenario, strategies, &room, vary, n_vary, only, diags);
+  if (self.space != NULL && check_size (&self, search_space_n_structures (self.space), diags)
+      && search_list_nodes (&self, search_space_n_structures (self.space), diags))
+    {
+      work_count_step (predict->count, "choosing software", FALSE, 0);
+      search_settle_software (&self);
+      search_bound_nodes (&self);
+      if (search_is_over (&self))
+        result->n_open = result->n_configurations;
+      else
+        branch_and_bound (&self);
+      result->is_cut = stop_reason (predict->replay.stop) != NULL;
+      ok = TRUE;
+    }
+  g_clear_pointer (&self.space, search_space_free);
+  search_screen_free (self.screen);
+  profile_set_free (self.profiles);
+  g_async_queue_unref (self.idle);
+  g_async_queue_unref (self.idle_sums);
+  g_hash_table_unref (self.work);
+  g_hash_table_unref (self.reasons);
+  g_array_unref (self.nodes);
+  g_array_unref (self.candidates);
+  g_array_unref (self.alike);
+  g_free (self.ratios);
+  return ok ? g_steal_pointer (&result) : NULL;
+}

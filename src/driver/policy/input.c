@@ -1,0 +1,41 @@
+/*
+ * What a plan's input says of groups, messages and gradients. Who emits and the closed forms both
+ * read it, so it holds no sum.
+ */
+#include "driver/policy/input.h"
+
+MeshGroup
+plan_axis_group (const PlanInput *in, MeshAxis axis)
+{
+  switch (axis)
+    {
+    case MESH_CONTEXT:
+      return mesh_context (&in->mesh, (guint) workload_mesh (in->workload)->cp);
+    case MESH_EXPERT:
+      return mesh_experts (&in->mesh);
+    case MESH_EXPERT_TENSOR:
+      return mesh_expert_tensor (&in->mesh);
+    case MESH_TENSOR:
+    case MESH_N_AXES:
+      break;
+    }
+  return mesh_tensor (&in->mesh);
+}
+
+gboolean
+plan_scatters (const Workload *workload)
+{
+  const MeshOptions *mesh = workload_mesh (workload);
+
+  return mesh->pp > 1 && mesh->scatter_gather && mesh->tp > 1 && !mesh->sp;
+}
+
+PlanGradient
+plan_gradient (const PlanInput *in, const Policy *policy)
+{
+  const PolicyState *state = policy != NULL ? &policy->kinds[0].states[STATE_GRADIENTS] : NULL;
+
+  if (state != NULL)
+    return (PlanGradient){ state->dtype, state->group.size };
+  return (PlanGradient){ training_compute_dtype (workload_training (in->workload)), 1 };
+}

@@ -1,0 +1,43 @@
+/*
+ * What a plan's input says of groups, gradients and periods: input.c and strategy.c. Who emits
+ * (driver-private.h) and the closed forms (expect-private.h) both read it, so it holds no sum.
+ */
+#pragma once
+
+#include "driver/policy/strategy.h"
+
+/* The gradient of a parameter as a rank holds it at the end of a step. */
+typedef struct
+{
+  Dtype dtype;
+  guint ranks; /* that share it */
+} PlanGradient;
+
+/* Under POLICY; NULL: whole, in compute precision. */
+PlanGradient plan_gradient (const PlanInput *in, const Policy *policy);
+
+/* STRATEGY's exchange under IN, whose `round_steps` cuts it. */
+void strategy_exchange (const Strategy *strategy, const PlanInput *in, gconstpointer options,
+                        Exchange *exchange);
+
+/*
+ * STRATEGY's own period, 1 unless it says otherwise: training steps between two exchanges, or
+ * periods of its inner strategy.
+ */
+guint strategy_own_period (const Strategy *strategy, const PlanInput *in, gconstpointer options);
+
+/*
+ * Training steps after which all repeats: of STRATEGY's OWN period around an inner one of INNER
+ * steps. Exchanges count training steps, so theirs is the least common multiple.
+ */
+guint64 strategy_join_periods (const Strategy *strategy, guint own, guint64 inner);
+
+/* What the inner strategy of STRATEGY spans: the same as itself unless it says otherwise. */
+void strategy_narrow_input (const Strategy *strategy, const PlanInput *in, gconstpointer options,
+                            PlanInput *inner);
+
+/* The group of a collective among the kernels. */
+MeshGroup plan_axis_group (const PlanInput *in, MeshAxis axis);
+
+/* Whether activations travel in parts, one a tensor rank. */
+gboolean plan_scatters (const Workload *workload);

@@ -1,0 +1,33 @@
+/*
+ * What a framework's release implies for a row of a table of training runs, where no column says it
+ * (when gradients are reduced, how pipeline stages send): `implies` of its profile.
+ */
+#pragma once
+
+#include "hardware/profile/profile.h"
+
+typedef struct _Implied Implied;
+
+/* PROFILES outlives it. */
+Implied *implied_new (ProfileSet *profiles);
+void     implied_free (Implied *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Implied, implied_free)
+
+ProfileSet *implied_profiles (const Implied *self);
+
+/*
+ * Settings (FrameworkImplied) that the framework called TEXT implies, in order; NULL where there
+ * are none. A mistake in its profile (a key or a strategy that there is not, a bad value) is added
+ * to DIAGS, once. Owned by the profiles.
+ */
+const GArray *implied_find (Implied *self, const char *text, DiagList *diags);
+
+/* The setting that has to be below *BOUND for SETTING to hold, newly allocated; NULL: none. */
+char *implied_bound (const FrameworkImplied *setting, double *bound);
+
+/*
+ * SETTING holds for a row of that STRATEGY whose framework is called TEXT, on GPUs of ARCHITECTURE
+ * (NULL: not known, which holds for settings of any GPU only).
+ */
+gboolean implied_holds (const FrameworkImplied *setting, const char *text, const char *strategy,
+                        const char *architecture);

@@ -1,0 +1,41 @@
+/*
+ * Linear layers whose three products (output, gradient of the input, gradient of the weight) run in
+ * fp8: what a recipe scales, casts and keeps. Sources: torchao/float8 (tensorwise, rowwise);
+ * Transformer Engine (delayed, blockwise, mxfp8; tensorwise as "current scaling"); DeepSeek-V3,
+ * arXiv:2412.19437, 3.3 (blockwise); OCP Microscaling Formats 1.0.
+ *
+ * For X of M x K tokens, W of N x K and the gradient DY of M x N (1 byte an element of each copy):
+ *
+ *   Y  = X W'    reads rows of X and of W
+ *   DX = DY W    reads rows of DY and columns of W
+ *   DW = DY' X   reads columns of DY and of X
+ *
+ * Matrix units take fp8 operands along the inner dimension only (Hopper; elsewhere scales differ by
+ * direction), so that each operand is needed in both directions, as two copies.
+ */
+#pragma once
+
+#include "model/step/training.h"
+
+typedef struct
+{
+  const char *name;
+  guint       multiple; /* of a weight's dimensions and of the tokens */
+  guint       granule;  /* elements of the inner dimension that share a scale; 0: a tensor's one;
+                           FP8_ROW: a row's */
+  guint       scale_bytes;
+  guint       weight_rows; /* rows of a weight that share it too */
+  gboolean
+      searched;    /* the largest value of a tensor is found in a pass of its own before the cast */
+  gboolean kept;   /* a cast makes both directions, and they are kept for the backward pass */
+  gboolean cached; /* weights are cast once a step, and their copies stay */
+  gboolean gathered; /* sequence parallelism gathers fp8 */
+} Fp8Recipe;
+
+#define FP8_ROW G_MAXUINT
+
+/* That of TRAINING; `name` is NULL where products are not in fp8. */
+Fp8Recipe fp8_recipe (const TrainingOptions *training);
+
+/* Bytes of the scales of ROWS x WIDTH elements, WIDTH being the inner dimension. */
+double fp8_scale_bytes (const Fp8Recipe *self, double rows, double width);

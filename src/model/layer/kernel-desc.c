@@ -1,0 +1,45 @@
+#include "model/layer/kernel-desc.h"
+
+static const char *const kind_names[KERNEL_N_KINDS] = {
+  [KERNEL_MATMUL] = "matmul",
+  [KERNEL_ATTENTION] = "attention",
+  [KERNEL_ATTENTION_BACKWARD] = "attention-backward",
+  [KERNEL_ELEMENTWISE] = "elementwise",
+  [KERNEL_REDUCTION] = "reduction",
+  [KERNEL_GATHER] = "gather",
+  [KERNEL_COPY] = "copy",
+  [KERNEL_CODEC] = "codec",
+  [KERNEL_OPTIMIZER] = "optimizer",
+  [KERNEL_COMMUNICATION] = "communication",
+};
+
+const char *
+kernel_kind_name (KernelKind kind)
+{
+  g_assert (kind < KERNEL_N_KINDS);
+  return kind_names[kind];
+}
+
+KernelDesc
+kernel_desc_stream (KernelKind kind, const char *name, Dtype dtype, double read_bytes,
+                    double write_bytes, guint launches)
+{
+  return (KernelDesc){
+    .kind = kind,
+    .name = name,
+    .dtype = dtype,
+    .batch = 1,
+    .flops = (read_bytes + write_bytes) / dtype_bytes (dtype),
+    .read_bytes = read_bytes,
+    .write_bytes = write_bytes,
+    .launches = launches,
+    .module = -1,
+  };
+}
+
+gboolean
+kernel_desc_is_product (const KernelDesc *kernel)
+{
+  return kernel->kind == KERNEL_MATMUL || kernel->kind == KERNEL_ATTENTION
+         || kernel->kind == KERNEL_ATTENTION_BACKWARD;
+}

@@ -1,0 +1,77 @@
+/* One replay as a prediction. */
+#include "hardware/profile/profiles-used.h"
+#include "predict/prediction.h"
+#include "predict/trace/memory-use.h"
+#include "predict/trace/op-times.h"
+#include "predict/trace/stages.h"
+
+ReplayBound *
+predict_bind (const ReplayPlan *plan, const PredictOptions *options)
+{
+  return replay_bound_new_with (plan, &(BoundOptions){ .unfolded = options->unfolded,
+                                                       .times_only = options->times_only,
+                                                       .layouts = options->layouts,
+                                                       .stop = options->replay.stop });
+}
+
+Prediction *
+predict_bound (const ReplayBound *bound, const ReplayOptions *options, const PredictOptions *asked,
+               Replay **replay, GError **error)
+{
+  const ResolvedScenario *resolved = replay_plan_resolved (replay_bound_plan (bound));
+  g_autoptr (Replay)      own = replay_new (bound, options, error);
+  guint                   counts[N_CONFIDENCES] = { 0 };
+  Prediction             *self;
+  Exchange                exchange = { 0 };
+
+  if (own == NULL)
+    return NULL;
+  self = prediction_from_replay (own, options->stop);
+  if (self == NULL)
+    {
+      engine_set_over (options->stop, error);
+      return NULL;
+    }
+  if (asked->stages)
+    self->stages = stages_new (own);
+  if (asked->op_times)
+    self->op_times = op_times_new (own, self->exposed_rank);
+  self->profiles = profiles_used (resolved->profiles, resolved->cluster, counts);
+  self->unmeasured = profiles_used_unmeasured (resolved->cluster);
+  self->mtp_left = model_mtp_left (workload_shape (resolved->workload));
+  self->caveats = strategy_caveats (&resolved->input, resolved->strategy);
+  if (strategy_whole_exchange (&resolved->input, resolved->strategy, &exchange) && exchange.elastic)
+    {
+      self->elastic_steps = exchange.every;
+      self->n_workers = exchange.across.size;
+    }
+  self->n_measured = counts[CONFIDENCE_MEASURED];
+  self->n_datasheet = counts[CONFIDENCE_DATASHEET];
+  self->n_estimate = counts[CONFIDENCE_ESTIMATE];
+  if (replay != NULL)
+    *replay = g_steal_pointer (&own);
+  return self;
+}
+
+Prediction *
+predict_replayed (const ResolvedScenario *resolved, const PredictOptions *options, Replay **replay,
+                  DiagList *diags, GError **error)
+{
+  const guint            n_errors = diag_list_n_errors (diags);
+  g_autoptr (ReplayPlan) plan =
+      replay_plan_new (resolved, (PlanOptions){ .stop = options->replay.stop }, diags);
+  g_autoptr (ReplayBound) bound = plan != NULL ? predict_bind (plan, options) : NULL;
+
+  g_autoptr (Replay) own = NULL;
+  Prediction        *self = NULL;
+
+  if (bound == NULL && diag_list_n_errors (diags) == n_errors)
+    engine_set_over (options->replay.stop, error);
+  if (bound != NULL)
+    self = predict_bound (bound, &options->replay, options, &own, error);
+  if (self != NULL && options->of_rank)
+    memory_use_read_rank (&self->of_rank, own, options->rank);
+  if (replay != NULL)
+    *replay = g_steal_pointer (&own);
+  return self;
+}

@@ -1,0 +1,184 @@
+/*
+ * Exposed communication: the time of the last period during which a rank's collectives run, from
+ * the arrival of the last rank to the end, and no kernel runs on its compute stream. Kernels of one
+ * stream never overlap, so intervals are subtracted in one sweep.
+ */
+#include "predict/prediction.h"
+#include "predict/trace/intervals.h"
+
+#include <string.h>
+
+static gboolean
+takes_part (const Replay *replay, OpId op, guint rank)
+{
+  g_autoptr (GArray) members = replay_op_members (replay, op);
+
+  for (guint i = 0; i < members->len; i++)
+    if (g_array_index (members, guint, i) == rank)
+      return TRUE;
+  return FALSE;
+}
+
+/* ---- of one rank ----------------------------------------------------------------------------- */
+
+typedef struct
+{
+  Interval       interval;
+  guint32        comm;
+  CollectiveKind kind;
+} Communication;
+
+struct _Exposure
+{
+  GArray *busy; /* Interval: kernels of the compute stream */
+  GArray *all;  /* Communication */
+  double  steps;
+};
+
+gboolean
+rank_computes_on (const Replay *replay, guint rank, StreamId stream)
+{
+  const Schedule *schedule = replay_schedule (replay);
+  /* unsigned: streams of lower ranks are beyond all of its own */
+  StreamId own = stream - replay_rank (replay, rank)->first_stream;
+
+  return own < schedule_n_streams (schedule)
+         && schedule_stream_info (schedule, own)->role == STREAM_COMPUTES;
+}
+
+Exposure *
+exposure_new (const Replay *replay, guint rank)
+{
+  Exposure     *self = g_new (Exposure, 1);
+  const Engine *engine = replay_engine (replay);
+  guint         last = replay_n_boundaries (replay) - 1;
+  SimTime floor = replay_boundary (replay, last - 1), ceiling = replay_boundary (replay, last);
+  const Interval within = { floor, ceiling };
+
+  self->busy = g_array_new (FALSE, FALSE, sizeof (Interval));
+  self->all = g_array_new (FALSE, FALSE, sizeof (Communication));
+  self->steps = schedule_steps_per_period (replay_schedule (replay));
+  for (OpId op = 0; op < engine_n_ops (engine); op++)
+    {
+      const OpRecord     *record = engine_op_record (engine, op);
+      const ScheduleItem *item;
+
+      if (record->end <= floor || record->begin >= ceiling)
+        continue;
+      item = replay_op (replay, op).item;
+      if (item->kind == ITEM_KERNEL && rank_computes_on (replay, rank, record->stream))
+        intervals_add (self->busy, record->begin, record->end, within);
+      else if ((item->kind == ITEM_COLLECTIVE || item->kind == ITEM_P2P)
+               && takes_part (replay, op, rank))
+        {
+          const Interval interval = { MAX (record->begin, floor), MIN (record->end, ceiling) };
+          Communication  entry = { interval, item->ref,
+                                  item->kind == ITEM_P2P ? COLLECTIVE_SEND_RECV
+                                                          : (CollectiveKind) item->collective };
+
+          if (interval.start < interval.end)
+            g_array_append_val (self->all, entry);
+        }
+    }
+  intervals_sort (self->busy);
+  g_array_sort (self->all, intervals_compare);
+  return self;
+}
+
+void
+exposure_free (Exposure *self)
+{
+  g_array_unref (self->busy);
+  g_array_unref (self->all);
+  g_free (self);
+}
+
+double
+exposure_seconds (const Exposure *self, guint32 comm, CollectiveKind kind)
+{
+  g_autoptr (GArray) of = g_array_new (FALSE, FALSE, sizeof (Interval));
+
+  for (guint i = 0; i < self->all->len; i++)
+    {
+      const Communication *entry = &g_array_index (self->all, Communication, i);
+
+      if (comm == SCHEDULE_NONE || (entry->comm == comm && entry->kind == kind))
+        g_array_append_val (of, entry->interval);
+    }
+  return sim_time_to_seconds (intervals_outside (of, self->busy)) / self->steps;
+}
+
+Exposure *
+exposure_largest (const Replay *replay, guint *rank)
+{
+  g_autoptr (Exposure) largest = NULL;
+  const char          *best = NULL;
+  double               most = 0;
+
+  for (guint i = 0; i < replay_n_ranks (replay); i++)
+    {
+      const char          *make = make_represented (replay, i);
+      g_autoptr (Exposure) self = make != NULL ? exposure_new (replay, i) : NULL;
+      double               seconds =
+          self != NULL ? exposure_seconds (self, SCHEDULE_NONE, COLLECTIVE_ALL_GATHER) : 0;
+
+      if (self == NULL || seconds < most
+          || (best != NULL && seconds == most && strcmp (make, best) > 0))
+        continue;
+      g_clear_pointer (&largest, exposure_free);
+      largest = g_steal_pointer (&self);
+      most = seconds;
+      best = make;
+      *rank = replay_rank (replay, i)->rank;
+    }
+  return g_steal_pointer (&largest);
+}
+
+/* ---- of all ranks ---------------------------------------------------------------------------- */
+
+/* When something ran for each simulated rank: arrays of Interval. */
+static GPtrArray *
+collect_work (const Replay *replay, SimTime floor, SimTime ceiling)
+{
+  const Engine      *engine = replay_engine (replay);
+  GPtrArray         *work = g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref);
+  g_autoptr (GArray) members = g_array_new (FALSE, FALSE, sizeof (guint));
+
+  for (guint i = 0; i < replay_n_ranks (replay); i++)
+    g_ptr_array_add (work, g_array_new (FALSE, FALSE, sizeof (Interval)));
+  for (OpId op = 0; op < engine_n_ops (engine); op++)
+    {
+      const OpRecord *record = engine_op_record (engine, op);
+
+      if (record->end <= floor || record->begin >= ceiling)
+        continue;
+      replay_op_members_into (replay, op, members);
+      for (guint i = 0; i < members->len; i++)
+        intervals_add (g_ptr_array_index (work, g_array_index (members, guint, i)), record->begin,
+                       record->end, (Interval){ floor, ceiling });
+    }
+  return work;
+}
+
+double
+idle_seconds (const Replay *replay)
+{
+  guint    last = replay_n_boundaries (replay) - 1;
+  SimTime  floor = replay_boundary (replay, last - 1), ceiling = replay_boundary (replay, last);
+  Interval whole = { floor, ceiling };
+  g_autoptr (GPtrArray) work = collect_work (replay, floor, ceiling);
+  g_autoptr (GArray)    period = g_array_new (FALSE, FALSE, sizeof (Interval));
+  double                idle = 0, n = 0;
+
+  g_array_append_val (period, whole);
+  for (guint i = 0; i < replay_n_ranks (replay); i++)
+    {
+      GArray *busy = g_ptr_array_index (work, i);
+      double  size = replay_rank (replay, i)->size;
+
+      intervals_sort (busy);
+      idle += size * sim_time_to_seconds (intervals_outside (period, busy));
+      n += size;
+    }
+  return idle / n / schedule_steps_per_period (replay_schedule (replay));
+}

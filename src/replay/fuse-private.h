@@ -1,7 +1,0 @@
-/* Kernels that run back to back on one stream as few ops. */
-#pragma once
-
-#include "replay/replay-private.h"
-
-/* Puts the kernels of PROGRAM, whose items are compiled one by one, into groups. */
-void fuse_program (Program *program, const Schedule *schedule, Granularity granularity);

@@ -1,0 +1,218 @@
+#include "replay/memory/free-blocks.h"
+
+#include <string.h>
+
+#define CHUNK 128
+
+typedef struct
+{
+  guint     n;
+  FreeBlock blocks[CHUNK];
+} Chunk;
+
+struct _FreeBlocks
+{
+  GPtrArray *chunks; /* Chunk, none of them empty */
+  guint64    moved;
+};
+
+FreeBlocks *
+free_blocks_new (void)
+{
+  FreeBlocks *self = g_new0 (FreeBlocks, 1);
+
+  self->chunks = g_ptr_array_new_with_free_func (g_free);
+  return self;
+}
+
+void
+free_blocks_free (FreeBlocks *self)
+{
+  if (self == NULL)
+    return;
+  g_ptr_array_unref (self->chunks);
+  g_free (self);
+}
+
+static Chunk *
+chunk_at (const FreeBlocks *self, guint i)
+{
+  return g_ptr_array_index (self->chunks, i);
+}
+
+static gboolean
+is_before (const FreeBlock *a, const FreeBlock *b)
+{
+  if (a->stream != b->stream)
+    return a->stream < b->stream;
+  return a->size != b->size ? a->size < b->size : a->address < b->address;
+}
+
+/* The last chunk that does not begin behind WANTED, or the first one. */
+static guint
+find_chunk (const FreeBlocks *self, const FreeBlock *wanted)
+{
+  guint low = 0, high = self->chunks->len;
+
+  while (high - low > 1)
+    {
+      guint middle = (low + high) / 2;
+
+      if (is_before (wanted, &chunk_at (self, middle)->blocks[0]))
+        high = middle;
+      else
+        low = middle;
+    }
+  return low;
+}
+
+/* The first of CHUNK from LOW on, up to HIGH, that is not before WANTED. */
+static guint
+find_between (const Chunk *chunk, guint low, guint high, const FreeBlock *wanted)
+{
+  while (low < high)
+    {
+      guint middle = (low + high) / 2;
+
+      if (is_before (&chunk->blocks[middle], wanted))
+        low = middle + 1;
+      else
+        high = middle;
+    }
+  return low;
+}
+
+static guint
+find_place (const Chunk *chunk, const FreeBlock *wanted)
+{
+  return find_between (chunk, 0, chunk->n, wanted);
+}
+
+/* Moves the blocks of CHUNK from FROM on to TO. */
+static void
+move_blocks (FreeBlocks *self, Chunk *chunk, guint from, guint to)
+{
+  memmove (&chunk->blocks[to], &chunk->blocks[from], (chunk->n - from) * sizeof (FreeBlock));
+  self->moved += chunk->n - from;
+}
+
+static Chunk *
+insert_chunk (FreeBlocks *self, guint at)
+{
+  Chunk *chunk = g_new (Chunk, 1);
+
+  chunk->n = 0;
+  self->moved += self->chunks->len - at;
+  g_ptr_array_insert (self->chunks, (gint) at, chunk);
+  return chunk;
+}
+
+void
+free_blocks_add (FreeBlocks *self, const FreeBlock *block)
+{
+  guint  at, place;
+  Chunk *chunk;
+
+  if (self->chunks->len == 0)
+    insert_chunk (self, 0);
+  at = find_chunk (self, block);
+  if (chunk_at (self, at)->n == CHUNK)
+    {
+      Chunk *upper = insert_chunk (self, at + 1), *lower = chunk_at (self, at);
+
+      /* The chunk's second half becomes one of its own. */
+      lower->n = CHUNK / 2;
+      upper->n = CHUNK - lower->n;
+      memcpy (upper->blocks, &lower->blocks[lower->n], upper->n * sizeof (FreeBlock));
+      self->moved += upper->n;
+      at = find_chunk (self, block);
+    }
+  chunk = chunk_at (self, at);
+  place = find_place (chunk, block);
+  move_blocks (self, chunk, place, place + 1);
+  chunk->blocks[place] = *block;
+  chunk->n++;
+}
+
+void
+free_blocks_remove (FreeBlocks *self, const FreeBlock *block)
+{
+  guint  at = find_chunk (self, block), place;
+  Chunk *chunk;
+
+  g_assert (at < self->chunks->len);
+  chunk = chunk_at (self, at);
+  place = find_place (chunk, block);
+  g_assert (place < chunk->n && chunk->blocks[place].block == block->block);
+  move_blocks (self, chunk, place + 1, place);
+  chunk->n--;
+  if (chunk->n > 0)
+    return;
+  self->moved += self->chunks->len - at;
+  g_ptr_array_remove_index (self->chunks, at);
+}
+
+/*
+ * Where TO comes to stand in chunk AT once the block at PLACE has gone, or CHUNK: in another chunk,
+ * or where the chunk would not tell.
+ */
+static guint
+new_place (const FreeBlocks *self, guint at, guint place, const FreeBlock *to)
+{
+  const Chunk *chunk = chunk_at (self, at);
+  guint        to_place = find_between (chunk, place + 1, chunk->n, to) - 1;
+
+  if (to_place == place)
+    to_place = find_between (chunk, 0, place, to);
+  if ((to_place == 0 && at > 0) || (to_place + 1 == chunk->n && at + 1 < self->chunks->len))
+    return CHUNK;
+  return to_place;
+}
+
+void
+free_blocks_change (FreeBlocks *self, const FreeBlock *from, const FreeBlock *to)
+{
+  guint      at = find_chunk (self, from), place, to_place;
+  Chunk     *chunk;
+  FreeBlock *blocks;
+
+  g_assert (at < self->chunks->len);
+  chunk = chunk_at (self, at);
+  blocks = chunk->blocks;
+  place = find_place (chunk, from);
+  g_assert (place < chunk->n && blocks[place].block == from->block);
+  to_place = new_place (self, at, place, to);
+  if (to_place == CHUNK)
+    {
+      free_blocks_remove (self, from);
+      free_blocks_add (self, to);
+      return;
+    }
+  self->moved += to_place > place ? to_place - place : place - to_place;
+  if (to_place > place)
+    memmove (&blocks[place], &blocks[place + 1], (to_place - place) * sizeof *blocks);
+  else
+    memmove (&blocks[to_place + 1], &blocks[to_place], (place - to_place) * sizeof *blocks);
+  blocks[to_place] = *to;
+}
+
+const FreeBlock *
+free_blocks_find (const FreeBlocks *self, const FreeBlock *wanted)
+{
+  guint        at = find_chunk (self, wanted), place;
+  const Chunk *chunk;
+
+  if (self->chunks->len == 0)
+    return NULL;
+  chunk = chunk_at (self, at);
+  place = find_place (chunk, wanted);
+  if (place < chunk->n)
+    return &chunk->blocks[place];
+  return at + 1 < self->chunks->len ? &chunk_at (self, at + 1)->blocks[0] : NULL;
+}
+
+guint64
+free_blocks_moved (const FreeBlocks *self)
+{
+  return self->moved;
+}

@@ -1,0 +1,216 @@
+/* Bytes and FLOPs of a steady period, from the schedule and the plans. */
+#include "replay/run/replay-private.h"
+
+/* What the groups of a communicator and kind have moved so far. `group`: the first one met. */
+typedef struct
+{
+  ReplayTraffic traffic;
+  guint32       group;
+} TrafficSum;
+
+/* Which resources of the cluster PLAN loads: those simulated, and how many are like each. */
+static guint
+links_of (const Binding *binding, const BoundPlan *plan)
+{
+  guint hash = 0;
+
+  for (guint i = plan->first_load; i < plan->first_load + plan->n_loads; i++)
+    {
+      const ResourceId  id = g_array_index (binding->loads, BoundLoad, i).resource;
+      const BoundThing *thing = &g_array_index (binding->resources, BoundThing, id);
+
+      hash += (33 * thing->id + thing->n_alike) * 2654435761u;
+    }
+  return hash;
+}
+
+/* Whether A and B are run alike. */
+static gboolean
+is_same_way (const TrafficWay *a, const TrafficWay *b)
+{
+  return a->algorithm == b->algorithm && a->protocol == b->protocol && a->channels == b->channels
+         && a->unaligned == b->unaligned && a->resources == b->resources && a->links == b->links;
+}
+
+static void
+add_way (ReplayTraffic *traffic, const Binding *binding, const BoundCost *cost, double bytes)
+{
+  const BoundPlan *plan = binding_plan (binding, cost->plan);
+  TrafficWay way = { cost->algorithm, cost->protocol,           cost->channels, cost->unaligned,
+                     plan->n_loads,   links_of (binding, plan), bytes };
+
+  if (traffic->ways == NULL)
+    traffic->ways = g_array_new (FALSE, FALSE, sizeof (TrafficWay));
+  for (guint i = 0; i < traffic->ways->len; i++)
+    {
+      TrafficWay *known = &g_array_index (traffic->ways, TrafficWay, i);
+
+      if (!is_same_way (known, &way))
+        continue;
+      known->bytes += bytes;
+      return;
+    }
+  g_array_append_val (traffic->ways, way);
+}
+
+/* Ties in the order of algorithms, protocols, channels, alignment and resources. */
+static gint
+compare_ways (gconstpointer a, gconstpointer b)
+{
+  const TrafficWay *x = a, *y = b;
+
+  if (x->bytes != y->bytes)
+    return x->bytes < y->bytes ? 1 : -1;
+  if (x->algorithm != y->algorithm)
+    return x->algorithm < y->algorithm ? -1 : 1;
+  if (x->protocol != y->protocol)
+    return x->protocol < y->protocol ? -1 : 1;
+  if (x->channels != y->channels)
+    return x->channels < y->channels ? -1 : 1;
+  if (x->unaligned != y->unaligned)
+    return x->unaligned ? 1 : -1;
+  if (x->resources != y->resources)
+    return x->resources < y->resources ? -1 : 1;
+  return x->links < y->links ? -1 : x->links > y->links;
+}
+
+static void
+traffic_clear (gpointer data)
+{
+  g_clear_pointer (&((ReplayTraffic *) data)->ways, g_array_unref);
+}
+
+/* What ITEM sends between nodes, BYTES a GPU. */
+static void
+add_inter_node (ReplayTraffic *traffic, const ScheduleItem *item, double bytes)
+{
+  traffic->inter_node_per_gpu += bytes;
+  if (item->phase == PHASE_RECOMPUTE || item->phase == PHASE_BACKWARD)
+    traffic->backward_inter_node_per_gpu += bytes;
+}
+
+static void
+add_collective (const ReplayBound *self, const ScheduleItem *item, guint rank, TrafficSum *sums)
+{
+  const Binding    *binding = self->binding;
+  guint32           index = binding->group_of[item->ref * binding->ranks->len + rank];
+  const BoundGroup *group = binding_group (binding, index);
+  TrafficSum       *sum = &sums[item->ref * COLLECTIVE_N_KINDS + item->collective];
+  double            bytes = (double) item->bytes, n_gpus = cluster_n_gpus (self->cluster);
+  const BoundCost  *cost;
+  const BoundPlan  *plan;
+
+  if (g_array_index (binding->members, guint32, group->first_member) != rank)
+    return;
+  cost = binding_cost (binding, group, (CollectiveKind) item->collective, item->bytes);
+  plan = binding_plan (binding, cost->plan);
+  add_way (&sum->traffic, binding, cost, bytes);
+  if (sum->traffic.calls == 0)
+    sum->group = index;
+  sum->traffic.comm = item->ref;
+  sum->traffic.kind = (CollectiveKind) item->collective;
+  sum->traffic.calls += sum->group == index;
+  sum->traffic.bytes += sum->group == index ? bytes : 0;
+  add_inter_node (&sum->traffic, item, plan->n_alike * plan->inter * bytes / n_gpus);
+  sum->traffic.intra_node_per_gpu += plan->n_alike * plan->intra * bytes / n_gpus;
+}
+
+static void
+add_message (const ReplayBound *self, const ScheduleItem *item, guint rank, TrafficSum *sums)
+{
+  const Binding   *binding = self->binding;
+  const BoundPair *pair = binding_pair_of (binding, binding_end (binding, rank, item));
+  const BoundCost *cost = binding_pair_cost (binding, pair, item->bytes);
+  const BoundPlan *plan = binding_plan (binding, cost->plan);
+  ReplayTraffic   *sum = &sums[item->ref * COLLECTIVE_N_KINDS + COLLECTIVE_SEND_RECV].traffic;
+  MeshGroup        group = schedule_comm_info (self->schedule, item->ref)->group;
+  gboolean         counts = mesh_group_number (group, binding_rank (binding, rank)->rank) == 0;
+  double           bytes = (double) item->bytes, n_gpus = cluster_n_gpus (self->cluster);
+
+  add_way (sum, binding, cost, bytes);
+  sum->comm = item->ref;
+  sum->kind = COLLECTIVE_SEND_RECV;
+  sum->calls += counts;
+  sum->bytes += counts ? bytes : 0;
+  add_inter_node (sum, item, plan->n_alike * plan->inter * bytes / n_gpus);
+  sum->intra_node_per_gpu += plan->n_alike * plan->intra * bytes / n_gpus;
+}
+
+GArray *
+replay_bound_traffic (const ReplayBound *self)
+{
+  GArray                *all = g_array_new (FALSE, FALSE, sizeof (ReplayTraffic));
+  guint                  n = schedule_n_comms (self->schedule) * COLLECTIVE_N_KINDS;
+  g_autofree TrafficSum *sums = g_new0 (TrafficSum, n + 1);
+
+  for (guint rank = 0; rank < self->binding->ranks->len; rank++)
+    {
+      ScheduleItems items = bound_items (self, rank, SECTION_STEADY);
+
+      for (guint i = 0; i < items.n; i++)
+        if (items.items[i].kind == ITEM_COLLECTIVE)
+          add_collective (self, &items.items[i], rank, sums);
+        else if (items.items[i].kind == ITEM_P2P && items.items[i].collective == MESSAGE_SEND)
+          add_message (self, &items.items[i], rank, sums);
+    }
+  g_array_set_clear_func (all, traffic_clear);
+  for (guint i = 0; i < n; i++)
+    if (sums[i].traffic.calls > 0)
+      {
+        g_array_sort (sums[i].traffic.ways, compare_ways);
+        g_array_append_val (all, sums[i].traffic);
+      }
+    else
+      traffic_clear (&sums[i].traffic);
+  return all;
+}
+
+static double
+executed_flops (const KernelDesc *kernel)
+{
+  return kernel_desc_is_product (kernel) ? kernel->flops : 0;
+}
+
+static double
+recomputed_flops (const KernelDesc *kernel)
+{
+  return kernel->recomputed_flops;
+}
+
+static double
+role_flops (const ReplayBound *self, guint role, double (*flops_of) (const KernelDesc *kernel))
+{
+  ScheduleItems items = schedule_items (self->schedule, role, SECTION_STEADY);
+  double        flops = 0;
+
+  for (guint i = 0; i < items.n; i++)
+    if (items.items[i].kind == ITEM_KERNEL)
+      flops += flops_of (items.items[i].kernel);
+  return flops;
+}
+
+static double
+mean_flops (const ReplayBound *self, double (*flops_of) (const KernelDesc *kernel))
+{
+  guint              n_roles = schedule_n_roles (self->schedule);
+  g_autofree double *of_role = g_new (double, n_roles);
+  double             sum = 0;
+
+  for (guint role = 0; role < n_roles; role++)
+    of_role[role] = role_flops (self, role, flops_of);
+  for (guint i = 0; i < self->binding->ranks->len; i++)
+    sum += binding_rank (self->binding, i)->size * of_role[binding_rank (self->binding, i)->role];
+  return sum / cluster_n_gpus (self->cluster) / schedule_steps_per_period (self->schedule);
+}
+
+double
+replay_bound_executed_flops (const ReplayBound *self)
+{
+  return mean_flops (self, executed_flops);
+}
+
+double
+replay_bound_recomputed_flops (const ReplayBound *self)
+{
+  return mean_flops (self, recomputed_flops);
+}

@@ -1,7 +1,0 @@
-/* A prediction as JSON, for the documents that hold some. */
-#pragma once
-
-#include "report/json-private.h"
-#include "report/report.h"
-
-struct json_object *prediction_json (const Prediction *self);

@@ -1,0 +1,47 @@
+/* The closed form of issue-buckets.c. */
+#include "driver/oracle/expect.h"
+#include "strategy/compression/compressed.h"
+#include "strategy/emit/common.h"
+#include "strategy/runtime/buckets/issue-buckets.h"
+
+/*
+ * Every element is reduced once where its hop is due, unpadded: 2 W on the wire of an all-reduce,
+ * or W + W for reduce-scatter and all-gather (Rajbhandari et al., arXiv:1910.02054, 3.1 and 7).
+ * Beyond the states there is at the peak a bucket in the reduction's precision, which closes with
+ * the module that fills it, and the gradient of a module as computed, where fp32 ones are kept.
+ */
+void
+buckets_form (const PlanInput *in, const Policy *policy, IssueForm *form)
+{
+  const BucketsIssue *o = policy->issue;
+  guint               kept = policy_state_bytes (&policy->kinds[0].states[STATE_GRADIENTS]);
+  Dtype               wire = policy->kinds[0].routes[ROUTE_REDUCE].hops[0].dtype;
+  double              gradients = (double) workload_n_trainable_parameters (in->workload);
+  double              module = expect_largest (in, policy, UNIT_MODULE);
+  double              bucket =
+      policy->flat_gradients ? gradients : MIN (gradients, o->bucket_bytes / kept + module);
+  gboolean beside =
+      kept > dtype_bytes (policy->compute) && o->gradient_dtype == GRADIENT_FP32_BESIDE;
+
+  for (guint k = 0; k < policy->n_kinds; k++)
+    {
+      const UnitPolicy *kind = &policy->kinds[k];
+
+      form->passed[ROUTE_REDUCE][k] = expect_trainable_padded (in, kind, k, 1);
+      form->walks[ROUTE_REDUCE][k] = expect_modules (in) + 1;
+      form->walks[ROUTE_UPDATE][k] = 1;
+      expect_passing (kind, ROUTE_REDUCE, bucket, 1, TRUE, form->passing);
+      expect_passing (kind, ROUTE_UPDATE, gradients, 1, FALSE, form->passing);
+      /* what owners of whole tensors broadcast has no padding */
+      form->passed[ROUTE_UPDATE][k] = expect_trainable_padded (
+          in, kind, k, kind->format->owned != NULL ? 1 : kind->states[STATE_OPTIMIZER].group.size);
+    }
+  compressed_form (in, policy, bucket, form);
+  form->uneven = TRUE;
+  if (beside)
+    form->states += gradients * dtype_bytes (policy->compute);
+  if (policy->flat_gradients || wire != policy->kinds[0].states[STATE_GRADIENTS].dtype)
+    form->high += dtype_bytes (wire) * bucket;
+  if (kept > dtype_bytes (policy->compute) && !beside)
+    form->high += module * dtype_bytes (policy->compute);
+}

@@ -1,0 +1,43 @@
+/*
+ * job_load over arbitrary bytes, beside a cluster, a model and a length: diagnostics, or scenarios
+ * that print as what reads back to the same, and an account that prints. Of odd sizes what cannot
+ * be followed is a warning. Small scenarios are replayed.
+ */
+#include "fuzz.h"
+#include "import/job/job.h"
+#include "report/answer/job.h"
+
+int LLVMFuzzerTestOneInput (const guint8 *data, gsize size);
+
+int
+LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
+{
+  static const ScenarioOverride user[] = {
+    { "cluster.name", "1 x dgx-h100", "fuzz" }, { "model.arch", "llama", "fuzz" },
+    { "model.n_layers", "2", "fuzz" },          { "model.d_model", "256", "fuzz" },
+    { "model.n_heads", "4", "fuzz" },           { "model.vocab", "1024", "fuzz" },
+    { "training.seq_len", "128", "fuzz" },
+  };
+  const JobRequest       request = { .lenient = size % 2 == 1,
+                                     .overrides = user,
+                                     .n_overrides = G_N_ELEMENTS (user) };
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autofree char       *file = fuzz_file ("job", data, size);
+  g_autoptr (JobAccount) account = NULL;
+  g_autoptr (GString)    text = g_string_new (NULL);
+  g_autoptr (GPtrArray)  all = NULL;
+
+  fuzz_begin ();
+  all = job_load (file, NULL, &request, &account, diags);
+  fuzz_check_diags (diags, all == NULL);
+  if (account != NULL && account->framework != NULL)
+    report_job_keys (account, text);
+  for (guint i = 0; all != NULL && all->len <= 10 && i < all->len; i++)
+    {
+      const Scenario *scenario = g_ptr_array_index (all, i);
+
+      fuzz_check_round_trip (scenario);
+      fuzz_check_prediction (scenario, fuzz_profiles ());
+    }
+  return 0;
+}
