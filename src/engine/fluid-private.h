@@ -1,6 +1,7 @@
 /*
- * What the parts of the solver share: fluid.c keeps ops, resources and tiers, fluid-repair.c brings
- * the groups of a tier up to date, fluid-fill.c finds them from nothing.
+ * What the parts of the solver share: fluid.c keeps ops, resources and tiers, fluid-waves.c
+ * what reservations leave to kernels that run in waves; fluid-repair.c brings the groups of a tier
+ * up to date, fluid-fill.c finds them from nothing.
  *
  * Traffic is tier 0; kernels of one priority are a tier each. A *node* is a resource as one tier
  * sees it, or the limit of one op (its cap, or a wave's time), which counts as a resource of its
@@ -216,6 +217,21 @@ void  fluid_add_use (Fluid *self, NodeId id, FluidOp op, double weight);
 guint fluid_find_use (const FluidNode *node, FluidOp op);
 void  fluid_remove_use (Fluid *self, NodeId id, FluidOp op,
                         double level); /* LEVEL: of the op's group, 0 without one */
+
+/* Sets the waves of a flow on the slots that are left; returns their amount. */
+double fluid_count_waves (FluidFlow *flow, const FluidResource *resource);
+
+/*
+ * The largest rate that an op may have whatever the others do, or 0. A wave takes its time even on
+ * slots to spare.
+ */
+double fluid_op_limit (FluidFlow *flow);
+
+/* Kernels have less or more to share, and those with waves other waves. */
+void fluid_apply_reservation (Fluid *self, ResourceId id);
+
+/* Lists an op among those that this solve has changed, once. */
+void fluid_report (Fluid *self, FluidOp op);
 
 /* Puts a node into its group's place: notes what the level was before this solve. */
 void fluid_set_level (Fluid *self, NodeId node, double level);

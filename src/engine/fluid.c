@@ -91,140 +91,6 @@ fluid_free (Fluid *self)
   g_free (self);
 }
 
-/* ---- reservations and waves ------------------------------------------------------------------ */
-
-void
-fluid_set_reserved (Fluid *self, ResourceId id, double reserved)
-{
-  FluidResource *resource = fluid_resource_at (self, id);
-
-  if (reserved == resource->reserved || self->apart)
-    return;
-  resource->reserved = reserved;
-  if (resource->reserved_changed)
-    return;
-  resource->reserved_changed = TRUE;
-  vector_push (self->reservation, id);
-}
-
-double
-fluid_slots (const Fluid *self, ResourceId id)
-{
-  return fluid_unreserved (fluid_resource_at (self, id));
-}
-
-/*
- * Several parts: the time is exact; a wave's length is the mean over that time, for members that
- * wait for one to end.
- */
-static void
-count_parts (FluidFlow *flow, double slots)
-{
-  double seconds = 0, weighted = 0;
-
-  for (guint i = 0; i < flow->n_wave_parts; i++)
-    {
-      const WavePart *part = &flow->wave_parts[i];
-      double          time = part->count * ceil (part->units / slots) * part->unit_seconds;
-
-      seconds += time;
-      weighted += time * part->unit_seconds;
-    }
-  flow->wave_seconds = seconds;
-  flow->n_waves = seconds * seconds / weighted;
-}
-
-/* Sets the waves of FLOW on the slots that are left; returns their amount. */
-static double
-count_waves (FluidFlow *flow, const FluidResource *resource)
-{
-  double slots = MAX (1.0, floor (fluid_unreserved (resource)));
-
-  if (flow->n_wave_parts > 0)
-    {
-      count_parts (flow, slots);
-      return flow->wave_seconds * slots;
-    }
-  flow->n_waves = ceil (flow->waves.units / slots);
-  flow->wave_seconds = flow->n_waves * flow->waves.unit_seconds;
-  return flow->n_waves * slots * flow->waves.unit_seconds;
-}
-
-/*
- * The largest rate that an op may have whatever the others do, or 0. A wave takes its time even on
- * slots to spare.
- */
-static double
-op_limit (FluidFlow *flow)
-{
-  double cap = flow->cap > 0 ? flow->cap : INFINITY;
-  double wave = flow->n_waves > 0 ? 1 / flow->wave_seconds : INFINITY;
-
-  flow->limit_on = cap < wave ? ENGINE_NONE : flow->waves.resource;
-  return isfinite (MIN (wave, cap)) ? MIN (wave, cap) : 0;
-}
-
-static void
-report (Fluid *self, FluidOp op)
-{
-  if (self->flows[op].reported == self->stamp)
-    return;
-  self->flows[op].reported = self->stamp;
-  vector_push (self->changed, op);
-}
-
-static void
-update_waves (Fluid *self, FluidOp op)
-{
-  FluidFlow *flow = &self->flows[op];
-  NodeId     id = fluid_nodes_of (self, op)[flow->wave_link];
-  FluidNode *node = &self->nodes[id];
-  double    *kept = &self->routes[op].amounts[flow->wave_link];
-  double     n = flow->n_waves;
-  double     amount = count_waves (flow, fluid_resource_at (self, node->resource));
-  double     before = fluid_weight_of (self, op, flow->wave_link);
-
-  if (n == flow->n_waves && amount == *kept)
-    return;
-  *kept = amount;
-  if (node->weights == NULL)
-    fluid_keep_weights (self, id);
-  g_assert (node->weights != NULL);
-  node->weights[fluid_find_use (node, op)] = fluid_weight_of (self, op, flow->wave_link);
-  node->weight += fluid_weight_of (self, op, flow->wave_link) - before;
-  fluid_close_node (self, flow->limit);
-  self->nodes[flow->limit].capacity = op_limit (flow);
-  fluid_touch (self, id);
-  fluid_touch (self, flow->limit);
-  report (self, op);
-}
-
-/* Kernels have less or more to share, and those with waves other waves. */
-static void
-apply_reservation (Fluid *self, ResourceId id)
-{
-  NodeId above = NOBODY, node = fluid_resource_at (self, id)->first;
-
-  fluid_resource_at (self, id)->reserved_changed = FALSE;
-  if (node != NOBODY && self->nodes[node].tier == 0)
-    {
-      above = node;
-      node = self->nodes[node].below;
-    }
-  if (node == NOBODY)
-    return;
-  self->nodes[node].capacity =
-      fluid_offered (self, fluid_resource_at (self, id), self->nodes[node].tier, above);
-  fluid_touch (self, node);
-  for (; node != NOBODY; node = self->nodes[node].below)
-    for (guint i = 0; i < self->nodes[node].n_uses; i++)
-      {
-        FluidOp op = self->nodes[node].ops[i];
-        if (self->flows[op].n_waves > 0 && self->flows[op].waves.resource == id)
-          update_waves (self, op);
-      }
-}
-
 /* ---- ops ------------------------------------------------------------------------------------- */
 
 static FluidOp
@@ -313,8 +179,8 @@ add_links (Fluid *self, FluidOp op, const FluidSpec *spec)
   double amount = 0, limit;
 
   if (waves)
-    amount = count_waves (flow, fluid_resource_at (self, flow->waves.resource));
-  limit = op_limit (flow);
+    amount = fluid_count_waves (flow, fluid_resource_at (self, flow->waves.resource));
+  limit = fluid_op_limit (flow);
   grow_route (&self->routes[op], spec->n_demands + (waves ? 1 : 0) + (limit > 0 ? 1 : 0),
               waves || !is_plain (spec));
   for (guint i = 0; i < spec->n_demands; i++)
@@ -339,8 +205,8 @@ add_apart (Fluid *self, FluidOp op, const FluidSpec *spec)
   double     waves = 0, limit;
 
   if (flow->n_wave_parts > 0 || flow->waves.units > 0)
-    waves = count_waves (flow, fluid_resource_at (self, flow->waves.resource));
-  limit = op_limit (flow);
+    waves = fluid_count_waves (flow, fluid_resource_at (self, flow->waves.resource));
+  limit = fluid_op_limit (flow);
   flow->n_waves = 0;
   for (guint i = 0; i < spec->n_demands; i++)
     {
@@ -508,6 +374,15 @@ fluid_users (Fluid *self, ResourceId id, OpClass class_, guint *n)
 
 /* ---- solving --------------------------------------------------------------------------------- */
 
+void
+fluid_report (Fluid *self, FluidOp op)
+{
+  if (self->flows[op].reported == self->stamp)
+    return;
+  self->flows[op].reported = self->stamp;
+  vector_push (self->changed, op);
+}
+
 /* Keeps those whose level, or group, is another one than before. */
 static void
 drop_unchanged (Fluid *self)
@@ -539,7 +414,7 @@ fluid_solve_groups (Fluid *self)
   vector_cut (self->moved, 0);
   vector_cut (self->changed, 0);
   for (guint i = 0; i < self->reservation->len; i++)
-    apply_reservation (self, vector_at (self->reservation, ResourceId, i));
+    fluid_apply_reservation (self, vector_at (self->reservation, ResourceId, i));
   vector_cut (self->reservation, 0);
   for (guint i = 0; i < self->tier_order->len; i++)
     {
@@ -575,13 +450,13 @@ fluid_solve (Fluid *self, guint *n_changed)
   FluidChange change = fluid_solve_groups (self);
 
   for (guint i = 0; i < change.n_moved; i++)
-    report (self, change.moved[i]);
+    fluid_report (self, change.moved[i]);
   for (guint i = 0; i < change.n_groups; i++)
     {
       const FluidNode *node = &self->nodes[change.groups[i]];
       for (guint j = 0; j < node->n_uses; j++)
         if (self->owners[node->ops[j]] == change.groups[i])
-          report (self, node->ops[j]);
+          fluid_report (self, node->ops[j]);
     }
   *n_changed = self->changed->len;
   return (const FluidOp *) (gpointer) self->changed->data;
