@@ -63,6 +63,37 @@ START_TEST (ring_by_hand)
 }
 END_TEST
 
+/*
+ * A broadcast goes down a chain: of 4 ranks on 2 nodes, 0 -> 1 -> 8 -> 9, one edge leaves a node,
+ * and every edge passes the whole buffer.
+ */
+START_TEST (chain_by_hand)
+{
+  Fixture             fixture;
+  g_autoptr (Cluster) cluster = NULL;
+  CollectiveOptions   options = collective_default_options;
+  const guint32       ranks[] = { 0, 1, 8, 9 };
+  CollectiveCost      cost;
+
+  fixture_init (&fixture, "dgx-a100", 2);
+  cluster = fixture_cluster (&fixture);
+  options.transport = TRANSPORT_HOST;
+  g_autoptr (CollectivePlan) plan =
+      collective_plan_new (cluster, COLLECTIVE_BROADCAST, ranks, 4, &options);
+
+  collective_plan_cost (plan, 1e9, &cost);
+  assert_near (payload_on (cluster, &cost, RESOURCE_NIC_TX, 0, cluster_nearest_card (cluster, 1)),
+               1);
+  assert_near (payload_on (cluster, &cost, RESOURCE_NIC_RX, 1, cluster_nearest_card (cluster, 8)),
+               1);
+  assert_near (payload_on (cluster, &cost, RESOURCE_NIC_TX, 1, cluster_nearest_card (cluster, 9)),
+               0);
+  for (guint node = 0; node < 2; node++) /* 0 -> 1 twice, 1 -> 8 once */
+    assert_near (payload_on (cluster, &cost, RESOURCE_DRAM, node, 0), 3);
+  fixture_clear (&fixture);
+}
+END_TEST
+
 /* Of an all-to-all each rank sends a fourth of S to each of three others, two of them elsewhere. */
 START_TEST (pairs_by_hand)
 {
@@ -154,6 +185,7 @@ SUITE_MAIN (host_ring)
   TCase *tcase = tcase_create ("by hand");
 
   tcase_add_test (tcase, ring_by_hand);
+  tcase_add_test (tcase, chain_by_hand);
   tcase_add_test (tcase, pairs_by_hand);
   tcase_add_test (tcase, locals_share_card);
   suite_add_tcase (suite, tcase);

@@ -4,6 +4,7 @@
 
 #include "cost/collective/layout/load-private.h"
 #include "cost/collective/layout/ring-order.h"
+#include "cost/collective/library/factors-private.h"
 #include "hardware/sites/sites.h"
 
 #define KEPT_BYTES 4.0 /* of an element that is added up: fp32 */
@@ -132,8 +133,10 @@ host_ring_new (const Cluster *cluster, CollectiveKind kind, const guint32 *ranks
                const CollectiveOptions *options)
 {
   HostRing    *self = g_new0 (HostRing, 1);
-  const double bytes = collective_wire_factor (kind, n_ranks);
-  LoadSum      sum;
+  const double bytes = collective_passed_on (kind, n_ranks);
+  /* What comes from one rank, or goes to one, takes a chain. */
+  const guint n_edges = n_ranks - (collective_kind_is_rooted (kind) ? 1 : 0);
+  LoadSum     sum;
 
   self->cluster = cluster;
   self->kind = kind;
@@ -149,7 +152,7 @@ host_ring_new (const Cluster *cluster, CollectiveKind kind, const guint32 *ranks
   load_sum_init (&sum, cluster, NULL);
   if (kind == COLLECTIVE_ALL_TO_ALL)
     add_pairs (self, &sum);
-  for (guint i = 0; i < n_ranks && kind != COLLECTIVE_ALL_TO_ALL; i++)
+  for (guint i = 0; i < n_edges && kind != COLLECTIVE_ALL_TO_ALL; i++)
     {
       HostEdge *edge = &self->edges[i];
 
