@@ -299,7 +299,7 @@ regress (const Common *common, const Settings *arguments, const GPtrArray *scena
     return EXIT_USAGE;
   jobs.comparisons = comparisons;
   progress = progress_start ("explaining", "scenarios", NULL);
-  parallel_run (scenarios->len, common_n_jobs (common), explain_one, &jobs,
+  parallel_run (comparisons->len, common_n_jobs (common), explain_one, &jobs,
                 progress_count (progress));
   progress_end (progress);
   status = print_answer (common, arguments, comparisons);

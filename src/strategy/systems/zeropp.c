@@ -60,7 +60,9 @@ zeropp_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
   diag_list_set_key (diags, hpz_names.key);
   if (named_groups (&in->mesh, o->zero_hpz_partition_size, &hpz_names, &hpz, diags)
       && hpz.shard_group.size > 1 && hpz.shard_group.size != node)
-    diag_error (diags, NULL, "take 'node', or 1 for no second copy",
+    diag_error (diags, NULL,
+                node > 0 ? "take 'node', or 1 for no second copy"
+                         : "take 1 for no second copy: nodes hold unequal numbers of ranks",
                 "hpZ group of %u ranks is not the ranks of a node that share the model, %u",
                 hpz.shard_group.size, node);
   diag_list_set_key (diags, NULL);
