@@ -4,10 +4,10 @@
  * are messages of each pair.
  *
  * A ring passes 2 (n - 1) / n S of an all-reduce over every edge, (n - 1) / n S of all-gather and
- * reduce-scatter (Patarasuk and Yuan, 2009), a chain S of broadcast and reduce; each byte is read from the
- * sender's memory and written to the receiver's. Between sites its edges are unlike: the longest
- * path through its steps counts (step_ring_unlike). No GPU takes part. Not modelled: what a core
- * copies or reduces, links between sockets.
+ * reduce-scatter (Patarasuk and Yuan, 2009), a chain S of broadcast and reduce; each byte is read
+ * from the sender's memory and written to the receiver's. Between sites its edges are unlike: the
+ * longest path through its steps counts (step_ring_unlike). No GPU takes part. Not modelled: what a
+ * core copies or reduces, links between sockets.
  *
  * A codec that is decoded, added and encoded again at every hop moves memory beside that. Of an
  * element that takes 4 bytes as it is kept and e on the wire, an all-reduce quantises all n chunks
