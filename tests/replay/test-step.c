@@ -357,6 +357,21 @@ check_one (const Fixture *fixture, guint seed, CollectivePlan *plan, CollectiveK
                   100 * (fluid / step - 1));
 }
 
+/* NVLSTree's edges share a card chunk after chunk: each takes what the others leave it. */
+START_TEST (test_shared_cards)
+{
+  Fixture fixture;
+
+  fixture_init (&fixture, "dgx-h100", (guint) _i);
+  fixture_build (&fixture);
+  check_one (&fixture, (guint) _i,
+             fixture_plan (&fixture, 0, COLLECTIVE_ALL_REDUCE, ALGORITHM_NVLS_TREE, PROTOCOL_SIMPLE,
+                           NULL, 0),
+             COLLECTIVE_ALL_REDUCE, floor (2.2 * LARGE));
+  fixture_clear (&fixture);
+}
+END_TEST
+
 START_TEST (test_alone)
 {
   g_autoptr (GRand)  rand = g_rand_new_with_seed ((guint32) _i);
@@ -554,6 +569,7 @@ SUITE_MAIN (step)
   tcase_add_test (hand, test_nvls_steps);
   tcase_add_test (hand, test_hierarchical_steps);
   tcase_add_test (hand, test_first_chunks);
+  tcase_add_loop_test (hand, test_shared_cards, 2, 6);
   tcase_add_loop_test (random, test_alone, 0, (int) cases_of (N_CASES));
   tcase_add_loop_test (random, test_hosts, 0, (int) cases_of (N_CASES));
   tcase_add_loop_test (random, test_every_algorithm, 0, (int) cases_of (N_CASES));

@@ -139,20 +139,23 @@ port (const Timed *self)
 }
 
 /*
- * What a chunk takes of a card beside those before and after it, s per byte of S: all the edges
- * that its operation has there, once N chunks occupy all stages. There is nothing to share where
- *  - a chunk is through the trees before the next one comes (PATH below INSIDE, a switch's stage),
+ * What an edge takes beside the chunks before and after its own, OWN alone, s per byte of S, once N
+ * of them occupy all stages: one comes every INSIDE, the time of a switch's stage, in which the
+ * other edges of a card take what they need and this one gets the rest. There is nothing to share
+ * where
+ *  - a chunk is through the trees before the next one comes (PATH below INSIDE),
  *  - the trees are chains, of 2 or 3 nodes, whose edges take turns on a card,
  *  - cards or leaves are the slowest: they are never idle, so the bandwidth term has their time.
  */
 static double
-shared_pace (const Timed *self, Stages stages, double n, double path, double inside)
+edge_pace (const Timed *self, Stages stages, double n, double path, double inside, double own)
 {
-  const double net = self->layout->ring.net;
+  const double others = self->layout->ring.net - own;
 
-  if (stages.pairs == 0 || path <= inside || net > inside)
-    return 0;
-  return net * MIN ((n - 1) / (2 + stages.net + stages.pairs), 1);
+  if (stages.pairs == 0 || path <= inside || own + others > inside)
+    return own;
+  return own
+         * MAX (inside / (inside - others) * MIN ((n - 1) / (2 + stages.net + stages.pairs), 1), 1);
 }
 
 /*
@@ -169,18 +172,17 @@ fill_of (const Timed *self, Stages stages, double cap)
   const double inside = MAX (port (self), channel);
   const double net = timed_ring_pace_alone (self, 0).net, pair = timed_pair_pace (self, 0);
   const double n = MAX (ceil (self->bytes / MAX (chunk (self, 0), 1)), 1);
-  double       path = stages.net * net + stages.pairs * pair, shared;
+  double       path = stages.net * net + stages.pairs * pair;
 
   if (self->kind != COLLECTIVE_ALL_REDUCE)
     return 0;
   if (self->graph->n_nodes > 1)
     path += (stages.net + stages.pairs) * latency_of (self, self->graph->nic, HOP_NET) * n
             / self->bytes;
-  shared = shared_pace (self, stages, n, path, inside);
   return self->bytes / n
-         * MAX (
-             2 * inside + stages.net * MAX (net, shared) + stages.pairs * MAX (pair, shared) - pace,
-             0);
+         * MAX (2 * inside + stages.net * edge_pace (self, stages, n, path, inside, net)
+                    + stages.pairs * edge_pace (self, stages, n, path, inside, pair) - pace,
+                0);
 }
 
 static double
