@@ -72,20 +72,21 @@ plays_a_part (const Trial *self, const HardwareFigure *figure)
   return FALSE;
 }
 
-/* Warns of FIGURE, if it plays no part. */
-static void
+/* Warns of FIGURE if it plays no part; else FALSE. */
+static gboolean
 try_figure (const Trial *self, const HardwareFigure *figure, DiagList *diags)
 {
   const char *without, *hint;
 
   if (plays_a_part (self, figure))
-    return;
+    return FALSE;
   if (cluster_figure_lacks (self->cluster, figure->name, &without, &hint))
     option_warn_without (figure->name, without, hint, self->mark, diags);
   else
     diag_warning (diags, self->mark, "leave it out; 'shardsim sensitivity' lists what has one",
                   "'%s' has no effect: a tenth of it and ten times as much are the same here",
                   figure->name);
+  return TRUE;
 }
 
 /* ---- of a step ------------------------------------------------------------------------------- */
@@ -108,23 +109,46 @@ same_step (const char *settings, gpointer about)
   return fingerprint (other, self->profiles) == self->as_it_is;
 }
 
-void
-idle_figures_warn (const Scenario *scenario, ProfileSet *profiles, DiagList *diags)
+/* Warns of FIGURE if it plays no part in SCENARIO; else FALSE. */
+static gboolean
+warn_of_figure (const Scenario *scenario, ProfileSet *profiles, const HardwareFigure *figure,
+                DiagList *diags)
 {
-  g_autoptr (GArray)           figures = figure_settings_list (scenario->cluster.figure);
   g_autoptr (DiagList)         none = diag_list_new ();
-  g_autoptr (ResolvedScenario) resolved =
-      figures->len > 0 ? resolved_new (scenario, profiles, none) : NULL;
+  g_autoptr (ResolvedScenario) resolved = resolved_new (scenario, profiles, none);
   Step  step = { scenario, profiles, resolved != NULL ? fingerprint (scenario, profiles) : 0 };
   Trial trial = { .settings = scenario->cluster.figure, .same = same_step, .about = &step };
 
-  if (step.as_it_is == 0)
-    return;
+  if (step.as_it_is == 0 || !resolved_runs_framework (resolved, figure->name))
+    return FALSE;
   trial.cluster = resolved->cluster;
   trial.mark = option_mark (scenario_marks (resolved->scenario, cluster_options), "figure", NULL);
-  for (guint i = 0; i < figures->len; i++)
-    if (resolved_runs_framework (resolved, g_array_index (figures, HardwareFigure, i).name))
-      try_figure (&trial, &g_array_index (figures, HardwareFigure, i), diags);
+  return try_figure (&trial, figure, diags);
+}
+
+void
+idle_figures_warn_of_all (const Scenario *const *scenarios, guint n, ProfileSet *profiles,
+                          DiagList *diags)
+{
+  g_autoptr (GArray) figures = n > 0 ? figure_settings_list (scenarios[0]->cluster.figure) : NULL;
+
+  for (guint f = 0; figures != NULL && f < figures->len; f++)
+    {
+      const HardwareFigure *figure = &g_array_index (figures, HardwareFigure, f);
+      g_autoptr (DiagList)  said = diag_list_new (); /* of others than the first: the same again */
+      guint                 i = n - 1;
+
+      while (i > 0 && warn_of_figure (scenarios[i], profiles, figure, said))
+        i--;
+      if (i == 0)
+        warn_of_figure (scenarios[0], profiles, figure, diags);
+    }
+}
+
+void
+idle_figures_warn (const Scenario *scenario, ProfileSet *profiles, DiagList *diags)
+{
+  idle_figures_warn_of_all (&scenario, 1, profiles, diags);
 }
 
 /* ---- of a collective ------------------------------------------------------------------------- */

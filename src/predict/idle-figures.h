@@ -18,6 +18,10 @@
  */
 void idle_figures_warn (const Scenario *scenario, ProfileSet *profiles, DiagList *diags);
 
+/* The same of figures that play no part in any of N SCENARIOS, all with the first one's figures. */
+void idle_figures_warn_of_all (const Scenario *const *scenarios, guint n, ProfileSet *profiles,
+                               DiagList *diags);
+
 /* The same of a collective that is run as INPUT says, on CLUSTER; its figures were set at MARK. */
 void idle_figures_warn_collective (const CollectiveBandInput *input, const Cluster *cluster,
                                    const SourceMark *mark, DiagList *diags);

@@ -124,6 +124,15 @@ verdict $? 'search says of its answer that cards have no effect without a second
 run simulate good.yaml --figure node.cores=32
 [ $status -eq 0 ] && [ "$(grep -c "'node.cores' has no effect: a tenth of it" err)" -eq 1 ]
 verdict $? 'cores that nothing runs on'
+run schedule good.yaml --figure node.cores=32
+[ $status -eq 0 ] && [ "$(grep -c "'node.cores' has no effect: a tenth of it" err)" -eq 1 ]
+verdict $? 'schedule says it, too'
+run regress good.yaml --baseline idle.json --update --figure node.cores=32
+[ $status -eq 0 ] && [ "$(grep -c "'node.cores' has no effect: a tenth of it" err)" -eq 1 ]
+verdict $? 'regress says it, too'
+run plan good.yaml --tokens 1G --node-counts 1,2 --figure node.cores=32
+[ "$(grep -c "'node.cores' has no effect: a tenth of it" err)" -eq 1 ]
+verdict $? 'plan says it of what plays no part whatever the number of nodes'
 for nodes in '--set cluster.nodes=1' \
   '--gpu-nodes hand-pair --set cluster.node=~ --set cluster.nodes=~'; do
   # shellcheck disable=SC2086

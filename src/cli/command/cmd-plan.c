@@ -3,6 +3,7 @@
 #include "cli/argument/value-lists.h"
 #include "cli/output/progress.h"
 #include "decide/plan/plan-membership.h"
+#include "predict/idle-figures.h"
 #include "report/answer/membership.h"
 #include "report/answer/run-plan.h"
 #include "report/export/runners.h"
@@ -68,6 +69,32 @@ context_of (const Common *common, PlanProgress *progress)
                         .progress = progress };
 }
 
+/* Figures that are set and play no part in any configuration that was predicted. */
+static void
+warn_of_idle_figures (const GPtrArray *plans, const PredictOptions *predict, DiagList *diags)
+{
+  g_autoptr (GPtrArray)  scenarios = g_ptr_array_new ();
+  g_autoptr (ProfileSet) profiles = NULL;
+
+  for (guint i = 0; plans != NULL && i < plans->len; i++)
+    {
+      const GPtrArray *options = ((const RunPlan *) g_ptr_array_index (plans, i))->options;
+
+      for (guint k = 0; k < options->len; k++)
+        {
+          Scenario *one = ((const RunOption *) g_ptr_array_index (options, k))->choice.scenario;
+
+          if (one != NULL)
+            g_ptr_array_add (scenarios, one);
+        }
+    }
+  if (scenarios->len == 0)
+    return;
+  profiles = profile_set_new_shared (predict->profile_dir, NULL, predict->files);
+  idle_figures_warn_of_all ((const Scenario *const *) scenarios->pdata, scenarios->len, profiles,
+                            diags);
+}
+
 static ExitStatus
 plan (const Common *common, const GPtrArray *scenarios, const PlanWords *words, EmitArguments *emit)
 {
@@ -82,6 +109,7 @@ plan (const Common *common, const GPtrArray *scenarios, const PlanWords *words, 
                                   .runners_user = runners };
 
   plans_make (&plans, scenarios, words, &search, &predict, &context, diags);
+  warn_of_idle_figures (plans.plans, &predict, diags);
   if (stream_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
   patience_close (common->patience);

@@ -160,6 +160,7 @@ predict_all (const Common *common, const GPtrArray *scenarios, GPtrArray *rows)
                                      .user = &jobs };
 
   options.count = progress_count (progress);
+  options.idle_figures = TRUE;
   prediction_batch_run (&batch);
   progress_end (progress);
   for (guint i = 0; i < batch.n; i++)

@@ -5,6 +5,7 @@
 #include "base/config/suggest.h"
 #include "cli/help/listing.h"
 #include "cli/help/page-values.h"
+#include "predict/idle-figures.h"
 #include "report/export/chakra.h"
 
 static const ListingColumn columns[] = {
@@ -245,6 +246,8 @@ run (Common *common, gpointer data)
   if (scenarios == NULL || !common_want_one (common, scenarios))
     return EXIT_USAGE;
   plan = replay_plan_scenario (g_ptr_array_index (scenarios, 0), profiles, diags);
+  if (plan != NULL)
+    idle_figures_warn (g_ptr_array_index (scenarios, 0), profiles, diags);
   if (stream_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
   if (common->chakra)
