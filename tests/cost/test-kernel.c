@@ -545,6 +545,34 @@ START_TEST (test_attention_falls_back)
 }
 END_TEST
 
+/*
+ * A pair of head size 128 takes 512 FLOPs of 156e12 a second, 3.282 ps; of dimensions 32 of 160 are
+ * its exponential's, 0.6564 ps, with all SMs at work. Bytes where these take longer.
+ */
+START_TEST (test_scan)
+{
+  GpuProfile gpu = test_gpu ();
+  KernelDesc kernel = { .kind = KERNEL_SCAN,
+                        .dtype = DTYPE_BF16,
+                        .batch = 1,
+                        .launches = 1,
+                        .exponentials = 1e9,
+                        .read_bytes = 1e8,
+                        .module = -1 };
+  KernelCost cost;
+
+  gpu.attention_softmax_dims.value = 32;
+  kernel_cost (&gpu, &kernel, &cost);
+  assert_near (cost.alone, 4e-6 + 1e9 * 512 / 156e12 / 5);
+  assert_near (cost.sm_seconds, 108 * 1e9 * 512 / 156e12 / 5);
+  assert_near (cost.hbm_bytes, 1e8 / 0.8);
+  kernel.read_bytes = 1.6e9;
+  kernel_cost (&gpu, &kernel, &cost);
+  assert_near (cost.alone, 4e-6 + 1e-3);
+  assert_near (cost.sm_seconds, 108 * 1e9 * 512 / 156e12 / 5);
+}
+END_TEST
+
 START_TEST (test_stream)
 {
   GpuProfile gpu = test_gpu ();
@@ -915,6 +943,7 @@ kernel_suite (void)
   tcase_add_test (hand, test_attention_packed);
   tcase_add_test (hand, test_attention_heads);
   tcase_add_test (hand, test_attention_falls_back);
+  tcase_add_test (hand, test_scan);
   tcase_add_test (hand, test_stream);
   tcase_add_test (hand, test_widening_copy);
   tcase_add_test (hand, test_small_is_latency);

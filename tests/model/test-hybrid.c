@@ -11,21 +11,30 @@
 
 #include "model/layer/layer-build-private.h"
 
-/* The shape that a config.json of TEXT has; clear it with model_shape_clear. */
-static ModelShape
-import_text (const char *text)
+/* Reads a config.json of TEXT. */
+static gboolean
+import_file (const char *text, ModelShape *shape, DiagList *diags)
 {
-  g_autoptr (DiagList) diags = diag_list_new ();
-  g_autofree char     *file = NULL;
-  gint                 fd = g_file_open_tmp ("hybrid-XXXXXX.json", &file, NULL);
-  ModelShape           shape;
-  gboolean             ok;
+  g_autofree char *file = NULL;
+  gint             fd = g_file_open_tmp ("hybrid-XXXXXX.json", &file, NULL);
+  gboolean         ok;
 
   ck_assert_int_ge (fd, 0);
   ck_assert (g_close (fd, NULL));
   ck_assert (g_file_set_contents (file, text, -1, NULL));
-  ok = model_import (file, &shape, diags);
+  ok = model_import (file, shape, diags);
   g_unlink (file);
+  return ok;
+}
+
+/* The shape that TEXT has; clear it with model_shape_clear. */
+static ModelShape
+import_text (const char *text)
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+  ModelShape           shape;
+  gboolean             ok = import_file (text, &shape, diags);
+
   ck_assert_msg (ok, "%s", diag_list_first_message (diags));
   return shape;
 }
@@ -144,6 +153,48 @@ static const Published published[] = {
     "\"moe_intermediate_size\": 2048, \"first_k_dense_replace\": 3, \"index_n_heads\": 64, "
     "\"index_head_dim\": 128, \"index_topk\": 2048}",
     671026419200UL + 61UL * (1536UL * 8192UL + 7168UL * 192UL + 256UL) },
+  /* Jamba-v0.1: arithmetic, as test_jamba_parameters has it; model card: 52e9, 51.6e9 tensors */
+  { "{\"model_type\": \"jamba\", \"hidden_size\": 4096, \"num_hidden_layers\": 32, "
+    "\"num_attention_heads\": 32, \"num_key_value_heads\": 8, \"intermediate_size\": 14336, "
+    "\"vocab_size\": 65536, \"num_experts\": 16, \"num_experts_per_tok\": 2, "
+    "\"attn_layer_period\": 8, \"attn_layer_offset\": 4, \"expert_layer_period\": 2, "
+    "\"expert_layer_offset\": 1, \"mamba_d_state\": 16, \"mamba_d_conv\": 4, "
+    "\"mamba_expand\": 2, \"mamba_dt_rank\": 256}",
+    51570323328UL },
+  /* AI21-Jamba-1.5-Large: the same arithmetic; model card: 398e9 */
+  { "{\"model_type\": \"jamba\", \"hidden_size\": 8192, \"num_hidden_layers\": 72, "
+    "\"num_attention_heads\": 64, \"num_key_value_heads\": 8, \"intermediate_size\": 24576, "
+    "\"vocab_size\": 65536, \"num_experts\": 16, \"num_experts_per_tok\": 2, "
+    "\"mamba_d_state\": 16, \"mamba_d_conv\": 4, \"mamba_expand\": 2, "
+    "\"mamba_dt_rank\": \"auto\"}",
+    398555145696UL },
+  /* falcon-mamba-7b: 64 (3 h d + d (3 x 256 - 256 + 2 x 16 + 16 + 7) + h) + ..., d = 2 h = 8192 */
+  { "{\"model_type\": \"falcon_mamba\", \"hidden_size\": 4096, \"num_hidden_layers\": 64, "
+    "\"intermediate_size\": 8192, \"vocab_size\": 65024, \"expand\": 16, "
+    "\"tie_word_embeddings\": false, \"state_size\": 16, \"conv_kernel\": 4, "
+    "\"time_step_rank\": 256}",
+    64UL * (3UL * 4096UL * 8192UL + 8192UL * (512UL + 48UL + 7UL) + 4096UL) + 4096UL
+        + 2UL * 65024UL * 4096UL },
+  /* mamba-2.8b: the same of 5120 channels, a rank of 160, a tied head */
+  { "{\"model_type\": \"mamba\", \"hidden_size\": 2560, \"num_hidden_layers\": 64, "
+    "\"vocab_size\": 50280, \"state_size\": 16, \"conv_kernel\": 4, "
+    "\"time_step_rank\": 160}",
+    64UL * (3UL * 2560UL * 5120UL + 5120UL * (320UL + 48UL + 7UL) + 2560UL) + 2560UL
+        + 50280UL * 2560UL },
+  /*
+   * Falcon-H1-0.5B: arithmetic, 36 (Mamba-2 h (2 x 1536 + 2 x 128 + 24) + 5 x 1792 + 3 x 24 +
+   * 1536 h | q, k, v, o h (2 x 512 + 2 x 128) | MLP 3 x 2048 h | 2 norms); model card: 0.5e9
+   */
+  { "{\"model_type\": \"falcon_h1\", \"hidden_size\": 1024, \"num_hidden_layers\": 36, "
+    "\"num_attention_heads\": 8, \"num_key_value_heads\": 2, \"head_dim\": 64, "
+    "\"intermediate_size\": 2048, \"vocab_size\": 32784, \"mamba_d_ssm\": 1536, "
+    "\"mamba_n_heads\": 24, \"mamba_d_head\": 64, \"mamba_d_state\": 128, "
+    "\"mamba_n_groups\": 1, \"mamba_chunk_size\": 128, \"mamba_rms_norm\": false, "
+    "\"tie_word_embeddings\": false}",
+    36UL
+            * (1024UL * (3072UL + 256UL + 24UL) + 5UL * 1792UL + 72UL + 1536UL * 1024UL
+               + 1024UL * 1280UL + 3UL * 2048UL * 1024UL + 2048UL)
+        + 1024UL + 2UL * 32784UL * 1024UL },
   /* Mamba-Codestral-7B: arithmetic, 64 (h (2 x 8192 + 2 x 1024 + 128) + 8192 h + ...), h = 4096 */
   { "{\"model_type\": \"mamba2\", \"hidden_size\": 4096, \"num_hidden_layers\": 64, "
     "\"vocab_size\": 32768, \"num_heads\": 128, \"head_dim\": 64, \"n_groups\": 8, "
@@ -236,6 +287,33 @@ delta_shape (void)
                        .linear_key_dim = 128,
                        .linear_value_dim = 128,
                        .conv_taps = 4 };
+}
+
+static ModelLayer scan_block = { .mixer = MODEL_MIXER_MAMBA1, .feed = MODEL_FEED_NONE };
+static ModelLayer side_block = { .mixer = MODEL_MIXER_SIDE, .feed = MODEL_FEED_NONE };
+
+/* 512 wide, 1024 channels, states of 16, time steps through 32. */
+static ModelShape
+scan_shape (ModelSsmNorm norm)
+{
+  return (ModelShape){ .n_layers = 4,
+                       .d_model = 512,
+                       .n_heads = 8,
+                       .n_kv_heads = 8,
+                       .head_dim = 64,
+                       .vocab = 1000,
+                       .norm = MODEL_NORM_RMS,
+                       .position = MODEL_POSITION_NONE,
+                       .layers = &scan_block,
+                       .n_listed = 1,
+                       .ssm_heads = 1024,
+                       .ssm_head_dim = 1,
+                       .ssm_groups = 1,
+                       .ssm_state = 16,
+                       .ssm_rank = 32,
+                       .ssm_norm = norm,
+                       .conv_taps = 4,
+                       .conv_bias = TRUE };
 }
 
 static double
@@ -364,6 +442,209 @@ START_TEST (test_delta_memory)
 }
 END_TEST
 
+/* ---- Mamba-1 ---- */
+
+/*
+ * Jamba: in 512 x 2048; taps and bias of 1024 channels; x 1024 x 64; steps 32 x 1024 and their
+ * bias; norms of 32, 16 and 16; decays of 16 and a weight a channel; out.
+ */
+START_TEST (test_scan_kernels)
+{
+  ModelShape           shape = scan_shape (MODEL_SSM_NORM_PARTS);
+  TrainingOptions      options = training (1024, 2);
+  g_autoptr (Workload) workload = workload_new (&shape, &options);
+  const LayerDesc     *block = workload_layer (workload, 1);
+  const double         t = 2048, x = t * 1024 * 2, bc = t * 16 * 2, decay = 4 * 1024 * 16;
+  const KernelDesc    *kernel;
+
+  ck_assert_uint_eq (block->elements, 512 + 512 * 2048 + 5 * 1024 + 1024 * 64 + 33 * 1024 + 64
+                                          + 17 * 1024 + 1024 * 512);
+  kernel = find_kernel (block->forward, block->n_forward, "mamba.x");
+  ck_assert_double_eq (kernel->flops, 2 * t * 1024 * 64);
+  kernel = find_kernel (block->forward, block->n_forward, "mamba.dt");
+  ck_assert_double_eq (kernel->flops, 2 * t * 32 * 1024);
+  /* steps, x, z, B, C; the result twice, a state and a product of decays for each sequence */
+  kernel = find_kernel (block->forward, block->n_forward, "selective_scan");
+  ck_assert_int_eq (kernel->kind, KERNEL_SCAN);
+  ck_assert_double_eq (kernel->read_bytes, 3 * x + 2 * bc + decay);
+  ck_assert_double_eq (kernel->write_bytes, 2 * x + 2 * 2 * decay);
+  ck_assert_double_eq (kernel->flops, 7 * t * 1024 * 16);
+  ck_assert_double_eq (kernel->exponentials, t * 1024 * (16 + 2));
+  /* steps twice, x, z, the result, its gradient; three gradients, those of B and C in fp32 */
+  kernel = find_kernel (block->backward, block->n_backward, "selective_scan.backward");
+  ck_assert_double_eq (kernel->read_bytes, 6 * x + 2 * bc + 3 * decay + 2 * decay);
+  ck_assert_double_eq (kernel->write_bytes, 3 * x + 4 * bc + decay);
+}
+END_TEST
+
+/* A longer sequence has a state for each 2048 tokens. */
+START_TEST (test_scan_states)
+{
+  ModelShape           shape = scan_shape (MODEL_SSM_NORM_OWN);
+  TrainingOptions      options = training (5000, 1);
+  g_autoptr (Workload) workload = workload_new (&shape, &options);
+  const LayerDesc     *block = workload_layer (workload, 1);
+
+  ck_assert_double_eq (
+      find_kernel (block->forward, block->n_forward, "selective_scan")->write_bytes,
+      2 * 5000.0 * 1024 * 2 + 3 * 2 * 4 * 1024 * 16);
+}
+END_TEST
+
+/* The same products as the parts have, in one function; backwards two of them again. */
+START_TEST (test_scan_in_one)
+{
+  ModelShape           shape = scan_shape (MODEL_SSM_NORM_OWN);
+  TrainingOptions      options = training (1024, 2);
+  g_autoptr (Workload) workload = workload_new (&shape, &options);
+  const LayerDesc     *block = workload_layer (workload, 1);
+  const double         t = 2048, products = 1024 * 64 + 32 * 1024 + 1024 * 512;
+
+  ck_assert_uint_eq (block->elements,
+                     512 + 512 * 2048 + 5 * 1024 + 1024 * 64 + 33 * 1024 + 17 * 1024 + 1024 * 512);
+  ck_assert_double_eq (product_flops (block->forward, block->n_forward, "mamba."),
+                       2 * t * (512 * 2048 + products));
+  ck_assert_double_eq (product_flops (block->backward, block->n_backward, "mamba."),
+                       2 * t * (2 * 512 * 2048 + 2 * products + 32 * 1024));
+}
+END_TEST
+
+static const double states_of_two = 2 * 2 * 4.0 * 1024 * 16;
+
+/*
+ * The norm's input and output; in one function x and z, steps, B, C, the result. In parts x and z
+ * as projected, what was convolved, steps, B and C before the norms and steps behind; for the scan
+ * x, steps, z, B, C once more and its result, for the last product that again.
+ */
+START_TEST (test_scan_memory)
+{
+  ModelShape one = scan_shape (MODEL_SSM_NORM_OWN), parts = scan_shape (MODEL_SSM_NORM_PARTS);
+
+  ck_assert_double_eq (kept (&one, &scan_block),
+                       2.0 * 2048 * (2 * 512 + 2048 + 64 + 1024) + states_of_two);
+  ck_assert_double_eq (
+      kept (&parts, &scan_block),
+      2.0 * 2048 * (2 * 512 + 2048 + 1024 + 64 + 32 + 3 * 1024 + 32 + 2 * 1024) + states_of_two);
+}
+END_TEST
+
+/* Channels are halved, the norms and the bottleneck of all ranks are whole. */
+START_TEST (test_scan_tensor_ranks)
+{
+  ModelShape           shape = scan_shape (MODEL_SSM_NORM_PARTS);
+  TrainingOptions      options = training (1024, 2);
+  MeshOptions          mesh = { .tp = 2, .sp = 1, .routing_skew = 1 };
+  g_autoptr (Workload) whole = workload_new (&shape, &options);
+  g_autoptr (Workload) half = workload_new_stage (&shape, &options, &mesh, 0);
+  const LayerDesc     *one = workload_layer (whole, 1), *two = workload_layer (half, 1);
+
+  ck_assert_uint_eq (two->elements, (one->elements - 512 - 64) / 2 + 512 + 64);
+  ck_assert_double_eq (
+      find_kernel (two->forward, two->n_forward, "selective_scan")->exponentials,
+      find_kernel (one->forward, one->n_forward, "selective_scan")->exponentials / 2);
+  ck_assert_double_eq (product_flops (two->forward, two->n_forward, "mamba."),
+                       product_flops (one->forward, one->n_forward, "mamba.") / 2);
+}
+END_TEST
+
+/* Four blocks: products, and 7 FLOPs of each state; what runs again counts that, too. */
+START_TEST (test_scan_flops)
+{
+  ModelShape           shape = scan_shape (MODEL_SSM_NORM_OWN);
+  TrainingOptions      options = training (1024, 2);
+  const double         block = 512.0 * 3 * 1024 + 1024 * (2 * 32 + 32);
+  g_autoptr (Workload) workload = NULL;
+  const LayerDesc     *desc;
+  double               counted = 0;
+
+  ck_assert_double_eq (flops_per_token (&shape, FLOPS_CAUSAL, 1024),
+                       6 * (4 * block + 512 * 1000) + 4 * 3 * 7.0 * 1024 * 16);
+  options.checkpointing = CHECKPOINT_FULL;
+  workload = workload_new (&shape, &options);
+  desc = workload_layer (workload, 1);
+  for (guint i = 0; i < desc->n_recompute; i++)
+    counted += desc->recompute[i].recomputed_flops;
+  assert_close (counted, 2048 * (2 * block + 7.0 * 1024 * 16), 1e-9);
+}
+END_TEST
+
+/* Files that are wrong, beside whatever sizes they leave out: the last message. */
+START_TEST (test_scan_files)
+{
+  static const char *const files[][2] = {
+    { "{\"model_type\": \"jamba\", \"attn_layer_offset\": 8}",
+      "'attn_layer_offset' of 8 is not below 'attn_layer_period' of 8" },
+    { "{\"model_type\": \"jamba\", \"expert_layer_period\": 0}",
+      "expected a positive integer for 'expert_layer_period', got '0'" },
+    { "{\"model_type\": \"jamba\", \"mamba_expand\": 1025}",
+      "expected at most 1024 for 'mamba_expand'" },
+    { "{\"model_type\": \"mamba\", \"time_step_rank\": 0}",
+      "expected a positive integer for 'time_step_rank', got '0'" },
+    { "{\"model_type\": \"mamba\", \"intermediate_size\": 65537}",
+      "'ssm_heads' is 65537, expected 1 to 65536" },
+    { "{\"model_type\": \"falcon_h1\", \"mamba_d_ssm\": 4096, \"mamba_d_head\": 64}",
+      "128 heads of 64 are not the width of the states of 4096" },
+    { "{\"model_type\": \"falcon_h1\", \"mamba_d_ssm\": null, \"mamba_n_heads\": 3}",
+      "'mamba_n_heads' of 3 does not divide the width of the states" },
+    { "{\"model_type\": \"falcon_h1\", \"projectors_bias\": true}",
+      "a bias of one of the two projections of Mamba-2 is not simulated" },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (files); i++)
+    {
+      g_autoptr (DiagList) diags = diag_list_new ();
+      ModelShape           shape;
+      DiagView             view;
+      guint                n = 0;
+      gboolean             found = FALSE;
+
+      ck_assert_msg (!import_file (files[i][0], &shape, diags), "%s", files[i][0]);
+      for (; diag_list_get (diags, n, &view); n++)
+        found = found || strcmp (view.message, files[i][1]) == 0;
+      ck_assert_msg (found, "%s", files[i][0]);
+    }
+}
+END_TEST
+
+/* ---- attention and Mamba-2 side by side ---- */
+
+/*
+ * The parameters of both; constants are kernels. Without a norm the scan gates: it keeps its result
+ * and the gated one instead of the result and its norm's.
+ */
+START_TEST (test_side_by_side)
+{
+  ModelShape           shape = mamba_shape (), states = mamba_shape ();
+  TrainingOptions      options = training (1024, 2);
+  g_autoptr (Workload) workload = NULL;
+  const LayerDesc     *block;
+  const double         x = 2048 * 1024 * 2.0, bc = 2048 * 64 * 2.0;
+
+  shape.layers = &side_block;
+  shape.n_heads = shape.n_kv_heads = 8;
+  shape.ssm_norm = states.ssm_norm = MODEL_SSM_NORM_NONE;
+  shape.branch_scales = TRUE;
+  workload = workload_new (&shape, &options);
+  block = workload_layer (workload, 1);
+  ck_assert_uint_eq (block->elements,
+                     512 + 512 * 2192 + 5 * 1152 + 3 * 16 + 1024 * 512 + 4 * 512 * 512);
+  find_kernel (block->forward, block->n_forward, "ssm.scale_parts");
+  find_kernel (block->forward, block->n_forward, "attn.scale_k");
+  find_kernel (block->forward, block->n_forward, "mixer.add");
+  find_kernel (block->backward, block->n_backward, "ssd.grad_z");
+  /* scores of 2 groups, x, B, states of 16 chunks, decays, and z; both results */
+  ck_assert_double_eq (
+      find_kernel (block->forward, block->n_forward, "ssd.chunk_scan")->read_bytes,
+      4 * 16 * 2 * 128.0 * 128 + x + bc + 2 * 16 * 16 * 64.0 * 32 + 2 * 4 * 2048.0 * 16 + x);
+  ck_assert_double_eq (
+      find_kernel (block->forward, block->n_forward, "ssd.chunk_scan")->write_bytes, 2 * x);
+  ck_assert_double_eq (kept (&states, &mamba_block), 2.0 * 2048 * (2 * 512 + 2192 + 2 * 1024));
+  ck_assert_double_eq (
+      flops_per_token (&shape, FLOPS_PALM, 1024) - flops_per_token (&states, FLOPS_PALM, 1024),
+      4 * (6 * 4 * 512.0 * 512 + 12 * 512.0 * 1024));
+}
+END_TEST
+
 /* ---- classes, depth, division, what runs again ---- */
 
 START_TEST (test_classes)
@@ -431,8 +712,15 @@ START_TEST (test_what_is_not_divided)
   g_autofree char *groups = mesh_complaint (&shape, (MeshOptions){ .tp = 4 }, 4);
   g_autofree char *context = mesh_complaint (&shape, (MeshOptions){ .cp = 2 }, 2);
   g_autofree char *fits = mesh_complaint (&shape, (MeshOptions){ .tp = 2 }, 2);
+  ModelShape scan = scan_shape (MODEL_SSM_NORM_OWN), parts = scan_shape (MODEL_SSM_NORM_PARTS);
+  g_autofree char *in_one = mesh_complaint (&scan, (MeshOptions){ .tp = 2 }, 2);
+  g_autofree char *in_parts = mesh_complaint (&parts, (MeshOptions){ .tp = 4 }, 4);
+  g_autofree char *scanned = mesh_complaint (&parts, (MeshOptions){ .cp = 2 }, 2);
   g_autofree char *whole = NULL;
 
+  ck_assert_str_eq (in_one, "a tensor group over layers of Mamba-1 is not modelled");
+  ck_assert_str_eq (in_parts, "");
+  ck_assert_str_eq (scanned, "a context group over layers of Mamba-1 is not modelled");
   shape.layers = &lightning;
   whole = mesh_complaint (&shape, (MeshOptions){ .tp = 2 }, 2);
   ck_assert_str_eq (groups, "'tp' of 4 does not divide the groups of heads of Mamba-2 of 2");
@@ -544,6 +832,14 @@ SUITE_MAIN (hybrid)
   tcase_add_test (tcase, test_mamba_memory);
   tcase_add_test (tcase, test_delta_kernels);
   tcase_add_test (tcase, test_delta_memory);
+  tcase_add_test (tcase, test_scan_kernels);
+  tcase_add_test (tcase, test_scan_states);
+  tcase_add_test (tcase, test_scan_in_one);
+  tcase_add_test (tcase, test_scan_memory);
+  tcase_add_test (tcase, test_scan_tensor_ranks);
+  tcase_add_test (tcase, test_scan_flops);
+  tcase_add_test (tcase, test_scan_files);
+  tcase_add_test (tcase, test_side_by_side);
   tcase_add_test (tcase, test_classes);
   tcase_add_loop_test (tcase, test_tensor_ranks, 0, 2);
   tcase_add_test (tcase, test_what_is_not_divided);

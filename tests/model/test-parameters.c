@@ -161,6 +161,31 @@ static const Total totals[] = {
   { "gpt-neox-20b", 20554567680UL, 20.5546 },
   { "bloom-176b", 176247271424UL, 176.2473 },
   { "minimax-m2", 228689764864UL, 228.6898 },
+  /*
+   * 28 Mamba blocks: in 2 h d, taps and bias 5 d, to steps, B, C (256 + 32) d, steps 257 d, decays
+   * and weight 17 d, norms 256 + 32, out; 4 of attention; 16 MLPs, 16 x 16 experts and routers;
+   * d = 2 h
+   */
+  { "jamba-v0.1",
+    28UL * (3UL * 4096UL * 8192UL + 8192UL * (5UL + 288UL + 257UL + 17UL) + 288UL)
+        + 4UL * (2UL * 4096UL * 4096UL + 2UL * 4096UL * 1024UL)
+        + (16UL + 16UL * 16UL) * 3UL * 4096UL * 14336UL + 16UL * 16UL * 4096UL + 65UL * 4096UL
+        + 2UL * 65536UL * 4096UL,
+    51.5703 },
+  { "jamba-1.5-large",
+    63UL * (3UL * 8192UL * 16384UL + 16384UL * (5UL + 544UL + 513UL + 17UL) + 544UL)
+        + 9UL * (2UL * 8192UL * 8192UL + 2UL * 8192UL * 1024UL)
+        + (36UL + 36UL * 16UL) * 3UL * 8192UL * 24576UL + 36UL * 16UL * 8192UL + 145UL * 8192UL
+        + 2UL * 65536UL * 8192UL,
+    398.555 },
+  { "falcon-mamba-7b", 7272665088UL, 7.2727 },
+  { "falcon-h1-0.5b", 521411104UL, 0.5214 },
+  { "falcon-h1-7b",
+    44UL
+            * (3072UL * (6144UL + 512UL + 24UL) + 5UL * 3584UL + 72UL + 3072UL * 3072UL
+               + 3072UL * 2UL * (1536UL + 256UL) + 3UL * 3072UL * 12288UL + 6144UL)
+        + 3072UL + 2UL * 130048UL * 3072UL,
+    7.5855 },
   { "codellama-7b", 6738546688UL, 6.7385 },
   { "codellama-13b", 13016028160UL, 13.0160 },
   { "codellama-34b", 33743970304UL, 33.7440 },

@@ -278,6 +278,32 @@ stream_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)
 }
 
 /*
+ * What an exponential takes, all SMs at work: as FlashAttention-2's softmax, which waits for them
+ * (flash_efficiency).
+ */
+static double
+exponential_seconds (const GpuProfile *gpu)
+{
+  const double dims = gpu->attention_softmax_dims.value;
+  const double pair =
+      4 * 128 / (sustained_rate (gpu, DTYPE_BF16) * gpu->attention_efficiency.value);
+
+  return pair * dims / (128 + dims);
+}
+
+/* Bytes at the streaming rate, or the exponentials of every token, channel and state. */
+static void
+scan_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)
+{
+  double seconds;
+
+  stream_cost (gpu, kernel, cost);
+  seconds = kernel->exponentials * exponential_seconds (gpu);
+  cost->sm_seconds = MAX (cost->sm_seconds, seconds * gpu->sms.value);
+  cost->alone = MAX (cost->alone, seconds);
+}
+
+/*
  * Products of a batch that run one after the other: each takes the tile that suits it, and whole
  * waves. As many waves as one has, each so many times as long, come to the same on any number of
  * SMs.
@@ -351,6 +377,9 @@ kernel_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)
     case KERNEL_ATTENTION:
     case KERNEL_ATTENTION_BACKWARD:
       attention_cost (gpu, kernel, cost);
+      break;
+    case KERNEL_SCAN:
+      scan_cost (gpu, kernel, cost);
       break;
     default:
       stream_cost (gpu, kernel, cost);

@@ -11,6 +11,15 @@
   .ssm_heads = heads, .ssm_head_dim = dim, .ssm_groups = groups, .ssm_state = state, \
   .ssm_chunk = chunk, .conv_taps = 4, .conv_bias = TRUE
 
+#define SHAPE_MAMBA1                                                                        \
+  .norm = MODEL_NORM_RMS, .position = MODEL_POSITION_NONE, .ssm_state = 16, .conv_taps = 4, \
+  .conv_bias = TRUE
+#define KEYS_MAMBA1                                                                        \
+  KEY ("num_hidden_layers", n_layers, SIZE), KEY ("hidden_size", d_model, SIZE),           \
+      KEY ("vocab_size", vocab, SIZE), KEY ("tie_word_embeddings", tied_embeddings, FLAG), \
+      KEY ("state_size", ssm_state, SIZE), KEY ("conv_kernel", conv_taps, SIZE),           \
+      KEY ("use_conv_bias", conv_bias, FLAG), KEY ("use_bias", ssm_bias, FLAG)
+
 #define KEYS_DELTA                                              \
   KEY ("linear_num_key_heads", linear_key_heads, SIZE),         \
       KEY ("linear_num_value_heads", linear_value_heads, SIZE), \
@@ -30,6 +39,12 @@
 static const ImportWord granite_positions[] = {
   { "rope", MODEL_POSITION_ROTARY },
   { "nope", MODEL_POSITION_NONE },
+  { NULL, 0 },
+};
+
+static const ImportWord norms_of_states[] = {
+  { "true", MODEL_SSM_NORM_OWN },
+  { "false", MODEL_SSM_NORM_NONE },
   { NULL, 0 },
 };
 
@@ -125,6 +140,34 @@ const ImportFamily import_families_hybrid[] = {
               KEY ("conv_kernel", conv_taps, SIZE), KEY ("chunk_size", ssm_chunk, SIZE),
               KEY ("use_conv_bias", conv_bias, FLAG), KEY ("use_bias", ssm_bias, FLAG) },
     .readers = { import_all_mamba } },
+  { .names = "mamba",
+    .architectures = "Mamba",
+    .shape = { SHAPE_MAMBA1, SIZES (32, 768, 0, 0, 50280), .tied_embeddings = TRUE },
+    .keys = { KEYS_MAMBA1 },
+    .readers = { import_all_mamba1 } },
+  { .names = "falcon_mamba",
+    .architectures = "FalconMamba",
+    .shape = { SHAPE_MAMBA1, SIZES (32, 768, 0, 0, 50280), .ssm_norm = MODEL_SSM_NORM_PLAIN,
+               .tied_embeddings = TRUE },
+    .keys = { KEYS_MAMBA1 },
+    .readers = { import_all_mamba1 } },
+  { .names = "jamba",
+    .architectures = "Jamba",
+    .shape = { SHAPE_MAMBA1, SIZES (32, 4096, 32, 14336, 65536), .n_kv_heads = 8, .gated_mlp = TRUE,
+               .ssm_norm = MODEL_SSM_NORM_PARTS, .n_experts = 16, .n_experts_per_token = 2 },
+    .keys = { KEYS, KEY_MLP, KEY_KV_HEADS, KEY ("mamba_d_state", ssm_state, SIZE),
+              KEY ("mamba_d_conv", conv_taps, SIZE), KEY ("mamba_conv_bias", conv_bias, FLAG),
+              KEY ("mamba_proj_bias", ssm_bias, FLAG), KEY ("num_experts", n_experts, SIZE),
+              KEY ("num_experts_per_tok", n_experts_per_token, SIZE) },
+    .readers = { import_jamba_blocks } },
+  { .names = "falcon_h1",
+    .architectures = "FalconH1",
+    .shape = { SHAPE_LLAMA, SIZES (32, 4096, 32, 14336, 128000), .n_kv_heads = 8,
+               SHAPE_MAMBA (128, 0, 1, 256, 256), .ssm_norm = MODEL_SSM_NORM_NONE,
+               .branch_scales = TRUE, .embedding_scale = TRUE, .logit_scale = TRUE },
+    .keys = { KEYS_LLAMA, KEYS_ATTENTION_BIAS, KEY ("mlp_bias", mlp_bias, FLAG), KEYS_MAMBA,
+              KEY_OF ("mamba_rms_norm", ssm_norm, norms_of_states) },
+    .readers = { import_side_blocks } },
   { .names = "qwen3_next",
     .architectures = "Qwen3Next",
     .shape = { SHAPE_DELTA, SIZES (48, 2048, 16, 5632, 151936), .n_kv_heads = 2, .n_experts = 512,

@@ -35,6 +35,9 @@ add_mixers (GString *words, const ImportFamily *family)
     { import_mamba_blocks, "Mamba-2" },
     { import_attention_indices, "Mamba-2" },
     { import_all_mamba, "Mamba-2 alone" },
+    { import_all_mamba1, "Mamba-1 alone" },
+    { import_jamba_blocks, "Mamba-1" },
+    { import_side_blocks, "Mamba-2 beside attention in each block" },
     { import_delta_blocks, "gated delta rule" },
     { import_kimi_blocks, "Kimi delta attention" },
     { import_lightning_blocks, "lightning attention" },
@@ -110,6 +113,8 @@ add_feed_forward (GString *words, const ImportFamily *family)
                           || has_key (family, G_STRUCT_OFFSET (ModelShape, d_shared))
                           || model_shared_width (s) > 0;
 
+  if (family->readers[0] == import_all_mamba || family->readers[0] == import_all_mamba1)
+    return;
   add_word (words, s->gated_mlp, "gated MLP");
   add_word (words, !s->gated_mlp, activations[s->activation]);
   add_word (words, experts, "experts");

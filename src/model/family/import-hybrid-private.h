@@ -14,6 +14,9 @@ ImportReader import_lightning_blocks;  /* layer_types, attn_type_list */
 ImportReader import_mamba_blocks;      /* layer_types, layers_block_type: mamba, attention */
 ImportReader import_attention_indices; /* attn_layer_indices: all others are Mamba-2 */
 ImportReader import_all_mamba;         /* no attention at all */
+ImportReader import_all_mamba1;        /* the same of Mamba-1 */
+ImportReader import_jamba_blocks;      /* periods and offsets of attention and of experts */
+ImportReader import_side_blocks;       /* attention and Mamba-2 in every block */
 ImportReader import_conv_blocks;       /* layer_types, full_attn_idxs: short convolutions */
 ImportReader import_conv_width;        /* block_auto_adjust_ff_dim of LFM2 */
 ImportReader import_mamba_heads;       /* mamba_d_head of "auto", mamba_expand */

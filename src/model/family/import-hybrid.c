@@ -1,131 +1,10 @@
+#include "model/family/import-blocks-private.h"
 #include "model/family/import-hybrid-private.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "model/family/import-values-private.h"
 #include "model/shape/family-private.h"
-
-/* ---- kinds by words ---- */
-
-typedef struct
-{
-  const char *word;
-  ModelMixer  mixer;
-} MixerWord;
-
-static ModelLayer *
-new_blocks (guint n)
-{
-  return g_new0 (ModelLayer, MAX (n, 1));
-}
-
-/* The N blocks of SHAPE are BLOCKS, which it owns from here on, and no others. */
-static void
-list_blocks (ModelShape *shape, ModelLayer *blocks, guint n)
-{
-  g_free (shape->layers);
-  shape->layers = blocks;
-  shape->n_listed = n;
-}
-
-static gboolean
-check_length (const ConfigNode *list, const char *key, const ModelShape *shape, DiagList *diags)
-{
-  const guint n = config_node_length (list);
-
-  if (n > 0 && n == shape->n_layers)
-    return TRUE;
-  diag_error (diags, config_node_mark (list), NULL,
-              "'%s' has %u entries for %" G_GINT64_FORMAT " layers", key, n, shape->n_layers);
-  return FALSE;
-}
-
-static gboolean
-find_mixer (const ConfigNode *item, const MixerWord *words, ModelMixer *mixer, DiagList *diags)
-{
-  const char         *text = config_node_text (item);
-  g_autoptr (GString) hint = g_string_new ("supported: ");
-
-  for (const MixerWord *word = words; word->word != NULL; word++)
-    if (g_strcmp0 (text, word->word) == 0)
-      {
-        *mixer = word->mixer;
-        return TRUE;
-      }
-  for (const MixerWord *word = words; word->word != NULL; word++)
-    g_string_append_printf (hint, "%s%s", word == words ? "" : ", ", word->word);
-  diag_error (diags, config_node_mark (item), hint->str, "unsupported layer type '%s'",
-              text != NULL ? text : "(not a word)");
-  return FALSE;
-}
-
-/* A block for each word of the list called KEY, with the feed-forward half that it has without. */
-static gboolean
-read_words (const ConfigNode *map, const char *key, const MixerWord *words, ModelShape *shape,
-            DiagList *diags)
-{
-  const ConfigNode      *list = config_node_get (map, key);
-  g_autofree ModelLayer *blocks = NULL;
-  guint                  n;
-
-  if (import_absent (list) || !config_node_expect (list, CONFIG_LIST, diags)
-      || !check_length (list, key, shape, diags))
-    return FALSE;
-  n = config_node_length (list);
-  blocks = new_blocks (n);
-  for (guint i = 0; i < n; i++)
-    {
-      blocks[i].feed = model_layer (shape, i).feed;
-      if (!find_mixer (config_node_item (list, i), words, &blocks[i].mixer, diags))
-        return FALSE;
-    }
-  list_blocks (shape, g_steal_pointer (&blocks), n);
-  return TRUE;
-}
-
-/* Blocks [0, n_layers) of MIXER, but those I where (I + AHEAD) % PERIOD == 0, which attend. */
-static void
-alternate (ModelShape *shape, ModelMixer mixer, gint64 period, gint64 ahead)
-{
-  const guint n = (guint) CLAMP (shape->n_layers, 1, 100000);
-  ModelLayer *blocks = new_blocks (n);
-
-  for (guint i = 0; i < n; i++)
-    {
-      blocks[i].feed = model_layer (shape, i).feed;
-      blocks[i].mixer = (i + ahead) % period == 0 ? MODEL_MIXER_ATTENTION : mixer;
-    }
-  list_blocks (shape, blocks, n);
-}
-
-/* Blocks of SHAPE, which lists them, whose numbers from BASE stand in NODE, are of MIXER. */
-static gboolean
-mark_numbers (const ConfigNode *node, const char *key, gint64 base, ModelMixer mixer,
-              ModelShape *shape, DiagList *diags)
-{
-  if (import_absent (node))
-    return TRUE;
-  if (!config_node_expect (node, CONFIG_LIST, diags))
-    return FALSE;
-  for (guint i = 0; i < config_node_length (node); i++)
-    {
-      const ConfigNode *item = config_node_item (node, i);
-      gint64            number = 0;
-
-      if (!import_integer (item, key, base, &number, diags))
-        return FALSE;
-      if (number - base >= shape->n_listed)
-        {
-          diag_error (diags, config_node_mark (item), NULL,
-                      "'%s' names layer %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT, key, number,
-                      shape->n_listed);
-          return FALSE;
-        }
-      shape->layers[number - base].mixer = mixer;
-    }
-  return TRUE;
-}
 
 /* ---- Nemotron-H: a block is one branch ---- */
 
@@ -178,7 +57,7 @@ read_pattern (const ConfigNode *node, ModelShape *shape, DiagList *diags)
       return;
     }
   n = strlen (text);
-  blocks = new_blocks ((guint) n);
+  blocks = import_new_blocks ((guint) n);
   for (gsize i = 0; i < n; i++)
     {
       const ModelLayer *block = nemotron_block (text[i], NULL);
@@ -192,7 +71,7 @@ read_pattern (const ConfigNode *node, ModelShape *shape, DiagList *diags)
         }
       blocks[i] = *block;
     }
-  list_blocks (shape, blocks, (guint) n);
+  import_list_blocks (shape, blocks, (guint) n);
 }
 
 static void
@@ -203,7 +82,7 @@ read_block_types (const ConfigNode *list, ModelShape *shape, DiagList *diags)
 
   if (!config_node_expect (list, CONFIG_LIST, diags))
     return;
-  blocks = new_blocks (n);
+  blocks = import_new_blocks (n);
   for (guint i = 0; i < n; i++)
     {
       const ConfigNode *item = config_node_item (list, i);
@@ -218,7 +97,7 @@ read_block_types (const ConfigNode *list, ModelShape *shape, DiagList *diags)
         }
       blocks[i] = *block;
     }
-  list_blocks (shape, blocks, n);
+  import_list_blocks (shape, blocks, n);
 }
 
 /* The list says how many layers there are (configuration_nemotron_h.py). */
@@ -333,10 +212,10 @@ import_deci_blocks (const ConfigNode *map, ModelShape *shape, DiagList *diags)
       return;
     }
   if (!config_node_expect (list, CONFIG_LIST, diags)
-      || !check_length (list, "block_configs", shape, diags))
+      || !import_check_length (list, "block_configs", shape, diags))
     return;
   n = config_node_length (list);
-  blocks = new_blocks (n);
+  blocks = import_new_blocks (n);
   for (guint i = 0; i < n; i++)
     {
       const ConfigNode *item = config_node_item (list, i);
@@ -357,7 +236,7 @@ import_deci_blocks (const ConfigNode *map, ModelShape *shape, DiagList *diags)
       if (block.mixer != MODEL_MIXER_NONE || block.feed != MODEL_FEED_NONE)
         blocks[kept++] = block;
     }
-  list_blocks (shape, blocks, kept);
+  import_list_blocks (shape, blocks, kept);
   shape->n_layers = kept;
   shape->n_kv_heads = shape->n_heads;
   for (guint i = 0; i < kept; i++)
@@ -366,7 +245,7 @@ import_deci_blocks (const ConfigNode *map, ModelShape *shape, DiagList *diags)
 
 /* ---- linear attention of several kinds ---- */
 
-static const MixerWord delta_words[] = {
+static const ImportMixerWord delta_words[] = {
   { "full_attention", MODEL_MIXER_ATTENTION },
   { "linear_attention", MODEL_MIXER_DELTA },
   { NULL, MODEL_MIXER_NONE },
@@ -378,15 +257,16 @@ import_delta_blocks (const ConfigNode *map, ModelShape *shape, DiagList *diags)
   const ConfigNode *interval = config_node_get (map, "full_attention_interval");
   gint64            period = 4;
 
-  if (read_words (map, "layer_types", delta_words, shape, diags) || diag_list_has_errors (diags))
+  if (import_read_words (map, "layer_types", delta_words, shape, diags)
+      || diag_list_has_errors (diags))
     return;
   if (!import_absent (interval)
       && !import_integer (interval, "full_attention_interval", 1, &period, diags))
     return;
-  alternate (shape, MODEL_MIXER_DELTA, period, 1);
+  import_alternate (shape, MODEL_MIXER_DELTA, period, 1);
 }
 
-static const MixerWord lightning_words[] = {
+static const ImportMixerWord lightning_words[] = {
   { "full_attention", MODEL_MIXER_ATTENTION },
   { "linear_attention", MODEL_MIXER_LIGHTNING },
   { "1", MODEL_MIXER_ATTENTION }, /* of attn_type_list */
@@ -398,17 +278,17 @@ static const MixerWord lightning_words[] = {
 void
 import_lightning_blocks (const ConfigNode *map, ModelShape *shape, DiagList *diags)
 {
-  if (!read_words (map, "layer_types", lightning_words, shape, diags)
+  if (!import_read_words (map, "layer_types", lightning_words, shape, diags)
       && !diag_list_has_errors (diags)
-      && !read_words (map, "attn_type_list", lightning_words, shape, diags)
+      && !import_read_words (map, "attn_type_list", lightning_words, shape, diags)
       && !diag_list_has_errors (diags))
-    alternate (shape, MODEL_MIXER_LIGHTNING, 2, 0);
+    import_alternate (shape, MODEL_MIXER_LIGHTNING, 2, 0);
   shape->linear_key_heads = shape->linear_value_heads = shape->n_heads;
   shape->linear_key_dim = shape->linear_value_dim =
       shape->head_dim > 0 ? shape->head_dim : shape->d_model / shape->n_heads;
 }
 
-static const MixerWord kimi_words[] = {
+static const ImportMixerWord kimi_words[] = {
   { "full_attention", MODEL_MIXER_ATTENTION },
   { "kda_attention", MODEL_MIXER_KDA },
   { "linear_attention", MODEL_MIXER_KDA },
@@ -445,55 +325,18 @@ import_kimi_blocks (const ConfigNode *map, ModelShape *shape, DiagList *diags)
     read_kimi_widths (config, shape, diags);
   shape->linear_value_heads = shape->linear_key_heads;
   shape->linear_value_dim = shape->linear_key_dim;
-  if (read_words (map, "layer_types", kimi_words, shape, diags) || diag_list_has_errors (diags))
+  if (import_read_words (map, "layer_types", kimi_words, shape, diags)
+      || diag_list_has_errors (diags))
     return;
-  alternate (shape, MODEL_MIXER_KDA, G_MAXINT64, 1);
+  import_alternate (shape, MODEL_MIXER_KDA, G_MAXINT64, 1);
   if (given)
-    mark_numbers (config_node_get (config, "full_attn_layers"), "full_attn_layers", 1,
-                  MODEL_MIXER_ATTENTION, shape, diags);
+    import_mark_numbers (config_node_get (config, "full_attn_layers"), "full_attn_layers", 1,
+                         MODEL_MIXER_ATTENTION, shape, diags);
 }
 
-/* ---- Mamba-2 and short convolutions beside attention ---- */
+/* ---- short convolutions beside attention ---- */
 
-static const MixerWord mamba_words[] = {
-  { "mamba", MODEL_MIXER_MAMBA2 },
-  { "linear_attention", MODEL_MIXER_MAMBA2 },
-  { "attention", MODEL_MIXER_ATTENTION },
-  { "full_attention", MODEL_MIXER_ATTENTION },
-  { NULL, MODEL_MIXER_NONE },
-};
-
-void
-import_mamba_blocks (const ConfigNode *map, ModelShape *shape, DiagList *diags)
-{
-  if (!read_words (map, "layer_types", mamba_words, shape, diags) && !diag_list_has_errors (diags)
-      && !read_words (map, "layers_block_type", mamba_words, shape, diags)
-      && !diag_list_has_errors (diags))
-    alternate (shape, MODEL_MIXER_MAMBA2, G_MAXINT64, 1);
-}
-
-void
-import_attention_indices (const ConfigNode *map, ModelShape *shape, DiagList *diags)
-{
-  alternate (shape, MODEL_MIXER_MAMBA2, G_MAXINT64, 1);
-  mark_numbers (config_node_get (map, "attn_layer_indices"), "attn_layer_indices", 0,
-                MODEL_MIXER_ATTENTION, shape, diags);
-}
-
-/* A norm and a mixer are all of a block; heads of attention are those of the states. */
-void
-import_all_mamba (G_GNUC_UNUSED const ConfigNode *map, ModelShape *shape,
-                  G_GNUC_UNUSED DiagList *diags)
-{
-  ModelLayer *blocks = new_blocks (1);
-
-  *blocks = (ModelLayer){ .mixer = MODEL_MIXER_MAMBA2, .feed = MODEL_FEED_NONE };
-  list_blocks (shape, blocks, 1);
-  shape->n_heads = shape->n_kv_heads = shape->ssm_heads;
-  shape->head_dim = shape->ssm_head_dim;
-}
-
-static const MixerWord conv_words[] = {
+static const ImportMixerWord conv_words[] = {
   { "conv", MODEL_MIXER_CONV },
   { "full_attention", MODEL_MIXER_ATTENTION },
   { NULL, MODEL_MIXER_NONE },
@@ -504,11 +347,12 @@ import_conv_blocks (const ConfigNode *map, ModelShape *shape, DiagList *diags)
 {
   const ConfigNode *indices = config_node_get (map, "full_attn_idxs");
 
-  if (read_words (map, "layer_types", conv_words, shape, diags) || diag_list_has_errors (diags))
+  if (import_read_words (map, "layer_types", conv_words, shape, diags)
+      || diag_list_has_errors (diags))
     return;
-  alternate (shape, import_absent (indices) ? MODEL_MIXER_ATTENTION : MODEL_MIXER_CONV, G_MAXINT64,
-             1);
-  mark_numbers (indices, "full_attn_idxs", 0, MODEL_MIXER_ATTENTION, shape, diags);
+  import_alternate (shape, import_absent (indices) ? MODEL_MIXER_ATTENTION : MODEL_MIXER_CONV,
+                    G_MAXINT64, 1);
+  import_mark_numbers (indices, "full_attn_idxs", 0, MODEL_MIXER_ATTENTION, shape, diags);
 }
 
 /* 2/3 of the width, times a factor, rounded up to a multiple (modeling_lfm2.py). */
@@ -538,38 +382,4 @@ import_conv_width (const ConfigNode *map, ModelShape *shape, DiagList *diags)
   thirds = 2 * shape->d_ff / 3;
   shape->d_ff = (gint64) (times * (double) thirds);
   shape->d_ff = (shape->d_ff + unit - 1) / unit * unit;
-}
-
-/* ---- widths ---- */
-
-void
-import_mamba_heads (const ConfigNode *map, ModelShape *shape, DiagList *diags)
-{
-  const ConfigNode *head = config_node_get (map, "mamba_d_head");
-  const ConfigNode *factor = config_node_get (map, "mamba_expand");
-  gint64            expand = 2;
-
-  if (!import_absent (head) && g_strcmp0 (config_node_text (head), "auto") != 0)
-    {
-      import_integer (head, "mamba_d_head", 1, &shape->ssm_head_dim, diags);
-      return;
-    }
-  if (!import_absent (factor) && !import_integer (factor, "mamba_expand", 1, &expand, diags))
-    return;
-  if (shape->ssm_heads == 0 || expand * shape->d_model % shape->ssm_heads != 0)
-    diag_error (diags, config_node_mark (map), NULL,
-                "'mamba_n_heads' of %" G_GINT64_FORMAT " does not divide the width of the states",
-                shape->ssm_heads);
-  else
-    shape->ssm_head_dim = expand * shape->d_model / shape->ssm_heads;
-}
-
-void
-import_shared_mlp (G_GNUC_UNUSED const ConfigNode *map, ModelShape *shape,
-                   G_GNUC_UNUSED DiagList *diags)
-{
-  if (shape->n_experts > 0)
-    return;
-  shape->d_ff = shape->d_shared;
-  shape->d_shared = shape->d_expert = shape->n_experts_per_token = 0;
 }

@@ -32,6 +32,21 @@ attention_matrix (const ModelShape *s)
 }
 
 static double
+mamba1_matrix (const ModelShape *s)
+{
+  double inner = (double) s->ssm_heads, rank = (double) s->ssm_rank;
+
+  return inner * (3 * (double) s->d_model + 2 * rank + 2 * (double) s->ssm_state);
+}
+
+/* Megatron-LM's figure is of the selective scan: decay, input, step, output. */
+static double
+mamba1_states (const ModelShape *s)
+{
+  return 7 * (double) (s->ssm_heads * s->ssm_state);
+}
+
+static double
 mamba2_matrix (const ModelShape *s)
 {
   double h = (double) s->d_model, inner = (double) (s->ssm_heads * s->ssm_head_dim);
@@ -43,6 +58,12 @@ static double
 mamba2_states (const ModelShape *s)
 {
   return 7 * (double) (s->ssm_heads * s->ssm_head_dim * s->ssm_state);
+}
+
+static double
+side_matrix (const ModelShape *s)
+{
+  return attention_matrix (s) + mamba2_matrix (s);
 }
 
 /* Keys, queries and values, through the convolution: a tap is a multiply-add. */
@@ -116,6 +137,8 @@ static const struct
   [MODEL_MIXER_KDA] = { kda_matrix, delta_states },
   [MODEL_MIXER_LIGHTNING] = { lightning_matrix, lightning_states },
   [MODEL_MIXER_CONV] = { conv_matrix, NULL },
+  [MODEL_MIXER_MAMBA1] = { mamba1_matrix, mamba1_states },
+  [MODEL_MIXER_SIDE] = { side_matrix, mamba2_states },
 };
 
 double

@@ -4,6 +4,7 @@ static const char *const kind_names[KERNEL_N_KINDS] = {
   [KERNEL_MATMUL] = "matmul",
   [KERNEL_ATTENTION] = "attention",
   [KERNEL_ATTENTION_BACKWARD] = "attention-backward",
+  [KERNEL_SCAN] = "scan",
   [KERNEL_ELEMENTWISE] = "elementwise",
   [KERNEL_REDUCTION] = "reduction",
   [KERNEL_GATHER] = "gather",
@@ -41,5 +42,5 @@ gboolean
 kernel_desc_is_product (const KernelDesc *kernel)
 {
   return kernel->kind == KERNEL_MATMUL || kernel->kind == KERNEL_ATTENTION
-         || kernel->kind == KERNEL_ATTENTION_BACKWARD;
+         || kernel->kind == KERNEL_ATTENTION_BACKWARD || kernel->kind == KERNEL_SCAN;
 }

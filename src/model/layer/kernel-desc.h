@@ -12,6 +12,7 @@ typedef enum
   KERNEL_MATMUL,    /* batch x (m x k) * (k x n) */
   KERNEL_ATTENTION, /* fused (flash) attention forward; flops and bytes given */
   KERNEL_ATTENTION_BACKWARD,
+  KERNEL_SCAN,        /* a recurrence over tokens: streams bytes, makes exponentials; flops given */
   KERNEL_ELEMENTWISE, /* streams bytes: residual adds, activations, rotary, casts, masks */
   KERNEL_REDUCTION,   /* norms, softmax, loss, norms of gradients: streams bytes, reduces rows */
   KERNEL_GATHER,      /* embedding look-up and its backward scatter */
@@ -46,6 +47,7 @@ typedef struct
   guint          turns;   /* it is one of so many like it that `streams` run in turn; 0: alone */
   double         flops;   /* nominal: multiply-add = 2 */
   double         read_bytes, write_bytes; /* nominal HBM traffic */
+  double         exponentials;            /* of KERNEL_SCAN */
   guint          launches; /* kernels that the host issues for it (eager chains count each) */
   guint          flash;    /* of KERNEL_ATTENTION*: FlashKernel */
   gboolean       packed;   /* ... whose mask ends at the ends of documents, too */
@@ -62,7 +64,7 @@ typedef struct
   double   recomputed_flops; /* of recomputation: FLOPs as MFU counts them (flops.h), else 0 */
 } KernelDesc;
 
-/* A matrix product or fused attention: what FLOPs are counted of. */
+/* A matrix product, fused attention or a scan: what FLOPs are counted of. */
 gboolean kernel_desc_is_product (const KernelDesc *kernel);
 
 /* Fills a streaming kernel: FLOPs are one per element moved and play no role in its time. */

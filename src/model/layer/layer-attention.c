@@ -177,6 +177,8 @@ add_qkv (LayerBuilder *b, TapeValue x, TapeValue *qkv)
                    : layer_add_linear (b, b->style->v, "attn.v", x, s->d_model, kv * tp,
                                        s->attention_bias, COLUMNS);
     }
+  if (s->branch_scales)
+    qkv[1] = layer_add_scale (b, "attn.scale_k", qkv[1]);
   if (s->head_gate)
     b->gate = layer_add_linear (b, "self_attn.g_proj", "attn.head_gate", x, s->d_model,
                                 layer_local_heads (b) * tp, FALSE, COLUMNS);

@@ -262,10 +262,11 @@ layer_build (const ModelShape *shape, const TrainingOptions *training, const Mes
                          .tape = tape_new (training, layer.kind == LAYER_BLOCK) };
   double       tokens = (double) training_tokens (training) / (double) mesh->cp;
   ModelShape   own = model_layer_shape (shape, &layer.block);
+  FamilyStyle  style = family_style (shape->family);
   LayerBuilder b = { .shape = &own,
                      .training = build.tape->training,
                      .mesh = mesh,
-                     .style = family_style (shape->family),
+                     .style = &style,
                      .layer = layer,
                      .tape = build.tape,
                      .tensors = build.tensors,

@@ -65,6 +65,8 @@ widen (LayerBuilder *b, TapeValue x, const Mlp *mlp)
       return tape_gate (b->tape, "mlp.activation", halves[0], halves[1]);
     }
   gate = add_projection (b, mlp->names[0], "mlp.gate", x, s->d_model, mlp->width, COLUMNS);
+  if (s->branch_scales)
+    gate = layer_add_scale (b, "mlp.scale_gate", gate);
   hidden = add_projection (b, mlp->names[1], "mlp.up", x, s->d_model, mlp->width, COLUMNS);
   return tape_gate (b->tape, "mlp.activation", gate, hidden);
 }
@@ -72,7 +74,9 @@ widen (LayerBuilder *b, TapeValue x, const Mlp *mlp)
 static TapeValue
 narrow (LayerBuilder *b, TapeValue hidden, const Mlp *mlp)
 {
-  return add_projection (b, mlp->names[2], "mlp.down", hidden, mlp->width, b->shape->d_model, ROWS);
+  hidden =
+      add_projection (b, mlp->names[2], "mlp.down", hidden, mlp->width, b->shape->d_model, ROWS);
+  return b->shape->branch_scales ? layer_add_scale (b, "mlp.scale_down", hidden) : hidden;
 }
 
 static TapeValue

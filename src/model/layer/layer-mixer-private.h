@@ -19,6 +19,9 @@ Chunks layer_chunks (const LayerBuilder *b, gint64 size);
 /* N of something in each chunk, as a number of products. */
 guint64 layer_chunk_batch (const Chunks *chunks, gint64 n);
 
+/* PART of the block's state-space layer, as its family calls it. */
+const char *layer_mixer_name (const LayerBuilder *b, const char *part);
+
 /* Depthwise, causal, with SiLU, of CHANNELS channels here: Dao-AILab/causal-conv1d. */
 TapeValue layer_add_conv (LayerBuilder *b, const char *name, const char *role, TapeValue in,
                           gint64 channels);
@@ -35,6 +38,7 @@ void layer_count_states (LayerBuilder *b, const ChainKernel *kernels, guint n);
 
 /* ---- the mixers: from residual stream to branch ---- */
 
+TapeValue layer_add_mamba1 (LayerBuilder *b, TapeValue x);
 TapeValue layer_add_mamba2 (LayerBuilder *b, TapeValue x);
 TapeValue layer_add_delta (LayerBuilder *b, TapeValue x);
 TapeValue layer_add_kda (LayerBuilder *b, TapeValue x);

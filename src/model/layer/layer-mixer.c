@@ -33,6 +33,24 @@ layer_add_short_conv (LayerBuilder *b, TapeValue x)
                            ROWS);
 }
 
+/* ---- side by side ---- */
+
+/* Falcon-H1: each branch has a constant for its input and its output (modeling_falcon_h1.py). */
+static TapeValue
+add_side_by_side (LayerBuilder *b, TapeValue x)
+{
+  const gboolean scales = b->shape->branch_scales;
+  TapeValue      states, attended;
+
+  states = layer_add_mamba2 (b, scales ? layer_add_scale (b, "ssm.scale_in", x) : x);
+  if (scales)
+    states = layer_add_scale (b, "ssm.scale_out", states);
+  attended = layer_add_attention (b, scales ? layer_add_scale (b, "attn.scale_in", x) : x);
+  if (scales)
+    attended = layer_add_scale (b, "attn.scale_out", attended);
+  return tape_add (b->tape, "mixer.add", states, attended);
+}
+
 /* ---- all ---- */
 
 static TapeValue (*const mixers[MODEL_N_MIXERS]) (LayerBuilder *b, TapeValue x) = {
@@ -43,6 +61,8 @@ static TapeValue (*const mixers[MODEL_N_MIXERS]) (LayerBuilder *b, TapeValue x) 
   [MODEL_MIXER_KDA] = layer_add_kda,
   [MODEL_MIXER_LIGHTNING] = layer_add_lightning,
   [MODEL_MIXER_CONV] = layer_add_short_conv,
+  [MODEL_MIXER_MAMBA1] = layer_add_mamba1,
+  [MODEL_MIXER_SIDE] = add_side_by_side,
 };
 
 TapeValue

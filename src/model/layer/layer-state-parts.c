@@ -37,6 +37,12 @@ layer_count_states (LayerBuilder *b, const ChainKernel *kernels, guint n)
 
 /* ---- convolution, norm, gate ---- */
 
+const char *
+layer_mixer_name (const LayerBuilder *b, const char *part)
+{
+  return tape_join (tape_join (b->style->mixer, "."), part);
+}
+
 /*
  * Reads and writes each channel once, backwards the input again and both gradients; the weight's
  * gradient is made on the way.

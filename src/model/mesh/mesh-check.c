@@ -139,8 +139,12 @@ check_mixers (const Check *c)
     const char *what;
     gint64      n; /* to be divided; 0: cannot be */
   } rules[] = {
+    { MODEL_MIXER_MAMBA1, "the channels of Mamba-1",
+      s->ssm_norm == MODEL_SSM_NORM_PARTS ? s->ssm_heads : 0 }, /* else one function is all of it */
     { MODEL_MIXER_MAMBA2, "the heads of Mamba-2", s->ssm_heads },
     { MODEL_MIXER_MAMBA2, "the groups of heads of Mamba-2", s->ssm_groups },
+    { MODEL_MIXER_SIDE, "the heads of Mamba-2", s->ssm_heads },
+    { MODEL_MIXER_SIDE, "the groups of heads of Mamba-2", s->ssm_groups },
     { MODEL_MIXER_DELTA, "the key heads of the delta rule", s->linear_key_heads },
     { MODEL_MIXER_DELTA, "the value heads of the delta rule", s->linear_value_heads },
     { MODEL_MIXER_KDA, "the heads of the delta rule", s->linear_value_heads },

@@ -16,10 +16,10 @@ typedef enum
 
 typedef struct
 {
-  const char *family;
   const char *qkv; /* one fused projection; NULL: separate q, k, v */
   const char *q, *k, *v, *out;
   const char *attention; /* the module that owns attention sinks */
+  const char *mixer;     /* that of a state-space layer */
   const char *gate, *up, *down;
   const char *gate_up;                   /* gate and up as one projection; NULL: separate */
   const char *router, *experts, *shared; /* shared: prefix of the shared expert's projections */
@@ -35,8 +35,8 @@ typedef struct
   RouterKind  routing;
 } FamilyStyle;
 
-/* The style of FAMILY; an unknown one has llama's names. Never NULL. */
-const FamilyStyle *family_style (const char *family);
+/* The style of FAMILY; an unknown one has llama's names. */
+FamilyStyle family_style (const char *family);
 
 /* What block I (from 0) of SHAPE is made of, with all its widths: of model_n_blocks. */
 ModelLayer model_layer (const ModelShape *shape, gint64 i);

@@ -3,10 +3,16 @@
 #include "model/shape/family-private.h"
 
 static const char *const mixer_names[MODEL_N_MIXERS] = {
-  [MODEL_MIXER_ATTENTION] = "attention",      [MODEL_MIXER_WINDOW] = "windowed attention",
-  [MODEL_MIXER_MAMBA2] = "Mamba-2",           [MODEL_MIXER_DELTA] = "gated delta rule",
-  [MODEL_MIXER_KDA] = "Kimi delta attention", [MODEL_MIXER_LIGHTNING] = "lightning attention",
-  [MODEL_MIXER_CONV] = "short convolution",   [MODEL_MIXER_NONE] = "nothing",
+  [MODEL_MIXER_ATTENTION] = "attention",
+  [MODEL_MIXER_WINDOW] = "windowed attention",
+  [MODEL_MIXER_MAMBA2] = "Mamba-2",
+  [MODEL_MIXER_DELTA] = "gated delta rule",
+  [MODEL_MIXER_KDA] = "Kimi delta attention",
+  [MODEL_MIXER_LIGHTNING] = "lightning attention",
+  [MODEL_MIXER_CONV] = "short convolution",
+  [MODEL_MIXER_MAMBA1] = "Mamba-1",
+  [MODEL_MIXER_SIDE] = "attention and Mamba-2 side by side",
+  [MODEL_MIXER_NONE] = "nothing",
 };
 
 const char *
@@ -19,7 +25,7 @@ model_mixer_name (ModelMixer mixer)
 gboolean
 model_mixer_attends (ModelMixer mixer)
 {
-  return mixer == MODEL_MIXER_ATTENTION || mixer == MODEL_MIXER_WINDOW;
+  return mixer == MODEL_MIXER_ATTENTION || mixer == MODEL_MIXER_WINDOW || mixer == MODEL_MIXER_SIDE;
 }
 
 /* ---- blocks of a model ---- */
@@ -119,6 +125,8 @@ model_has_feed (const ModelShape *shape, ModelFeed feed)
 gboolean
 model_attends (const ModelShape *shape)
 {
-  return model_has_mixer (shape, MODEL_MIXER_ATTENTION)
-         || model_has_mixer (shape, MODEL_MIXER_WINDOW);
+  for (gint64 i = 0; i < shape->n_layers; i++)
+    if (model_mixer_attends (model_layer (shape, i).mixer))
+      return TRUE;
+  return FALSE;
 }

@@ -17,6 +17,8 @@ typedef enum
   MODEL_MIXER_KDA,       /* the same with a decay a channel: Kimi Linear, arXiv:2510.26692 */
   MODEL_MIXER_LIGHTNING, /* linear attention of fixed decay: arXiv:2401.04658; MiniMax-01 */
   MODEL_MIXER_CONV,      /* gated short convolution: LFM2 */
+  MODEL_MIXER_MAMBA1,    /* selective scan: arXiv:2312.00752; its heads are channels */
+  MODEL_MIXER_SIDE,      /* attention and Mamba-2 of the same input, added: Falcon-H1 */
   MODEL_MIXER_NONE,
   MODEL_N_MIXERS,
 } ModelMixer;

@@ -55,6 +55,13 @@ static const Bound positive_states[] = {
   BOUND (ssm_state, 1 << 16), BOUND (ssm_chunk, 1 << 16),    BOUND (conv_taps, 1 << 8),
 };
 
+static const Bound positive_scan[] = {
+  BOUND (ssm_heads, 1 << 16),
+  BOUND (ssm_state, 1 << 16),
+  BOUND (ssm_rank, 1 << 16),
+  BOUND (conv_taps, 1 << 8),
+};
+
 static const Bound positive_linear[] = {
   BOUND (linear_key_heads, 1 << 16),
   BOUND (linear_value_heads, 1 << 16),
@@ -101,7 +108,8 @@ estimate_parameters (const ModelShape *shape)
 {
   double h = (double) shape->d_model, heads = (double) shape->n_heads;
   double wide = MAX ((double) model_qk_dim (shape), (double) model_value_dim (shape)) * heads;
-  double ranks = (double) shape->q_lora_rank + (double) shape->kv_lora_rank;
+  double ranks =
+      (double) shape->q_lora_rank + (double) shape->kv_lora_rank + (double) shape->ssm_rank;
   double attention = (4 * h + 3 * ranks) * (wide + h);
   double states =
       4 * (double) shape->ssm_heads * ((double) shape->ssm_head_dim + (double) shape->ssm_state);
@@ -132,7 +140,9 @@ check_mixers (const ModelShape *shape, const OptionMarks *marks, DiagList *diags
     const Bound *bounds;
     gsize        n;
   } needs[] = {
+    { MODEL_MIXER_MAMBA1, positive_scan, G_N_ELEMENTS (positive_scan) },
     { MODEL_MIXER_MAMBA2, positive_states, G_N_ELEMENTS (positive_states) },
+    { MODEL_MIXER_SIDE, positive_states, G_N_ELEMENTS (positive_states) },
     { MODEL_MIXER_DELTA, positive_linear, G_N_ELEMENTS (positive_linear) },
     { MODEL_MIXER_DELTA, positive_taps, G_N_ELEMENTS (positive_taps) },
     { MODEL_MIXER_KDA, positive_linear, G_N_ELEMENTS (positive_linear) },

@@ -37,6 +37,15 @@ typedef enum
   MODEL_QK_NORM_PLAIN, /* of each head, without weights: Llama 4 */
 } ModelQkNorm;
 
+/* Norms within a state-space layer. */
+typedef enum
+{
+  MODEL_SSM_NORM_OWN,   /* Mamba-1: none; Mamba-2: of the gated output */
+  MODEL_SSM_NORM_NONE,  /* Mamba-2: the output is gated alone (Falcon-H1) */
+  MODEL_SSM_NORM_PLAIN, /* Mamba-1: of time steps, B and C, without weights (Falcon-Mamba) */
+  MODEL_SSM_NORM_PARTS, /* the same with weights (Jamba) */
+} ModelSsmNorm;
+
 /* An MLP beside the experts of a layer that has these. */
 typedef enum
 {
@@ -124,9 +133,12 @@ typedef struct
   /* blocks that do not follow from the above: the kinds of the first n_listed, and over again */
   ModelLayer *layers; /* NULL: all follow */
   gint64      n_listed;
-  /* Mamba-2 */
+  /* Mamba-1 and 2 */
   gint64   ssm_heads, ssm_head_dim, ssm_groups, ssm_state, ssm_chunk;
-  gboolean ssm_bias; /* on the projections */
+  gint64   ssm_rank;      /* Mamba-1: width of the bottleneck that time steps pass */
+  gint     ssm_norm;      /* ModelSsmNorm */
+  gboolean ssm_bias;      /* on the projections */
+  gboolean branch_scales; /* Falcon-H1: a constant for inputs, keys and output of each branch */
   /* delta rules, lightning attention */
   gint64   linear_key_heads, linear_value_heads, linear_key_dim, linear_value_dim;
   gboolean linear_split;      /* of the delta rule: a projection for each of qkv, z, b and a */

@@ -5,14 +5,28 @@
  */
 #include "model/tape/tape-ops-private.h"
 
+static KernelKind
+kind_of_pass (const ChainKernel *kernel)
+{
+  if (kernel->exponentials > 0)
+    return KERNEL_SCAN;
+  return kernel->reduces ? KERNEL_REDUCTION : kernel->copies ? KERNEL_COPY : KERNEL_ELEMENTWISE;
+}
+
 static KernelDesc
 chain_kernel_desc (const Tape *tape, const ChainKernel *kernel)
 {
   KernelDesc desc;
 
   if (kernel->batch == 0)
-    return tape_stream (tape, kernel->reduces ? KERNEL_REDUCTION : KERNEL_ELEMENTWISE, kernel->name,
-                        kernel->read, kernel->write, MAX (kernel->launches, 1));
+    {
+      desc = tape_stream (tape, kind_of_pass (kernel), kernel->name, kernel->read, kernel->write,
+                          MAX (kernel->launches, 1));
+      desc.exponentials = kernel->exponentials;
+      if (kernel->exponentials > 0)
+        desc.flops = kernel->flops;
+      return desc;
+    }
   desc = tape_product_desc (
       tape, kernel->name, kernel->batch, kernel->m, kernel->n, kernel->k,
       2 * (double) kernel->batch * (double) kernel->m * (double) kernel->n * (double) kernel->k);

@@ -143,15 +143,16 @@ TapeValue tape_flash_attention (Tape *tape, TapeValue q, TapeValue k, TapeValue 
                                 AttentionSpec spec);
 
 /*
- * A kernel of a chain: BATCH products of M x K and K x N, or (batch 0) a pass over bytes. It moves
- * what is said and nothing else.
+ * A kernel of a chain: BATCH products of M x K and K x N, or (batch 0) a pass over bytes, or (with
+ * exponentials) a scan. It moves what is said and nothing else.
  */
 typedef struct
 {
   const char *name;
   guint64     batch, m, n, k;
   double      read, write;
-  gboolean    reduces;  /* of a pass */
+  double      exponentials, flops; /* of a scan */
+  gboolean    reduces, copies;     /* of a pass */
   guint       launches; /* 0: one */
 } ChainKernel;
 
