@@ -45,23 +45,30 @@ draw_model (RandomPlan *self, GRand *rand, gboolean experts)
 
 /* Some blocks mix tokens by states, some are one branch alone. Draws nothing. */
 static void
-make_hybrid (RandomPlan *self)
+make_hybrid (RandomPlan *self, guint case_)
 {
   const ModelFeed  feed = self->shape.n_experts > 0 ? MODEL_FEED_EXPERTS : MODEL_FEED_DENSE;
-  const ModelLayer layers[] = {
-    { .mixer = MODEL_MIXER_MAMBA2, .feed = MODEL_FEED_NONE },
-    { .mixer = MODEL_MIXER_ATTENTION, .feed = feed },
-    { .mixer = MODEL_MIXER_DELTA, .feed = MODEL_FEED_DENSE, .d_ff = self->shape.d_ff / 2 },
-    { .mixer = MODEL_MIXER_NONE, .feed = feed },
-    { .mixer = MODEL_MIXER_KDA, .feed = MODEL_FEED_NONE },
+  const ModelLayer kinds[][5] = {
+    { { .mixer = MODEL_MIXER_MAMBA2, .feed = MODEL_FEED_NONE },
+      { .mixer = MODEL_MIXER_ATTENTION, .feed = feed },
+      { .mixer = MODEL_MIXER_DELTA, .feed = MODEL_FEED_DENSE, .d_ff = self->shape.d_ff / 2 },
+      { .mixer = MODEL_MIXER_NONE, .feed = feed },
+      { .mixer = MODEL_MIXER_KDA, .feed = MODEL_FEED_NONE } },
+    { { .mixer = MODEL_MIXER_MAMBA1, .feed = MODEL_FEED_DENSE },
+      { .mixer = MODEL_MIXER_SIDE, .feed = feed },
+      { .mixer = MODEL_MIXER_MAMBA1, .feed = MODEL_FEED_NONE },
+      { .mixer = MODEL_MIXER_ATTENTION, .feed = feed },
+      { .mixer = MODEL_MIXER_SIDE, .feed = MODEL_FEED_NONE } },
   };
 
-  self->shape.layers = g_memdup2 (layers, sizeof layers);
-  self->shape.n_listed = G_N_ELEMENTS (layers);
+  self->shape.layers = g_memdup2 (kinds[case_ / 6 % 2], sizeof kinds[0]);
+  self->shape.n_listed = G_N_ELEMENTS (kinds[0]);
   self->shape.ssm_heads = self->shape.linear_value_heads = 8;
   self->shape.ssm_groups = self->shape.linear_key_heads = 4;
   self->shape.ssm_head_dim = self->shape.ssm_state = 16;
   self->shape.linear_key_dim = self->shape.linear_value_dim = 16;
+  self->shape.ssm_rank = 4;
+  self->shape.ssm_norm = MODEL_SSM_NORM_PARTS;
   self->shape.ssm_chunk = 32;
   self->shape.conv_taps = 4;
 }
@@ -536,9 +543,8 @@ plan_new (const Strategy *strategy, guint32 seed, guint case_, Axes axes)
   self->in.files = self->files = input_files_new ();
   self->description = g_string_new (NULL);
   draw_model (self, rand, axes != AXES_NONE && case_ % 3 == 0 && !slices);
-  /* simplefsdp: an event of a free that is not needed there is a fault to its test of waits */
-  if (case_ % 6 >= 4 && !slices && !g_str_equal (strategy->name, "simplefsdp"))
-    make_hybrid (self);
+  if (case_ % 6 >= 4 && !slices)
+    make_hybrid (self, case_);
   if (strategy->issue == NULL || strategy->issue->carries.shared_tables)
     make_mtp (self, case_);
   draw_training (self, rand, case_);

@@ -81,7 +81,7 @@ checkpoint_returns (Driver *self, const LayerDesc *layer, BufferRef *saved)
                            payload_of_bytes (layer->kept_bytes * group.size),
                            "all_gather_checkpoint");
       uses (self, *saved, whole);
-      schedule_free_after (self->b, *saved, schedule_record (self->b, SCHEDULE_COMPUTE));
+      schedule_free (self->b, *saved);
       *saved = whole;
     }
 }
