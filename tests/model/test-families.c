@@ -3,7 +3,8 @@
  * parameter (where only a rounded one is published, by arithmetic over the tensors of its reference
  * implementation, done apart from the program), and the table of docs/models.md, which is that of
  * the program. UPDATE_GOLDEN=1 writes the table. What a family's kernels take is tested where its
- * blocks are. Totals said to be of 'safetensors' or of a model card are quoted from memory.
+ * blocks are. Totals that are 'looked up' stand in public listings, code or logs as what is in that
+ * checkpoint; others said to be of 'safetensors' or of a model card are quoted from memory.
  */
 #include <glib/gstdio.h>
 
@@ -49,17 +50,17 @@ static const Published published[] = {
   { "gpt_bigcode", "starcoderbase-1b",
     "'n_layer': 24, 'n_embd': 2048, 'n_head': 16, 'n_positions': 8192, "
     "'vocab_size': 49152, 'n_inner': 8192, 'multi_query': true",
-    1137207296UL, "safetensors" },
+    1137207296UL, "safetensors, looked up" },
   { "gpt_neo", "gpt-neo-1.3B",
     "'num_layers': 24, 'hidden_size': 2048, 'num_heads': 16, "
     "'vocab_size': 50257, 'max_position_embeddings': 2048, "
     "'attention_types': [[['global', 'local'], 12]], 'window_size': 256, "
     "'intermediate_size': null",
-    1315575808UL, "safetensors" },
+    1315575808UL, "safetensors, looked up" },
   { "gptj", "gpt-j-6b",
     "'n_layer': 28, 'n_embd': 4096, 'n_head': 16, 'vocab_size': 50400, "
     "'rotary_dim': 64, 'n_inner': null, 'tie_word_embeddings': false",
-    6050882784UL, "model card" },
+    6050882784UL, "safetensors, looked up" },
   { "codegen", "codegen-350M",
     "'n_layer': 20, 'n_embd': 1024, 'n_head': 16, 'vocab_size': 51200, "
     "'tie_word_embeddings': false",
@@ -102,7 +103,7 @@ static const Published published[] = {
     "'num_hidden_layers': 32, 'hidden_size': 2560, "
     "'num_attention_heads': 32, 'intermediate_size': 10240, "
     "'vocab_size': 51200",
-    2779683840UL, "safetensors" },
+    2779683840UL, "safetensors, looked up" },
   { "starcoder2", "starcoder2-3b",
     "'num_hidden_layers': 30, 'hidden_size': 3072, "
     "'num_attention_heads': 24, 'num_key_value_heads': 2, "
@@ -122,7 +123,7 @@ static const Published published[] = {
     "'num_hidden_layers': 24, 'hidden_size': 2048, "
     "'num_attention_heads': 32, 'num_key_value_heads': 32, "
     "'intermediate_size': 5632, 'vocab_size': 100352, 'use_qkv_bias': true",
-    1644515328UL, "model card" },
+    1644515328UL, "safetensors, looked up" },
   { "stablelm", "stablelm-2-12b",
     "'num_hidden_layers': 40, 'hidden_size': 5120, "
     "'num_attention_heads': 32, 'num_key_value_heads': 8, "
@@ -144,17 +145,17 @@ static const Published published[] = {
     "'num_hidden_layers': 32, 'hidden_size': 4096, "
     "'num_attention_heads': 32, 'num_key_value_heads': 8, "
     "'intermediate_size': 14336, 'vocab_size': 256000",
-    8028033024UL, "arithmetic; safetensors: 8.03e9" },
+    8028033024UL, "safetensors, looked up" },
   { "olmo", "OLMo-7B",
     "'num_hidden_layers': 32, 'hidden_size': 4096, "
     "'num_attention_heads': 32, 'intermediate_size': 11008, "
     "'vocab_size': 50304",
-    6888095744UL, "safetensors" },
+    6888095744UL, "safetensors, looked up" },
   { "qwen", "Qwen-7B",
     "'num_hidden_layers': 32, 'hidden_size': 4096, "
     "'num_attention_heads': 32, 'intermediate_size': 22016, "
     "'vocab_size': 151936, 'kv_channels': 128",
-    7721324544UL, "safetensors" },
+    7721324544UL, "safetensors, looked up" },
   { "baichuan", "Baichuan-7B",
     "'num_hidden_layers': 32, 'hidden_size': 4096, "
     "'num_attention_heads': 32, 'intermediate_size': 11008, "
@@ -169,23 +170,23 @@ static const Published published[] = {
     "'num_hidden_layers': 32, 'hidden_size': 4096, "
     "'num_attention_heads': 32, 'num_key_value_heads': 8, "
     "'intermediate_size': 14336, 'vocab_size': 92544",
-    7737708544UL, "safetensors" },
+    7737708544UL, "safetensors, looked up" },
   { "phi3", "Phi-3-mini",
     "'num_hidden_layers': 32, 'hidden_size': 3072, "
     "'num_attention_heads': 32, 'num_key_value_heads': 32, "
     "'intermediate_size': 8192, 'vocab_size': 32064, 'sliding_window': 2047",
-    3821079552UL, "safetensors" },
+    3821079552UL, "safetensors, looked up" },
   { "phi3", "Phi-4-mini",
     "'num_hidden_layers': 32, 'hidden_size': 3072, "
     "'num_attention_heads': 24, 'num_key_value_heads': 8, "
     "'intermediate_size': 8192, 'vocab_size': 200064, "
     "'tie_word_embeddings': true",
-    3836021760UL, "safetensors" },
+    3836021760UL, "safetensors, looked up" },
   { "minicpm", "MiniCPM-2B",
     "'num_hidden_layers': 40, 'hidden_size': 2304, "
     "'num_attention_heads': 36, 'num_key_value_heads': 36, "
     "'intermediate_size': 5760, 'vocab_size': 122753",
-    2724880896UL, "safetensors" },
+    2724880896UL, "safetensors, looked up" },
   { "minicpm3", "MiniCPM3-4B",
     "'num_hidden_layers': 62, 'hidden_size': 2560, "
     "'num_attention_heads': 40, 'num_key_value_heads': 40, "
@@ -204,12 +205,12 @@ static const Published published[] = {
     "'num_attention_heads': 16, 'num_key_value_heads': 8, "
     "'intermediate_size': 512, 'vocab_size': 49155, 'num_local_experts': 32, "
     "'num_experts_per_tok': 8, 'tie_word_embeddings': true",
-    1334628352UL, "safetensors" },
+    1334628352UL, "safetensors, looked up" },
   { "smollm3", "SmolLM3-3B",
     "'num_hidden_layers': 36, 'hidden_size': 2048, "
     "'num_attention_heads': 16, 'num_key_value_heads': 4, "
     "'intermediate_size': 11008, 'vocab_size': 128256",
-    3075098624UL, "safetensors" },
+    3075098624UL, "safetensors, looked up" },
   { "exaone", "EXAONE-3.5-7.8B",
     "'num_layers': 32, 'hidden_size': 4096, 'num_attention_heads': 32, "
     "'num_key_value_heads': 8, 'intermediate_size': 14336, "
@@ -225,7 +226,7 @@ static const Published published[] = {
     "'num_hidden_layers': 18, 'hidden_size': 1024, "
     "'num_attention_heads': 16, 'num_key_value_heads': 2, 'head_dim': 128, "
     "'intermediate_size': 3072, 'vocab_size': 103424",
-    360748032UL, "safetensors" },
+    360748032UL, "safetensors, looked up" },
   { "ernie4_5_moe", "ERNIE-4.5-21B-A3B",
     "'num_hidden_layers': 28, 'hidden_size': 2560, "
     "'num_attention_heads': 20, 'num_key_value_heads': 4, "
@@ -256,54 +257,54 @@ static const Published published[] = {
     "'num_hidden_layers': 32, 'hidden_size': 4096, "
     "'num_attention_heads': 32, 'intermediate_size': 11008, "
     "'vocab_size': 100352",
-    7298617344UL, "safetensors" },
+    7298617344UL, "safetensors, looked up" },
   { "olmo2", "OLMo-2-13B",
     "'num_hidden_layers': 40, 'hidden_size': 5120, "
     "'num_attention_heads': 40, 'intermediate_size': 13824, "
     "'vocab_size': 100352",
-    13716198400UL, "safetensors" },
+    13716198400UL, "safetensors, looked up" },
   { "olmo2", "OLMo-2-1B",
     "'num_hidden_layers': 16, 'hidden_size': 2048, "
     "'num_attention_heads': 16, 'intermediate_size': 8192, "
     "'vocab_size': 100352",
-    1484916736UL, "safetensors" },
+    1484916736UL, "safetensors, looked up" },
   { "olmo3", "Olmo-3-7B",
     "'num_hidden_layers': 32, 'hidden_size': 4096, "
     "'num_attention_heads': 32, 'intermediate_size': 11008, "
     "'vocab_size': 100278",
-    7298011136UL, "safetensors" },
+    7298011136UL, "safetensors, looked up" },
   { "olmoe", "OLMoE-1B-7B",
     "'num_hidden_layers': 16, 'hidden_size': 2048, "
     "'num_attention_heads': 16, 'intermediate_size': 1024, "
     "'vocab_size': 50304, 'num_experts': 64, 'num_experts_per_tok': 8",
-    6919161856UL, "safetensors" },
+    6919161856UL, "safetensors, looked up" },
   { "seed_oss", "Seed-OSS-36B",
     "'num_hidden_layers': 64, 'hidden_size': 5120, "
     "'num_attention_heads': 80, 'num_key_value_heads': 8, 'head_dim': 128, "
     "'intermediate_size': 27648, 'vocab_size': 155136, "
     "'attention_bias': true, 'attention_out_bias': false",
-    36151104512UL, "safetensors" },
+    36151104512UL, "safetensors, looked up" },
   { "gemma", "gemma-7b",
     "'num_hidden_layers': 28, 'hidden_size': 3072, "
     "'num_attention_heads': 16, 'num_key_value_heads': 16, 'head_dim': 256, "
     "'intermediate_size': 24576, 'vocab_size': 256000",
-    8537680896UL, "safetensors" },
+    8537680896UL, "safetensors, looked up" },
   { "gemma2", "gemma-2-2b",
     "'num_hidden_layers': 26, 'hidden_size': 2304, 'num_attention_heads': 8, "
     "'num_key_value_heads': 4, 'head_dim': 256, 'intermediate_size': 9216, "
     "'vocab_size': 256000",
-    2614341888UL, "safetensors" },
+    2614341888UL, "safetensors, looked up" },
   { "gemma2", "gemma-2-9b",
     "'num_hidden_layers': 42, 'hidden_size': 3584, "
     "'num_attention_heads': 16, 'num_key_value_heads': 8, 'head_dim': 256, "
     "'intermediate_size': 14336, 'vocab_size': 256000",
-    9241705984UL, "safetensors" },
+    9241705984UL, "safetensors, looked up" },
   { "gemma3_text", "gemma-3-1b",
     "'num_hidden_layers': 26, 'hidden_size': 1152, 'num_attention_heads': 4, "
     "'num_key_value_heads': 1, 'head_dim': 256, 'intermediate_size': 6912, "
     "'vocab_size': 262144, 'sliding_window': 512, "
     "'sliding_window_pattern': 6",
-    999885952UL, "safetensors" },
+    999885952UL, "safetensors, looked up" },
   { "gemma3", "gemma-3-4b text",
     "'text_config': {'hidden_size': 2560, 'intermediate_size': 10240, "
     "'num_hidden_layers': 34, 'model_type': 'gemma3_text', "
@@ -313,26 +314,26 @@ static const Published published[] = {
     "'num_hidden_layers': 18, 'hidden_size': 640, 'num_attention_heads': 4, "
     "'num_key_value_heads': 1, 'head_dim': 256, 'intermediate_size': 2048, "
     "'vocab_size': 262144, 'sliding_window': 512",
-    268098176UL, "safetensors" },
+    268098176UL, "safetensors, looked up" },
   { "glm", "glm-4-9b",
     "'num_hidden_layers': 40, 'hidden_size': 4096, "
     "'num_attention_heads': 32, 'num_key_value_heads': 2, 'head_dim': 128, "
     "'intermediate_size': 13696, 'vocab_size': 151552, "
     "'attention_bias': true",
-    9399951360UL, "safetensors" },
+    9399951360UL, "safetensors, looked up" },
   { "glm4", "GLM-4-9B-0414",
     "'num_hidden_layers': 40, 'hidden_size': 4096, "
     "'num_attention_heads': 32, 'num_key_value_heads': 2, 'head_dim': 128, "
     "'intermediate_size': 13696, 'vocab_size': 151552, "
     "'attention_bias': true",
-    9400279040UL, "safetensors" },
+    9400279040UL, "safetensors, looked up" },
   { "chatglm", "chatglm3-6b",
     "'num_layers': 28, 'hidden_size': 4096, 'num_attention_heads': 32, "
     "'ffn_hidden_size': 13696, 'padded_vocab_size': 65024, "
     "'kv_channels': 128, 'multi_query_attention': true, "
     "'multi_query_group_num': 2, 'add_qkv_bias': true, "
     "'add_bias_linear': false",
-    6243584000UL, "safetensors" },
+    6243584000UL, "safetensors, looked up" },
   { "glm4_moe", "GLM-4.5-Air",
     "'num_hidden_layers': 46, 'hidden_size': 4096, "
     "'num_attention_heads': 96, 'num_key_value_heads': 8, 'head_dim': 128, "
@@ -341,7 +342,7 @@ static const Published published[] = {
     "'n_shared_experts': 1, 'num_experts_per_tok': 8, "
     "'first_k_dense_replace': 1, 'attention_bias': true, "
     "'use_qk_norm': false",
-    106852251264UL, "safetensors 110468824832 less the further-token layer" },
+    106852251264UL, "safetensors, looked up: 110468824832 less the further-token layer" },
   { "glm4_moe", "GLM-4.5",
     "'num_hidden_layers': 92, 'hidden_size': 5120, "
     "'num_attention_heads': 96, 'num_key_value_heads': 8, 'head_dim': 128, "
@@ -350,7 +351,7 @@ static const Published published[] = {
     "'n_shared_experts': 1, 'num_experts_per_tok': 8, "
     "'first_k_dense_replace': 3, 'attention_bias': true, "
     "'use_qk_norm': true",
-    352797829024UL, "safetensors 358337791296 less the further-token layer" },
+    352797829024UL, "safetensors, looked up: 358337791296 less the further-token layer" },
   { "dots1", "dots.llm1",
     "'num_hidden_layers': 62, 'hidden_size': 4096, "
     "'num_attention_heads': 32, 'num_key_value_heads': 32, 'head_dim': 128, "
@@ -366,7 +367,7 @@ static const Published published[] = {
     "'moe_intermediate_size': 1408, 'n_routed_experts': 64, "
     "'n_shared_experts': 2, 'num_experts_per_tok': 6, "
     "'first_k_dense_replace': 1, 'moe_layer_freq': 1",
-    16375728128UL, "safetensors" },
+    16375728128UL, "safetensors, looked up" },
   { "deepseek_v2", "DeepSeek-V2-Lite",
     "'num_hidden_layers': 27, 'hidden_size': 2048, "
     "'num_attention_heads': 16, 'num_key_value_heads': 16, "
@@ -375,7 +376,7 @@ static const Published published[] = {
     "'n_shared_experts': 2, 'num_experts_per_tok': 6, "
     "'first_k_dense_replace': 1, 'q_lora_rank': null, 'kv_lora_rank': 512, "
     "'qk_nope_head_dim': 128, 'qk_rope_head_dim': 64, 'v_head_dim': 128",
-    15706484224UL, "safetensors" },
+    15706484224UL, "safetensors, looked up" },
   { "deepseek_v2", "DeepSeek-V2",
     "'num_hidden_layers': 60, 'hidden_size': 5120, "
     "'num_attention_heads': 128, 'num_key_value_heads': 128, "
@@ -384,7 +385,7 @@ static const Published published[] = {
     "'n_shared_experts': 2, 'num_experts_per_tok': 6, "
     "'first_k_dense_replace': 1, 'q_lora_rank': 1536, 'kv_lora_rank': 512, "
     "'qk_nope_head_dim': 128, 'qk_rope_head_dim': 64, 'v_head_dim': 128",
-    235741434880UL, "safetensors" },
+    235741434880UL, "safetensors, looked up" },
   { "kimi_k2", "Kimi-K2",
     "'num_hidden_layers': 61, 'hidden_size': 7168, "
     "'num_attention_heads': 64, 'num_key_value_heads': 64, "
@@ -393,14 +394,14 @@ static const Published published[] = {
     "'n_shared_experts': 1, 'num_experts_per_tok': 8, "
     "'first_k_dense_replace': 1, 'q_lora_rank': 1536, 'kv_lora_rank': 512, "
     "'qk_nope_head_dim': 128, 'qk_rope_head_dim': 64, 'v_head_dim': 128",
-    1026408232448UL, "safetensors" },
+    1026408232448UL, "safetensors, looked up" },
   { "qwen2_moe", "Qwen1.5-MoE-A2.7B",
     "'num_hidden_layers': 24, 'hidden_size': 2048, "
     "'num_attention_heads': 16, 'num_key_value_heads': 16, "
     "'intermediate_size': 5632, 'vocab_size': 151936, "
     "'moe_intermediate_size': 1408, 'shared_expert_intermediate_size': 5632, "
     "'num_experts': 60, 'num_experts_per_tok': 4",
-    14315784192UL, "safetensors" },
+    14315784192UL, "safetensors, looked up" },
   { "qwen2_moe", "Qwen2-57B-A14B",
     "'num_hidden_layers': 28, 'hidden_size': 3584, "
     "'num_attention_heads': 28, 'num_key_value_heads': 4, "
@@ -426,13 +427,13 @@ static const Published published[] = {
     "'num_attention_heads': 48, 'num_key_value_heads': 8, "
     "'intermediate_size': 16384, 'vocab_size': 32000, "
     "'num_local_experts': 8, 'num_experts_per_tok': 2",
-    140620634112UL, "safetensors" },
+    140620634112UL, "safetensors, looked up" },
   { "minimax_m2", "MiniMax-M2",
     "'num_hidden_layers': 62, 'hidden_size': 3072, "
     "'num_attention_heads': 48, 'num_key_value_heads': 8, 'head_dim': 128, "
     "'intermediate_size': 1536, 'vocab_size': 200064, "
     "'num_local_experts': 256, 'num_experts_per_tok': 8",
-    228689764864UL, "safetensors 228703644928 less 13880064 scales of fp8" },
+    228689764864UL, "safetensors, looked up: 228703644928 less 13880064 scales of fp8" },
   { "llama4", "Llama-4-Scout text",
     "'text_config': {'model_type': 'llama4_text', 'num_hidden_layers': 48, "
     "'hidden_size': 5120, 'num_attention_heads': 40, "
