@@ -588,6 +588,10 @@ START_TEST (test_scan_files)
       "'mamba_n_heads' of 3 does not divide the width of the states" },
     { "{\"model_type\": \"falcon_h1\", \"projectors_bias\": true}",
       "a bias of one of the two projections of Mamba-2 is not simulated" },
+    { "{\"model_type\": \"falcon_h1\", \"mamba_rms_norm\": 3}",
+      "expected true or false for 'mamba_rms_norm', got '3'" },
+    { "{\"model_type\": \"mamba\", \"num_hidden_layers\": 100001}",
+      "'n_layers' is 100001, expected 1 to 100000" },
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (files); i++)

@@ -42,12 +42,6 @@ static const ImportWord granite_positions[] = {
   { NULL, 0 },
 };
 
-static const ImportWord norms_of_states[] = {
-  { "true", MODEL_SSM_NORM_OWN },
-  { "false", MODEL_SSM_NORM_NONE },
-  { NULL, 0 },
-};
-
 const ImportFamily import_families_hybrid[] = {
   { .names = "nemotron_h",
     .architectures = "NemotronH",
@@ -165,8 +159,7 @@ const ImportFamily import_families_hybrid[] = {
     .shape = { SHAPE_LLAMA, SIZES (32, 4096, 32, 14336, 128000), .n_kv_heads = 8,
                SHAPE_MAMBA (128, 0, 1, 256, 256), .ssm_norm = MODEL_SSM_NORM_NONE,
                .branch_scales = TRUE, .embedding_scale = TRUE, .logit_scale = TRUE },
-    .keys = { KEYS_LLAMA, KEYS_ATTENTION_BIAS, KEY ("mlp_bias", mlp_bias, FLAG), KEYS_MAMBA,
-              KEY_OF ("mamba_rms_norm", ssm_norm, norms_of_states) },
+    .keys = { KEYS_LLAMA, KEYS_ATTENTION_BIAS, KEY ("mlp_bias", mlp_bias, FLAG), KEYS_MAMBA },
     .readers = { import_side_blocks } },
   { .names = "qwen3_next",
     .architectures = "Qwen3Next",

@@ -222,6 +222,8 @@ import_side_blocks (const ConfigNode *map, ModelShape *shape, DiagList *diags)
                 "%" G_GINT64_FORMAT " heads of %" G_GINT64_FORMAT
                 " are not the width of the states of %" G_GINT64_FORMAT,
                 shape->ssm_heads, shape->ssm_head_dim, channels);
+  if (import_says (map, "mamba_rms_norm", FALSE, diags))
+    shape->ssm_norm = MODEL_SSM_NORM_OWN;
   if (import_says (map, "projectors_bias", shape->ssm_bias, diags) != shape->ssm_bias)
     diag_error (diags, config_node_mark (config_node_get (map, "projectors_bias")), NULL,
                 "a bias of one of the two projections of Mamba-2 is not simulated");

@@ -239,8 +239,11 @@ import_map (const ConfigNode *root, const ConfigNode *map, ModelShape *shape, Di
   if (config_node_get (map, TIED) == NULL && !import_absent (config_node_get (root, TIED)))
     shape->tied_embeddings = import_says (root, TIED, shape->tied_embeddings, diags);
   check_sizes (map, family, diags);
-  for (guint i = 0; i < IMPORT_MAX_READERS && shape->n_layers <= MODEL_MAX_LAYERS
-                    && family->readers[i] != NULL && diag_list_n_errors (diags) == before;
+  if (shape->n_layers > MODEL_MAX_LAYERS) /* too many to list */
+    diag_error (diags, &marks.section, NULL, "'n_layers' is %" G_GINT64_FORMAT ", expected 1 to %d",
+                shape->n_layers, MODEL_MAX_LAYERS);
+  for (guint i = 0;
+       i < IMPORT_MAX_READERS && family->readers[i] != NULL && diag_list_n_errors (diags) == before;
        i++)
     family->readers[i](map, shape, diags);
   if (diag_list_n_errors (diags) == before)

@@ -11,8 +11,9 @@
  *                         (modeling_jamba.py), whose channels a tensor group divides
  *
  * The scan wants tokens next to each other in memory, linears the channels: what goes from one to
- * the other is copied. Not modelled: that each channel reads B and C anew and adds its part of their
- * gradients up by atomic operations in the L2 cache, which take longer than exponentials and bytes.
+ * the other is copied. Not modelled: that each channel reads B and C anew and adds its part of
+ * their gradients up by atomic operations in the L2 cache, which take longer than exponentials and
+ * bytes.
  *
  * Source: Gu, Dao, arXiv:2312.00752.
  */
