@@ -112,6 +112,19 @@ run compare good.yaml --figure 'nic.bandwidth=10 Gbit/s,0.0025 TB/s' --figure no
   ! grep -q ' FIGURE ' out
 verdict $? 'compare says the figures of a row once'
 
+# ---- options by their own names, without those of their sections
+for way in 'sensitivity good.yaml --map KEY=1,2 --map tp=1,2' \
+  'search good.yaml --only --vary KEY=1,2' 'sweep good.yaml --store names.db --vary KEY=1,2'; do
+  for key in micro_batch training.micro_batch; do
+    # shellcheck disable=SC2086
+    run ${way//KEY/$key} --format csv
+    [ $status -eq 0 ] || break
+    mv out "names-$key"
+  done
+  [ $status -eq 0 ] && cmp names-micro_batch names-training.micro_batch >&2
+  verdict $? "${way//KEY/micro_batch}"
+done
+
 # ---- figures without effect: of one scenario, and of none whose number of nodes is open
 run simulate good.yaml --set cluster.nodes=1 --figure 'nic.bandwidth=10 Gbit/s'
 [ $status -eq 0 ] && grep -q "'nic.bandwidth' has no effect without a second node" err

@@ -172,12 +172,13 @@ static gboolean
 read_axis (HeatAxis *self, const Search *search, const GArray *figures, const char *given,
            DiagList *diags)
 {
-  const char    *equals = strchr (given, '=');
-  g_auto (GStrv) items = g_strsplit (equals != NULL ? equals + 1 : "", ",", -1);
+  const char      *equals = strchr (given, '=');
+  g_autofree char *word = equals != NULL ? g_strndup (given, equals - given) : g_strdup (given);
+  g_auto (GStrv)   items = g_strsplit (equals != NULL ? equals + 1 : "", ",", -1);
 
   self->texts = g_ptr_array_new_with_free_func (g_free);
   self->values = g_array_new (FALSE, FALSE, sizeof (double));
-  self->name = equals != NULL ? g_strndup (given, equals - given) : g_strdup (given);
+  self->name = scenario_whole_key (word);
   if (equals == NULL)
     return refuse (given, "a parameter without values",
                    "write NAME=VALUE,VALUE,... or NAME=FROM..TO:N", diags);
