@@ -550,6 +550,23 @@ START_TEST (test_sayings)
 }
 END_TEST
 
+/* Files of many keys, each of which would be looked for in all tables, are refused before. */
+START_TEST (test_many_keys)
+{
+  static const char *const user[] = { "cluster.name", "1 x dgx-h100", NULL };
+  g_autoptr (GString)      text = g_string_new (TITAN "[training]\n");
+  g_autoptr (DiagList)     diags = diag_list_new ();
+  g_autoptr (GPtrArray)    all = NULL;
+
+  for (guint i = 0; i < 20000; i++)
+    g_string_append_printf (text, "key%u = %u\n", i, i);
+  all = load ("tt.toml", text->str, user, FALSE, NULL, diags);
+  ck_assert_ptr_null (all);
+  ck_assert_str_eq (diag_list_first_message (diags),
+                    "it has 20002 keys, of which a job may have 20000");
+}
+END_TEST
+
 /* What --as names and what the file has must go together. */
 START_TEST (test_as)
 {
@@ -743,6 +760,7 @@ SUITE_MAIN (job)
 
   tcase_add_loop_test (tests, test_reads, 0, G_N_ELEMENTS (reads));
   tcase_add_loop_test (tests, test_sayings, 0, G_N_ELEMENTS (sayings));
+  tcase_add_test (tests, test_many_keys);
   tcase_add_test (tests, test_as);
   tcase_add_test (tests, test_lenient);
   tcase_add_test (tests, test_user_first);

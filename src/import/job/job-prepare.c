@@ -4,9 +4,8 @@
 #include "base/intern.h"
 #include "import/job/job-private.h"
 
-#define MOST_FOLDERS  6     /* that a file is looked for in, from the job's upwards */
-#define MOST_ALIASES  4     /* of one key, one after the other */
-#define MOST_SETTINGS 20000 /* of a job with its files */
+#define MOST_FOLDERS 6 /* that a file is looked for in, from the job's upwards */
+#define MOST_ALIASES 4 /* of one key, one after the other */
 
 static const Framework *
 find_framework (const JobReader *self, const char *name)
@@ -141,7 +140,7 @@ read_file (JobReader *self, JobSetting *setting, const Framework *framework)
   source = text != NULL ? job_source_new (path, text, self->diags) : NULL;
   setting->use = JOB_TAKEN;
   job_note (self, JOB_TAKEN, setting, NULL, NULL, "its settings are read as well");
-  if (source == NULL || source->settings->len + self->settings->len > MOST_SETTINGS)
+  if (source == NULL || source->settings->len + self->settings->len > JOB_MOST_SETTINGS)
     return;
   for (guint i = 0; i < source->settings->len; i++)
     {

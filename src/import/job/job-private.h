@@ -11,6 +11,9 @@ typedef struct
   JobUse     use; /* JOB_TAKEN, JOB_FILLED, JOB_ASSUMED */
 } JobValue;
 
+#define JOB_MOST_SETTINGS 20000 /* of a job with its files */
+#define JOB_MOST_HINTS    100   /* nearest keys, which take long to find */
+
 typedef struct JobReader JobReader;
 struct JobReader
 {
@@ -29,6 +32,7 @@ struct JobReader
   GStringChunk     *strings;
   Cluster          *cluster;
   ModelShape        shape;
+  guint             n_unknown; /* keys that no table knows, so far */
   gboolean          cluster_tried, shape_tried, model_refused;
   DiagList         *diags;
 
@@ -84,6 +88,15 @@ void job_read_for (JobReader *self, const char *name);
 
 /* The rows without a key, of the option NAME (NULL: all). */
 void job_read_always (JobReader *self, const char *name);
+
+/* Gives OPTION the VALUE that SETTING says, and notes it as such a USE, which is returned. */
+JobUse job_set_option (JobReader *self, const JobSetting *setting, const char *option,
+                       const char *value, JobUse use);
+
+/*
+ * Reads SETTING by rows of mapping.csv: job-mapping.c. FALSE: none is for its key with its value.
+ */
+gboolean job_read_by_mapping (JobReader *self, JobSetting *setting);
 
 /* Newer names of keys, files that keys name, what the framework takes where keys are missing. */
 void job_prepare (JobReader *self);

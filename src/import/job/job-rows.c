@@ -1,4 +1,4 @@
-/* The rows of a framework's tables, applied to a job's settings. */
+/* The rows of a framework's reading.csv, applied to a job's settings. */
 #include <string.h>
 
 #include "base/config/suggest.h"
@@ -180,10 +180,9 @@ set_model (JobReader *self, const JobSetting *setting, const char *name)
   return JOB_TAKEN;
 }
 
-/* Notes that SETTING sets OPTION to VALUE, or that it has no effect under the strategy. */
-static JobUse
-set_option (JobReader *self, const JobSetting *setting, const char *option, const char *value,
-            JobUse use)
+JobUse
+job_set_option (JobReader *self, const JobSetting *setting, const char *option, const char *value,
+                JobUse use)
 {
   g_autofree char *plain = plain_value (value);
 
@@ -210,7 +209,7 @@ ask (JobReader *self, const JobSetting *setting, const FrameworkReading *row, co
       return JOB_TAKEN;
     }
   if (text != NULL)
-    return set_option (self, setting, row->option, text, JOB_ASSUMED);
+    return job_set_option (self, setting, row->option, text, JOB_ASSUMED);
   job_note (self, JOB_ASSUMED, setting, row->option, NULL, NULL);
   return JOB_ASSUMED;
 }
@@ -228,8 +227,8 @@ apply_reading (JobReader *self, const JobSetting *setting, const FrameworkReadin
     case READING_SET:
       text = expand (self, *row->text != '\0' ? row->text : "$value", value, rest);
       if (text != NULL)
-        return set_option (self, setting, row->option, text,
-                           setting->filled ? JOB_FILLED : JOB_TAKEN);
+        return job_set_option (self, setting, row->option, text,
+                               setting->filled ? JOB_FILLED : JOB_TAKEN);
       if (*row->text == '=' && strspn (value, G_CSET_DIGITS "+-.eE") != strlen (value)
           && strstr (row->text, "$value") != NULL)
         {
@@ -342,123 +341,6 @@ read_by_readings (JobReader *self, JobSetting *setting, gboolean last)
   return any;
 }
 
-/* ---- rows of mapping.csv, backwards ---------------------------------------------------------- */
-
-/* Whether TEXT is one name behind a '$', and nothing else. */
-static gboolean
-is_one_name (const char *text)
-{
-  return *text == '$'
-         && strspn (text + 1, G_CSET_a_2_z G_CSET_A_2_Z G_CSET_DIGITS "._") == strlen (text + 1);
-}
-
-/* Whether the option of RULE has, as far as is known, a value that RULE is for. */
-static gboolean
-option_fits (JobReader *self, const FrameworkRule *rule)
-{
-  const char *known = g_str_equal (rule->match.values[0], "*")
-                          ? NULL
-                          : job_option_or_default (self, rule->match.name);
-  const char *rest;
-
-  return known == NULL || framework_values_match (rule->match.values, known, &rest);
-}
-
-/*
- * What RULE, whose key has VALUE, says backwards: *NAME gets *TEXT (newly allocated), or with FALSE
- * nothing; TRUE with *TEXT NULL: the value is one that RULE writes, for more than one of ours.
- */
-static gboolean
-invert (JobReader *self, const FrameworkRule *rule, const char *value, const char **name,
-        char **text)
-{
-  const char *first = rule->match.values[0];
-  const char *star = strchr (first, '*');
-  const char *rest;
-
-  *name = rule->match.name;
-  *text = NULL;
-  if (g_str_equal (rule->text, "$value") || g_str_equal (rule->text, "$number"))
-    {
-      if (!g_str_equal (first, "otherwise")
-          && !framework_values_match (rule->match.values, value, &rest))
-        return FALSE;
-      *text = g_strdup (value);
-      return TRUE;
-    }
-  if (g_str_equal (rule->text, "$rest") && star != NULL)
-    {
-      *text = g_strdup_printf ("%.*s%s", (int) (star - first), first, value);
-      return TRUE;
-    }
-  if (strchr (rule->text, '$') != NULL)
-    {
-      if (!is_one_name (rule->text) || !option_fits (self, rule))
-        return FALSE;
-      *name = rule->text + 1;
-      *text = g_strdup (value);
-      return TRUE;
-    }
-  if (!job_is_same_value (rule->text, value))
-    return FALSE;
-  if (rule->match.values[1] == NULL && star == NULL && *first != '>'
-      && !g_str_equal (first, "otherwise"))
-    *text = g_strdup (first);
-  return TRUE;
-}
-
-/* Whether rows of reading.csv say by which keys the option NAME is told. */
-static gboolean
-is_told_by_readings (const Framework *framework, const char *name)
-{
-  for (guint i = 0; i < framework->readings->len; i++)
-    if (g_str_equal (((FrameworkReading *) g_ptr_array_index (framework->readings, i))->option,
-                     name))
-      return TRUE;
-  return FALSE;
-}
-
-/*
- * FALSE: no row of the mapping is for SETTING with its value. One option may be written by several
- * keys, each a constant: which of them tells it is for reading.csv to say, where it says one.
- */
-static gboolean
-read_by_mapping (JobReader *self, JobSetting *setting)
-{
-  const Framework *framework = setting->framework;
-  const gint       option = framework_find (framework, setting->key);
-  const JobUse     use = setting->filled ? JOB_FILLED : JOB_TAKEN;
-  const char      *last = "";
-  gboolean         any = FALSE, said = FALSE, other = FALSE;
-
-  for (guint i = 0; option >= 0 && i < framework->rules->len; i++)
-    {
-      const FrameworkRule *rule = g_ptr_array_index (framework->rules, i);
-      const char          *name;
-      g_autofree char     *text = NULL;
-
-      if (rule->action != RULE_SET || rule->option != (guint) option
-          || !invert (self, rule, setting->value, &name, &text))
-        continue;
-      other = TRUE;
-      if (!job_options_hold (self, rule->when))
-        continue;
-      any = TRUE;
-      if (text == NULL || (said && g_str_equal (name, last))
-          || (strchr (rule->text, '$') == NULL && is_told_by_readings (framework, name)))
-        continue; /* of two options' values that are written alike, the first */
-      last = name;
-      set_option (self, setting, name, text, use);
-      said = TRUE;
-    }
-  if (any && !said)
-    job_note (self, JOB_TAKEN, setting, NULL, NULL, NULL);
-  else if (!any && other)
-    job_note (self, JOB_NO_EFFECT, setting, NULL, NULL, "beside the other keys");
-  setting->use = any ? use : JOB_NO_EFFECT;
-  return any || other;
-}
-
 /* ---- settings -------------------------------------------------------------------------------- */
 
 /* Whether any row is for the key of SETTING, whatever its value. */
@@ -510,7 +392,7 @@ job_read_setting (JobReader *self, JobSetting *setting)
   if (setting->use != JOB_UNSEEN)
     return;
   setting->use = JOB_IN_WORK;
-  if (read_by_readings (self, setting, FALSE) || read_by_mapping (self, setting)
+  if (read_by_readings (self, setting, FALSE) || job_read_by_mapping (self, setting)
       || read_by_readings (self, setting, TRUE))
     return;
   setting->use = JOB_UNKNOWN;
@@ -521,7 +403,9 @@ job_read_setting (JobReader *self, JobSetting *setting)
     }
   else
     {
-      g_autofree char *hint = nearest_key (setting->framework, setting->key);
+      g_autofree char *hint = self->n_unknown++ < JOB_MOST_HINTS
+                                  ? nearest_key (setting->framework, setting->key)
+                                  : NULL;
 
       diag_warning (self->diags, &setting->mark, hint, "no table of %s knows the key '%s'",
                     setting->framework->title,

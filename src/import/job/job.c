@@ -292,12 +292,28 @@ check_keys (JobReader *self)
               self->framework->title);
 }
 
+/* FALSE after a diagnostic: no job has so many keys, and each is compared with all rows. */
+static gboolean
+check_length (const JobReader *self, const JobSource *source)
+{
+  const SourceMark whole = { .file = self->file };
+
+  if (source->settings->len <= JOB_MOST_SETTINGS)
+    return TRUE;
+  diag_error (self->diags, &whole, "is it a job's file?",
+              "it has %u keys, of which a job may have %u", source->settings->len,
+              JOB_MOST_SETTINGS);
+  return FALSE;
+}
+
 /* What the job says: ScenarioGiven. MISSING: as check_missing. NULL after diagnostics. */
 static GArray *
 read_job (JobReader *self, const JobSource *source, GPtrArray *missing)
 {
   const guint n_errors = diag_list_n_errors (self->diags);
 
+  if (!check_length (self, source))
+    return NULL;
   self->framework = job_choose_framework (self->frameworks, source, self->request->as, self->diags);
   if (self->framework == NULL)
     return NULL;
