@@ -60,6 +60,12 @@ repeats_activations (gconstpointer about)
 }
 
 static gboolean
+divides_sequence (gconstpointer about)
+{
+  return MESH (about)->tp > 1 && MESH (about)->sp == 1;
+}
+
+static gboolean
 has_optimizer (gconstpointer about)
 {
   return TRAINING (about)->optimizer != OPTIMIZER_NONE;
@@ -122,6 +128,7 @@ static const OptionFact facts[] = {
     "set 'activation_checkpointing' to full, selective-layer or layers:K" },
   { "tensor ranks that hold the same activations", repeats_activations,
     "give 'tp' above 1 and leave 'sp' at 0" },
+  { "tensor ranks that divide the sequence", divides_sequence, "give 'tp' above 1, and 'sp' 1" },
   { "an optimizer", has_optimizer, "take another 'optimizer' than none" },
   { "moments of an optimizer", has_moments, "take an 'optimizer' with moments, such as adamw" },
   { "an update of tiles or matrices", updates_wholes,

@@ -292,6 +292,39 @@ START_TEST (test_cached_weights)
 }
 END_TEST
 
+/*
+ * Frozen, the weights are there in fp8 alone where copies are cached: one of two copies of a byte
+ * is the parameter, in 16-bit elements, and nothing is ever cast; the other stays as a copy. The
+ * model has as many parameters as before.
+ */
+START_TEST (test_frozen_weights)
+{
+  const double         weights = 4 * H * H + 2 * H * FF;
+  TrainingOptions      plain = recipe (FP8_NONE), caching = recipe (FP8_DELAYED);
+  g_autoptr (Workload) a = NULL, b = NULL;
+  const LayerDesc     *block;
+  double               held = 0, write = 0;
+
+  plain.peft = caching.peft = PEFT_LORA;
+  plain.lora_r = caching.lora_r = 8;
+  plain.lora_target_modules = caching.lora_target_modules = "c_attn";
+  caching.traits.caches_fp8_weights = TRUE;
+  a = make (&plain, 1);
+  b = make (&caching, 1);
+  block = workload_layer (b, 1);
+  for (guint t = 0; t < block->n_tensors; t++)
+    held += block->tensors[t].packed > 0 ? 2. * (double) block->tensors[t].elements : 0;
+  ck_assert_double_eq (held, weights);
+  ck_assert_double_eq ((double) block->cached_bytes, weights);
+  ck_assert_uint_eq (count_once (block->forward, block->n_forward, &write), 0);
+  ck_assert_double_eq (find_kernel (block->forward, block->n_forward, "mlp.up")->read_bytes,
+                       MK + KN + 2 * FF);
+  ck_assert_uint_eq (workload_n_parameters_of_model (b), workload_n_parameters (a));
+  ck_assert_uint_eq (workload_n_trainable_parameters (b), workload_n_trainable_parameters (a));
+  ck_assert_uint_eq (workload_scale_bytes (b), 0);
+}
+END_TEST
+
 /* Bytes of the collectives of KIND, and how many there are. */
 static double
 sum_collectives (const KernelDesc *kernels, guint n, CollectiveKind kind, guint *count)
@@ -430,6 +463,7 @@ SUITE_MAIN (fp8)
   tcase_add_test (tcase, test_product_bytes);
   tcase_add_test (tcase, test_kept);
   tcase_add_test (tcase, test_cached_weights);
+  tcase_add_test (tcase, test_frozen_weights);
   tcase_add_test (tcase, test_tensor_group);
   tcase_add_test (tcase, test_experts);
   tcase_add_test (tcase, test_unaligned);

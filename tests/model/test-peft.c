@@ -1,7 +1,8 @@
 /*
  * LoRA, counted by hand: which parameters are trained, what a step computes and keeps, how MFU
  * counts it, and what is refused. Sources: Hu et al., arXiv:2106.09685; peft/tuners/lora/layer.py.
- * It does not test what strategies do with frozen parameters (tests/strategy).
+ * It does not test what strategies do with frozen parameters (tests/strategy), nor tensor groups
+ * (test-peft-tensor.c).
  */
 #include "../suite.h"
 #include "fixture.h"
@@ -384,22 +385,6 @@ START_TEST (test_no_targets)
 }
 END_TEST
 
-/* Adapters are not divided over tensor ranks. */
-START_TEST (test_tensor_group)
-{
-  ModelShape           shape = small_gpt ();
-  TrainingOptions      options = lora ("all-linear");
-  MeshOptions          mesh = { .tp = 2, .routing_skew = 1 };
-  g_autoptr (DiagList) diags = diag_list_new ();
-
-  ck_assert (!mesh_check (&shape, &options, &mesh, 4, NULL, diags));
-  ck_assert_ptr_nonnull (strstr (diag_list_first_message (diags), "does not go with 'peft'"));
-  options.peft = PEFT_NONE;
-  ck_assert (mesh_check (&shape, &options, &mesh, 4, NULL, diags));
-  model_shape_clear (&shape);
-}
-END_TEST
-
 SUITE_MAIN (peft)
 {
   TCase *tcase = tcase_create ("all");
@@ -416,6 +401,5 @@ SUITE_MAIN (peft)
   tcase_add_test (tcase, test_dora);
   tcase_add_test (tcase, test_wrong_targets);
   tcase_add_test (tcase, test_no_targets);
-  tcase_add_test (tcase, test_tensor_group);
   return run_case ("peft", tcase);
 }

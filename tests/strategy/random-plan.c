@@ -108,6 +108,7 @@ draw_training (RandomPlan *self, GRand *rand, guint case_)
   t->compile = g_rand_boolean (rand);
   t->peft = case_ % 5 == 3 ? PEFT_LORA : PEFT_NONE;
   t->lora_r = 1 + case_ % 24;
+  t->lora_a2a = t->peft == PEFT_LORA && case_ % 4 > 1;
   t->use_dora = t->peft == PEFT_LORA && case_ % 2 == 0;
   t->load_in_4bit = t->peft == PEFT_LORA && t->precision >= PRECISION_BF16;
   t->bnb_4bit_use_double_quant = t->load_in_4bit && case_ % 4 < 2;
@@ -116,6 +117,7 @@ draw_training (RandomPlan *self, GRand *rand, guint case_)
   if (t->precision != PRECISION_FP32 && !t->load_in_4bit
       && t->tiled_in_splits * t->tiled_out_splits == 1 && case_ % 4 == 1)
     t->fp8_recipe = FP8_TENSORWISE + (gint) (case_ / 4 % 5);
+  t->traits.caches_fp8_weights = t->peft == PEFT_LORA && case_ / 20 % 2 == 1;
   t->loss = (gint) (case_ / 2 % (LOSS_CHUNKED + 1));
   t->loss_chunk = 1 + case_ % 150; /* up to 384 tokens a micro-step */
   t->attention = g_rand_int_range (rand, 0, 4);
@@ -471,12 +473,13 @@ make_mixed (RandomPlan *self)
 {
   TrainingOptions *t = &self->training;
 
-  if (t->precision == PRECISION_BF16_MIXED && t->moment_dtype == ROLE_AUTO && !t->load_in_4bit)
+  if (t->precision == PRECISION_BF16_MIXED && t->moment_dtype == ROLE_AUTO && !t->load_in_4bit
+      && !t->traits.caches_fp8_weights)
     return FALSE;
   t->precision = PRECISION_BF16_MIXED;
   t->moment_dtype = ROLE_AUTO;
   t->reduce_dtype = REDUCE_AUTO;
-  t->load_in_4bit = t->bnb_4bit_use_double_quant = FALSE;
+  t->load_in_4bit = t->bnb_4bit_use_double_quant = t->traits.caches_fp8_weights = FALSE;
   return TRUE;
 }
 

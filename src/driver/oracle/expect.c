@@ -42,6 +42,8 @@ expect_scales (const PlanInput *in, PlanTotals *totals)
   gboolean nested = workload_training (in->workload)->bnb_4bit_use_double_quant;
   double   bytes = 0;
 
+  if (!workload_training (in->workload)->load_in_4bit)
+    return;
   for (guint l = 0; l < workload_n_layers (in->workload); l++)
     {
       const LayerDesc *layer = workload_layer (in->workload, l);

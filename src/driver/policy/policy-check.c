@@ -521,8 +521,8 @@ policy_check_tables (const Strategy *strategy, const Policy *policy, const Workl
 }
 
 /*
- * Weights in 4 bits pass as the 16-bit elements that hold them: what would cast or encode these
- * would not bring them back.
+ * Frozen weights in 4 bits or fp8 pass as the 16-bit elements that hold them: what would cast or
+ * encode these would not bring them back.
  */
 gboolean
 policy_check_packed (const Strategy *strategy, const Policy *policy, const Workload *workload,
@@ -530,7 +530,11 @@ policy_check_packed (const Strategy *strategy, const Policy *policy, const Workl
 {
   const Checker self = { .strategy = strategy->name, .issue = strategy->issue, .diags = diags };
 
-  if (!workload_training (workload)->load_in_4bit)
+  const char *kept = workload_training (workload)->load_in_4bit
+                         ? "'load_in_4bit'"
+                         : "a framework that keeps frozen weights in fp8";
+
+  if (!workload_packs (workload))
     return TRUE;
   for (guint k = 0; k < policy->n_kinds; k++)
     {
@@ -538,14 +542,13 @@ policy_check_packed (const Strategy *strategy, const Policy *policy, const Workl
 
       if (dtype_bits (kind->states[STATE_PARAMETERS].dtype) != 16)
         return fails (&self, "set 'training.precision' to bf16",
-                      "it keeps parameters in %u bits, and those of 'load_in_4bit' lie in elements "
-                      "of 16",
-                      dtype_bits (kind->states[STATE_PARAMETERS].dtype));
+                      "it keeps parameters in %u bits, and those of %s lie in elements of 16",
+                      dtype_bits (kind->states[STATE_PARAMETERS].dtype), kept);
       for (guint r = 0; r < ROUTE_N; r++)
         for (guint h = 0; h < kind->routes[r].n; h++)
           if (!policy_route_reduces ((PolicyRouteKind) r) && kind->routes[r].hops[h].codec != NULL)
             return fails (&self, "set the option that quantises its weights to false",
-                          "%s encodes what 'load_in_4bit' keeps in 4 bits", route_names[r]);
+                          "%s encodes the elements that hold weights of %s", route_names[r], kept);
     }
   return TRUE;
 }

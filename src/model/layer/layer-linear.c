@@ -123,7 +123,7 @@ layer_add_linear_on (LayerBuilder *b, const char *name, const char *role, TapeVa
 
   k = division == ROWS ? k / b->tp : k;
   n = division == COLUMNS ? n / b->tp : n;
-  packing = layer_packing (b, k, n);
+  packing = layer_packing (b, k, n, linear_is_fp8 (b, k, n));
   module = layer_add_weights (b, name, k, n, bias, division, packing);
   trained_part (b, k, n, division, trained);
   b->tape->counted = division == WHOLE ? layer_whole_share (b, tokens) : 1;
@@ -139,16 +139,16 @@ layer_add_linear_on (LayerBuilder *b, const char *name, const char *role, TapeVa
                                    .trained_k = (guint64) trained[0],
                                    .trained_n = (guint64) trained[1] });
   b->tape->counted = 1;
+  if (division == ROWS)
+    out = layer_leave (b, tape_join (role, ".reduce"), out);
   if (b->layer.kind == LAYER_BLOCK && peft_adapts (b->training, name))
-    out = layer_add_adapter (b, name, role, in, out,
+    out = layer_add_adapter (b, name, role, in, out, division,
                              (LinearSpec){ .module = module,
                                            .rows = tokens,
                                            .k = (guint64) k,
                                            .n = (guint64) n,
                                            .bias = bias,
                                            .packing = packing });
-  if (division == ROWS)
-    out = layer_leave (b, tape_join (role, ".reduce"), out);
   if (late)
     tape_late_bias (b->tape, role, out, (double) n);
   return out;

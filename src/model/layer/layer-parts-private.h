@@ -22,9 +22,10 @@ typedef struct
   gint64    tp;
   gint64    slices; /* of what is divided by columns or rows: one is trained */
   gboolean  dropout;
-  gboolean  parallel; /* within a parallel block: its two halves enter and leave together */
-  TapeValue gate;     /* of attention's output, where the model has one */
-  gboolean  covering; /* within what runs concurrently with an exchange of tokens */
+  gboolean  parallel;       /* within a parallel block: its two halves enter and leave together */
+  TapeValue gate;           /* of attention's output, where the model has one */
+  TapeValue adapted, whole; /* what adapters gathered last, and all of it; 0: nothing */
+  gboolean  covering;       /* within what runs concurrently with an exchange of tokens */
 } LayerBuilder;
 
 /* How a weight is divided over the tensor group. */
@@ -61,16 +62,19 @@ gint layer_add_module (LayerBuilder *b, const char *name);
 /* Dimensions that are zero are left out; those of this rank. */
 TensorDesc *layer_add_tensor (LayerBuilder *b, const char *suffix, gint64 d0, gint64 d1, gint64 d2,
                               gboolean expert);
-/* How a K x N matrix of a block is kept: not packed, unless frozen weights are asked to be. */
-Packing     layer_packing (const LayerBuilder *b, gint64 k, gint64 n);
+/*
+ * How a K x N matrix of a block is kept: not packed, unless frozen weights are asked to be, or
+ * their products are in FP8 alone.
+ */
+Packing     layer_packing (const LayerBuilder *b, gint64 k, gint64 n, gboolean fp8);
 TensorDesc *layer_add_packed (LayerBuilder *b, const char *suffix, Packing packing);
 
 /*
- * OUT, which module NAME, a linear of SPEC, made of IN, and what its adapter makes: s (IN A') B',
- * two products, the scaling, the sum; DoRA scales both.
+ * OUT, which module NAME, a linear of SPEC whose weight is divided so, made of IN, and what its
+ * adapter makes: s (IN A') B', two products, the scaling, the sum; DoRA scales both.
  */
 TapeValue layer_add_adapter (LayerBuilder *b, const char *name, const char *role, TapeValue in,
-                             TapeValue out, LinearSpec spec);
+                             TapeValue out, Division division, LinearSpec spec);
 
 /* The slice of a tensor that is trained stands before OTHERS, which holds all other slices. */
 void layer_mark_others (LayerBuilder *b, TensorDesc *others);

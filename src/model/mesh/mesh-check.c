@@ -192,6 +192,27 @@ check_widths (const Check *c)
                    whole_columns);
 }
 
+/* What A makes, and what B makes of it, is divided over the tensor group. */
+static void
+check_adapters (const Check *c)
+{
+  const gint64 tp = c->mesh.tp;
+  const char  *with = c->training->use_dora                       ? "'use_dora'"
+                      : c->training->load_in_4bit                 ? "'load_in_4bit'"
+                      : c->shape->block != MODEL_BLOCK_SEQUENTIAL ? "LoRA in parallel blocks"
+                                                                  : NULL;
+
+  if (c->training->peft == PEFT_NONE || tp == 1)
+    return;
+  if (with != NULL)
+    diag_error (c->diags, mark_of (c, "tp"), "leave 'tp' at 1",
+                "'tp' of " D " does not go with %s: how it is divided is not modelled", tp, with);
+  check_divides (c, "tp", tp, "'lora_r'", c->training->lora_r,
+                 "the adapters' ranks are divided over the tensor group");
+  check_divides (c, "tp", tp, "the width", c->shape->d_model,
+                 "what adapters make is divided over the tensor group");
+}
+
 /* Each tensor rank trains a slice of its own columns and heads. */
 static void
 check_slices (const Check *c)
@@ -471,12 +492,7 @@ mesh_check (const ModelShape *shape, const TrainingOptions *training, const Mesh
   check_world (&c, world);
   check_widths (&c);
   check_mixers (&c);
-  /* How libraries divide adapters over a tensor group is not modelled. */
-  if (c.training->peft != PEFT_NONE && c.mesh.tp > 1)
-    diag_error (c.diags, mark_of (&c, "tp"), "leave 'tp' at 1, or set 'peft' to none",
-                "LoRA's adapters are not divided over a tensor group: 'tp' of " D
-                " does not go with 'peft'",
-                c.mesh.tp);
+  check_adapters (&c);
   check_slices (&c);
   check_experts (&c);
   check_dispatch (&c);

@@ -5,6 +5,14 @@
  * that is named gets an adapter, two narrow linears A (r x k) and B (n x r) that are trained: y = x
  * W' + s (x A') B'. Kernels, their order and the names of modules are those of Hugging Face's peft
  * (peft/tuners/lora/layer.py).
+ *
+ * Over a tensor group adapters are divided as NeMo's and Megatron-Bridge's are
+ * (src/megatron/bridge/peft/utils.py, ParallelLinearAdapter): B by outputs; A by outputs, or, of a
+ * module that is divided by inputs, by inputs, too. Every rank gets all of the R numbers a token
+ * that A makes, and the gradient of B's input is added up over the group. What B makes stands
+ * beside the module's output: divided like it, or gathered over its features; with sequence
+ * parallelism each rank keeps its tokens of it, which an all-to-all brings at once
+ * (a2a_experimental).
  */
 #pragma once
 

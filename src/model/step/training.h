@@ -209,6 +209,7 @@ typedef struct
   gint     peft;                /* PeftKind */
   gint64   lora_r;              /* rank of the adapters */
   char    *lora_target_modules; /* names of the modules that get one */
+  gboolean lora_a2a;            /* under tensor ranks: see model/shape/peft.h */
   gint64   trained_slices;      /* of each MLP's width; a rank trains one of them */
   gboolean slice_heads;         /* and of attention's heads */
   gboolean use_dora;            /* DoRA: a magnitude for each output of an adapted module */

@@ -541,8 +541,19 @@ workload_n_parameters_of_model (const Workload *self)
   g_autoptr (Workload) whole = NULL;
 
   plain.load_in_4bit = FALSE;
+  plain.fp8_recipe = FP8_NONE;
   whole = workload_new (&self->shape, &plain);
   return workload_n_parameters (whole);
+}
+
+gboolean
+workload_packs (const Workload *self)
+{
+  for (guint l = 0; l < self->n_layers; l++)
+    for (guint t = 0; t < workload_layer (self, l)->n_tensors; t++)
+      if (workload_layer (self, l)->tensors[t].packed > 0)
+        return TRUE;
+  return FALSE;
 }
 
 guint64

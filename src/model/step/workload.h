@@ -32,7 +32,7 @@ typedef struct
   guint       n_dims;
   guint64     block;       /* elements that no boundary of shards cuts, where that is heeded */
   guint64     elements;    /* as it is kept, */
-  guint64     packed;      /* of a matrix in 4 bits: its values; else 0 */
+  guint64     packed;      /* of a matrix in 4 bits or fp8 alone: its values; else 0 */
   guint64     scale_bytes; /* of its blocks of values, which every rank keeps */
   guint       module;      /* index into the layer's modules */
   gboolean    expert;      /* belongs to routed experts */
@@ -212,6 +212,9 @@ guint64 workload_cached_bytes (const Workload *self);
 
 /* Of the whole model, whatever part of it tensor ranks and stages hold, in whatever bits. */
 guint64 workload_n_parameters_of_model (const Workload *self);
+
+/* Whether 16-bit elements hold frozen weights of fewer bits: 4, or fp8. */
+gboolean workload_packs (const Workload *self);
 
 /* Bytes of the scales of weights in 4 bits; every rank keeps those of all its layers. */
 guint64 workload_scale_bytes (const Workload *self);

@@ -10,7 +10,7 @@ tape_unpack (Tape *tape, GArray *list, const TapeOp *op)
   const Packing *packing = &op->packing;
   KernelDesc     desc;
 
-  if (packing->elements == 0)
+  if (packing->launches == 0)
     return;
   desc = tape_stream (tape, KERNEL_ELEMENTWISE, tape_join (op->name, ".dequantize"),
                       2 * (double) packing->elements + packing->scale_read,

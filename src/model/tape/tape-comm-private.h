@@ -47,8 +47,20 @@ TapeValue tape_comm_gather (Tape *tape, const char *name, TapeValue in, CommGrou
  */
 TapeValue tape_comm_concat (Tape *tape, const char *name, TapeValue in, CommGroup group);
 
+/*
+ * Pieces of IN's columns are gathered for good, and put in order; a rank's columns of the gradient
+ * are copied out. (Megatron-LM's gather_from_tensor_model_parallel_region.)
+ */
+TapeValue tape_comm_gather_columns (Tape *tape, const char *name, TapeValue in, CommGroup group);
+
 /* The partial sum IN is reduce-scattered; its gradient is gathered. */
 TapeValue tape_comm_scatter (Tape *tape, const char *name, TapeValue in, CommGroup group);
+
+/*
+ * VALUE, if it was gathered, is kept whole and not as the rank's piece. FALSE: it was gathered for
+ * a product alone, in fp8 or in slices, and who wants it whole gathers *PIECE.
+ */
+gboolean tape_comm_keep_whole (Tape *tape, TapeValue value, TapeValue *piece);
 
 /* A rank's piece of IN, which all ranks have; its gradient is gathered. */
 TapeValue tape_comm_split (Tape *tape, const char *name, TapeValue in, CommGroup group);

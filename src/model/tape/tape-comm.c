@@ -290,6 +290,58 @@ tape_comm_concat (Tape *tape, const char *name, TapeValue in, CommGroup group)
   return out;
 }
 
+/* All pieces' columns lie one piece behind the other before they are put side by side. */
+static void
+backward_gather_columns (Tape *tape, const TapeOp *op)
+{
+  TapeValue   grad;
+  TapeKernel *kernel = tape_push_backward (
+      tape, op, tape_stream (tape, KERNEL_COPY, tape_backward_name (op), 0, 0, 1), FALSE, 1, &grad);
+
+  kernel->share = 2. / (op->members + 1); /* its columns of all, and these */
+  tape_give_grad (tape, op->in[0], grad);
+}
+
+TapeValue
+tape_comm_gather_columns (Tape *tape, const char *name, TapeValue in, CommGroup group)
+{
+  TapeOp     *op;
+  TapeValue   flat, out;
+  double      elements, bytes;
+  TapeKernel *kernel;
+
+  if (group.members == 1)
+    return in;
+  op = tape_comm_op (tape, name, in, group, backward_gather_columns);
+  elements = group.members * tape_tensor (tape, in)->elements;
+  bytes = group.members * tape_comm_bytes (tape, in);
+  out = tape_add_output (tape, op, elements);
+  flat = tape_add_value (tape, "gather.flat", elements, bytes, FALSE);
+  kernel = tape_push (tape, tape->forward,
+                      tape_comm_desc (tape, name, COLLECTIVE_ALL_GATHER, group.axis, bytes), FALSE);
+  tape_kernel_reads (kernel, in);
+  tape_kernel_writes (kernel, flat);
+  kernel = tape_push (tape, tape->forward,
+                      tape_stream (tape, KERNEL_COPY, tape_join (name, ".cat"), 0, 0, 1), FALSE);
+  tape_kernel_reads (kernel, flat);
+  tape_kernel_writes (kernel, out);
+  return out;
+}
+
+gboolean
+tape_comm_keep_whole (Tape *tape, TapeValue value, TapeValue *piece)
+{
+  TapeTensor *tensor = tape_tensor (tape, value);
+
+  if (tensor->slices > 0 || tape_is_fp8 (tape, value))
+    {
+      *piece = tape_op (tape, (guint) tensor->producer)->in[0];
+      return FALSE;
+    }
+  tensor->piece = -1;
+  return TRUE;
+}
+
 void
 tape_gather_again (Tape *tape, TapeValue value)
 {

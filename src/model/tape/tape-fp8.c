@@ -269,6 +269,11 @@ read_forward_weight (Tape *tape, TapeOp *op, TapeValue *rows)
       double      bytes = copy_bytes (tape, &weight, FALSE) + copy_bytes (tape, &weight, TRUE);
       TapeKernel *kernel;
 
+      if (op->packing.elements > 0)
+        { /* one of both, without its scales, is the parameter; none is ever made again */
+          tape->cached += bytes - (double) op->packing.values;
+          return copy_bytes (tape, &weight, FALSE);
+        }
       /* Both copies of the weight of OP, made once a step by one kernel. */
       if (tape->fp8.searched)
         push_search (tape, tape->forward, &weight, FALSE);

@@ -189,7 +189,7 @@ tape_linear (Tape *tape, const char *name, TapeValue in, LinearSpec spec)
   op->bias_bytes = spec.bias ? tape->e * (double) spec.n * (double) spec.batch : 0;
   out = tape_add_output (tape, op, spec.rows * (double) spec.n);
   op->packing = spec.packing;
-  if (spec.packing.elements > 0)
+  if (spec.packing.launches > 0)
     {
       op->backward_extra = op->weight_bytes;
       tape_add_value (tape, "dequantized", 0, op->weight_bytes, FALSE);

@@ -41,16 +41,16 @@
 typedef guint TapeValue;
 
 /*
- * How a frozen matrix is kept in 4 bits: its values in 16-bit elements, and the scales of blocks of
- * values. Before each product it is made whole again. Source: bitsandbytes, nn/modules.py and
- * autograd/_functions.py (MatMul4Bit).
+ * How a frozen matrix is kept in 4 bits, or in fp8: its values in 16-bit elements, and the scales
+ * of blocks of values. Of 4 bits it is made whole again before each product. Source: bitsandbytes,
+ * nn/modules.py and autograd/_functions.py (MatMul4Bit).
  */
 typedef struct
 {
   guint64 values, elements;        /* 0 elements: it is not packed */
   guint64 scale_bytes;             /* as they are kept, and */
   double  scale_read, scale_write; /* of the kernels that unpack, for scales alone */
-  guint   launches;                /* of these kernels */
+  guint   launches;                /* of these kernels; 0: none, it is multiplied as it is kept */
 } Packing;
 
 typedef struct
