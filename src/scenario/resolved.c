@@ -187,6 +187,18 @@ check_dispatch (const Resolution *self, DiagList *diags)
   return resolved_check_dispatch (self, &mesh, diags);
 }
 
+static void
+warn_of_scans (const Resolution *self, DiagList *diags)
+{
+  const OptionMarks *marks = scenario_marks (self->scenario, model_options);
+
+  if (model_has_mixer (workload_shape (self->view.workload), MODEL_MIXER_MAMBA1))
+    diag_warning (diags, option_mark (marks, "config", NULL),
+                  "docs/models.md says by how much a public benchmark differs",
+                  "scans of Mamba-1 take at least the time that is predicted: what all channels "
+                  "add up by atomic operations is left out");
+}
+
 /* All errors that can be told in one pass. */
 static gboolean
 resolve (Resolution *self, DiagList *diags)
@@ -212,7 +224,10 @@ resolve (Resolution *self, DiagList *diags)
        && resolved_check_precision (self, diags);
   ok = ok && check_dispatch (self, diags);
   if (ok)
-    resolved_warn_idle (&self->view, diags);
+    {
+      warn_of_scans (self, diags);
+      resolved_warn_idle (&self->view, diags);
+    }
   model_shape_clear (&shape);
   return ok;
 }

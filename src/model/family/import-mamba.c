@@ -68,8 +68,6 @@ import_shared_mlp (G_GNUC_UNUSED const ConfigNode *map, ModelShape *shape,
   shape->d_shared = shape->d_expert = shape->n_experts_per_token = 0;
 }
 
-#define SCAN_HINT "docs/models.md says by how much a public benchmark differs"
-
 /* Of Mamba-1 a head is a channel. Time steps pass KEY, or (auto) a sixteenth of the width. */
 static void
 set_channels (const ConfigNode *map, const char *key, gint64 channels, ModelShape *shape,
@@ -80,9 +78,6 @@ set_channels (const ConfigNode *map, const char *key, gint64 channels, ModelShap
   shape->ssm_heads = channels;
   shape->ssm_head_dim = shape->ssm_groups = 1;
   shape->ssm_rank = (shape->d_model + 15) / 16;
-  diag_warning (diags, config_node_mark (map), SCAN_HINT,
-                "scans of Mamba-1 take at least the time that is predicted: what all channels add "
-                "up by atomic operations is left out");
   if (!is_automatic (rank))
     import_integer (rank, key, 1, &shape->ssm_rank, diags);
 }

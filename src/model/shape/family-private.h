@@ -48,7 +48,6 @@ void model_list_layers (ModelShape *shape);
 ModelShape model_layer_shape (const ModelShape *shape, const ModelLayer *layer);
 
 /* Whether some block of SHAPE has that. */
-gboolean model_has_mixer (const ModelShape *shape, ModelMixer mixer);
 gboolean model_has_feed (const ModelShape *shape, ModelFeed feed);
 gboolean model_attends (const ModelShape *shape); /* some softmax attention */
 

@@ -161,6 +161,9 @@ typedef struct
 gint64 model_n_blocks (const ModelShape *shape);
 guint  model_mtp_left (const ModelShape *shape);
 
+/* Whether some block of SHAPE has that. */
+gboolean model_has_mixer (const ModelShape *shape, ModelMixer mixer);
+
 void model_shape_clear (ModelShape *self);
 void model_shape_copy (const ModelShape *source, ModelShape *target);
 
