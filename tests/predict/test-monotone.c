@@ -9,8 +9,8 @@
  * protocol or number of channels, over other links, or with parts of no whole 16 bytes (the tests
  * better-cards and alignment have these on the part alone), and its time is bounded; and the step
  * is longer by no more than all of them are. *Together*, as scenarios are predicted, ops share what
- * they run on and collectives wait for SMs, and one that is through sooner may meet another one: the
- * anomalies of scheduling (Graham, SIAM J. Appl. Math. 17, 1969).
+ * they run on and collectives wait for SMs, and one that is through sooner may meet another one:
+ * the anomalies of scheduling (Graham, SIAM J. Appl. Math. 17, 1969).
  * The first judgement tells them from faults; here they are counted and bounded.
  */
 #include <stdio.h>
@@ -216,7 +216,7 @@ is_corrected (const Replay *replay, OpId op)
 
 /*
  * On a path through ops of which each takes its own time what they take longer adds up: the last
- * period of MORE takes LIMIT times that of LESS, and what its ops take beyond that, LONGER, at most.
+ * period of MORE takes LIMIT times that of LESS and LONGER, what its ops take beyond that, at most.
  */
 static void
 check_period (const Replay *less, const Replay *more, double limit, double longer)
