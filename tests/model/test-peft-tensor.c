@@ -95,7 +95,7 @@ product_flops (const KernelDesc *kernels, guint n)
   return sum;
 }
 
-/* Half of what one rank alone multiplies: 2 and 2 FLOPs a frozen value and token, 2 and 4 of A, B. */
+/* Half of what one rank alone multiplies: 4 FLOPs a frozen value and token, 6 one of A and B. */
 START_TEST (test_flops)
 {
   TrainingOptions      options = lora ("all-linear");
