@@ -76,7 +76,7 @@ extern "C"
 
   /*
  * What there is of KIND: "strategies", "models", or a kind of profile ("gpu", "link", "node",
- * "cluster", "framework", "library"): {"items": [{"name": "fsdp2", "title": "..."}],
+ * "cluster", "framework", "library", "kernels"): {"items": [{"name": "fsdp2", "title": "..."}],
  * "diagnostics": [...]}.
  */
   char *shardsim_list (const char *kind);

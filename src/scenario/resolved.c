@@ -179,6 +179,19 @@ check_forced (Resolution *self, DiagList *diags)
   return refusal == NULL;
 }
 
+/* What the GPUs' kernels are of: nobody has asked for a GPU's profile before. */
+static gboolean
+set_kernels (Resolution *self, DiagList *diags)
+{
+  const char *kernels = self->scenario->training.kernels;
+
+  return self->cluster == NULL || kernels == NULL
+         || cluster_set_kernels (
+             self->cluster, kernels,
+             option_mark (scenario_marks (self->scenario, training_options), "kernels", NULL),
+             diags);
+}
+
 static gboolean
 check_dispatch (const Resolution *self, DiagList *diags)
 {
@@ -219,6 +232,7 @@ resolve (Resolution *self, DiagList *diags)
   ok = check_calls (self, diags) && ok;
   ok = ok && scale_network (self, diags);
   ok = find_software (self, diags) && ok;
+  ok = ok && set_kernels (self, diags);
   ok = resolved_settle_batch (self, diags) && ok;
   ok = find_model (self, &shape, diags) && resolved_make_workloads (self, &shape, diags) && ok
        && resolved_check_precision (self, diags);

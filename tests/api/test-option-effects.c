@@ -71,6 +71,7 @@ static const struct
   { "strategy.worker", "2;all" },
   { "strategy.zero_hpz_partition_size", "1;node" },
   { "training.framework", "megatron" },
+  { "training.kernels", "cuda-12.1;rocm-6.1" },
   { "training.lengths", "nowhere.csv" },
   { "training.lora_target_modules", "q_proj" },
   { "training.matrix_parameters", "*q_proj*" },

@@ -1,6 +1,6 @@
 /*
  * Hardware profiles: an input is the kind (a line "gpu", "link", "node", "cluster", "framework",
- * "library" or "tuner"), its YAML and, after a line "%%", the measured products of a GPU. The
+ * "library", "kernels" or "tuner"), its YAML and, after a line "%%", a GPU's measured products. The
  * profile loads or is diagnosed; a cluster is built with it, and a small model trains on it.
  */
 #include <string.h>
@@ -27,6 +27,7 @@ static const struct
   { "cluster", "cluster.name=fuzz" },
   { "framework", "cluster.name=1 x dgx-a100\ntraining.framework=fuzz" },
   { "library", "cluster.name=2 x dgx-h100\ncollective.nccl=2.28" },
+  { "kernels", "cluster.name=1 x dgx-h100\ntraining.kernels=fuzz-2" },
   { "tuner", "cluster.name=4 x p5" },
 };
 

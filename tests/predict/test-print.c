@@ -146,6 +146,7 @@ static const char *const texts[][4] = {
   { "matrix_parameters", "*attn*" },
   { "lora_target_modules", "all-linear", "*q_proj*" },
   { "framework", "torchtitan 2025", "deepspeed" },
+  { "kernels", "cuda-12.1", "cuda-12.8" },
   { "shard_block", "16rows", "32x32" },
   { "shard", "node", "all", "2" },
   { "order", "tp-cp-dp-pp", "tp-cp-pp-dp" },

@@ -6,6 +6,7 @@
 #include "../cases.h"
 #include "../replay/fixture.h"
 #include "../suite.h"
+#include "hardware/profile/kernel-release.h"
 #include "scenario/resolved.h"
 #include "scenario/software.h"
 #include "scenario/strategy-hint.h"
@@ -204,6 +205,86 @@ START_TEST (test_implied)
 }
 END_TEST
 
+/* ---- releases of kernels --------------------------------------------------------------------- */
+
+/* What resolving SCENARIO says first; "" where it says nothing, *OK where it resolves. */
+static char *
+first_message (const Scenario *scenario, ProfileSet *profiles, gboolean *ok)
+{
+  g_autoptr (DiagList)         diags = diag_list_new ();
+  g_autoptr (ResolvedScenario) resolved = resolved_new (scenario, profiles, diags);
+  const char                  *message = diag_list_first_message (diags);
+
+  *ok = resolved != NULL;
+  return g_strdup (message != NULL ? message : "");
+}
+
+/*
+ * A framework's year implies its release on the GPUs that it differs on, and a word goes before it.
+ * A version that no profile has is the one before it, or the oldest, and is said; a release that
+ * knows no such GPU, or is none, is an error.
+ */
+START_TEST (test_kernel_releases)
+{
+  static const struct
+  {
+    const char *cluster, *kernels, *says;
+    gboolean    ok;
+  } cases[] = {
+    { "1 x dgx-h100", "cuda-12.1", "", TRUE },
+    { "1 x dgx-h100", "cuda-12.4", "taken as those of 'cuda-12.1'", TRUE },
+    { "1 x dgx-h100", "CUDA-13", "taken as those of 'cuda-12.8'", TRUE },
+    { "1 x dgx-h100", "cuda-11.8", "taken as those of 'cuda-12.1'", TRUE },
+    { "1 x dgx-b200", "cuda-12.1", "has no kernels for b200-sxm-180 (blackwell)", FALSE },
+    { "1 x dgx-h100", "rocm-6.1", "has no kernels for h100-sxm-80 (hopper)", FALSE },
+    { "1 x mi300x-8", "rocm-6.1", "", TRUE },
+    { "1 x dgx-h100", "cuda", "is no release of kernels", FALSE },
+    { "1 x dgx-h100", "oneapi-2024", "is no release of kernels", FALSE },
+  };
+  g_autoptr (ProfileSet) profiles = todays_profiles ();
+  g_autoptr (Scenario)   hopper = plain ("fsdp1", "1 x dgx-h100");
+  g_autoptr (Scenario)   ampere = plain ("fsdp1", "1 x dgx-a100");
+  g_autoptr (Scenario)   old = with (hopper, "training.framework", "composer-2023");
+  g_autoptr (Scenario)   on_ampere = with (ampere, "training.framework", "composer-2023");
+  g_autoptr (Scenario)   newer = with (old, "training.kernels", "cuda-12.6");
+  g_autoptr (Scenario)   implied = in_force (old, profiles);
+  g_autoptr (Scenario)   elsewhere = in_force (on_ampere, profiles);
+  g_autoptr (Scenario)   said = in_force (newer, profiles);
+
+  check_setting (implied, "training", "kernels", "cuda-12.1");
+  ck_assert_ptr_null (elsewhere->training.kernels);
+  check_setting (said, "training", "kernels", "cuda-12.6");
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autoptr (Scenario) base = plain ("fsdp1", cases[i].cluster);
+      g_autoptr (Scenario) scenario = with (base, "training.kernels", cases[i].kernels);
+      gboolean             ok;
+      g_autofree char     *message = first_message (scenario, profiles, &ok);
+
+      ck_assert_msg (ok == cases[i].ok && strstr (message, cases[i].says) != NULL
+                         && (*cases[i].says != '\0' || *message == '\0'),
+                     "case %u: %s", i, message);
+    }
+}
+END_TEST
+
+/* The GPUs that a release differs on have it, whichever group they are in, and no others. */
+START_TEST (test_kernels_of_gpus)
+{
+  g_autoptr (ProfileSet)       profiles = todays_profiles ();
+  g_autoptr (Scenario)         base = plain ("fsdp1", "1 x dgx-a100 + 2 x dgx-h100");
+  g_autoptr (Scenario)         scenario = with (base, "training.kernels", "cuda-12.1");
+  g_autoptr (DiagList)         diags = diag_list_new ();
+  g_autoptr (ResolvedScenario) resolved = resolved_new (scenario, profiles, diags);
+
+  ck_assert_msg (resolved != NULL, "%s", diag_list_first_message (diags));
+  ck_assert_ptr_null (cluster_gpu_profile (resolved->cluster, 0)->release);
+  ck_assert_str_eq (cluster_gpu_profile (resolved->cluster, 8)->release->id, "cuda-12.1");
+  ck_assert_ptr_eq (cluster_gpu_profile (resolved->cluster, 8),
+                    cluster_gpu_profile (resolved->cluster, 23));
+}
+END_TEST
+
 /* Read again, what is printed in force is in force as it is, of today's or any other frameworks. */
 static void
 check_print (const Scenario *scenario, ProfileSet *profiles, guint i)
@@ -283,6 +364,8 @@ SUITE_MAIN (software)
   tcase_add_test (tcase, test_every_strategy);
   tcase_add_test (tcase, test_latest_year);
   tcase_add_test (tcase, test_implied);
+  tcase_add_test (tcase, test_kernel_releases);
+  tcase_add_test (tcase, test_kernels_of_gpus);
   tcase_add_test (tcase, test_framework_for_a_strategy);
   tcase_add_test (tcase, test_frameworks_take_scenarios);
   suite_add_tcase (suite, tcase);

@@ -5,6 +5,7 @@
 #include "base/config/suggest.h"
 #include "cli/help/listing.h"
 #include "cli/help/page-values.h"
+#include "hardware/profile/kernel-release.h"
 
 static const ListingColumn list_columns[] = {
   { "kind", LISTING_TEXT },
@@ -152,6 +153,25 @@ add_library (Listing *listing, ProfileSet *profiles, const char *id, DiagList *d
     }
 }
 
+/* Of which release it is, and on which GPUs. */
+static void
+add_kernels (Listing *listing, ProfileSet *profiles, const char *id, DiagList *diags)
+{
+  g_autoptr (GPtrArray) releases = profile_set_kernel_releases (profiles, diags);
+
+  for (guint i = 0; releases != NULL && i < releases->len; i++)
+    {
+      const KernelRelease *release = g_ptr_array_index (releases, i);
+
+      if (!g_str_equal (release->id, id))
+        continue;
+      add_word (listing, "family", release->family);
+      add_word (listing, "version", release->version);
+      add_word (listing, "runs_on", release->runs_on);
+      add_word (listing, "differs_on", release->differs_on);
+    }
+}
+
 /* For which nodes it is, and how many regions it has of each collective. */
 static void
 add_tuner (Listing *listing, ProfileSet *profiles, const char *id, DiagList *diags)
@@ -217,6 +237,8 @@ add_words (Listing *listing, ProfileSet *profiles, const char *kind, const char 
     }
   else if (g_str_equal (kind, "library"))
     add_library (listing, profiles, id, diags);
+  else if (g_str_equal (kind, "kernels"))
+    add_kernels (listing, profiles, id, diags);
   else if (g_str_equal (kind, "tuner"))
     add_tuner (listing, profiles, id, diags);
   else if (g_str_equal (kind, "framework"))

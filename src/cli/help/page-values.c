@@ -201,7 +201,8 @@ list_keys (const char *unused)
 /* ---- which of them --------------------------------------------------------------------------- */
 
 const ValueWords words_strategies = { list_strategies, NULL, FALSE };
-const ValueWords words_profiles = { list_profiles, "gpu link node cluster framework library tuner",
+const ValueWords words_profiles = { list_profiles,
+                                    "gpu link node cluster framework library kernels tuner",
                                     FALSE };
 const ValueWords words_models = { list_models, NULL, TRUE };
 const ValueWords words_figures = { list_figures, NULL, FALSE };
@@ -233,6 +234,7 @@ static const struct
   { "intra", { list_profiles, "link", FALSE } },
   { "nic", { list_profiles, "link", FALSE } },
   { "framework", { list_profiles, "framework", FALSE } },
+  { "kernels", { list_profiles, "kernels", FALSE } },
   { "model", { list_models, NULL, TRUE } },
   { "config", { list_models, NULL, TRUE } },
   { "strategy", { list_strategies, NULL, FALSE } },

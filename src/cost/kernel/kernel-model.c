@@ -72,6 +72,7 @@ kernel_model_new (const GpuProfile *gpu)
   self->gpu = gpu;
   self->corrections = g_array_new (FALSE, FALSE, sizeof (Correction));
   cool.sustained_clock.value = 1;
+  cool.release = NULL; /* they are of today's kernels */
   for (guint i = 0; gpu->matmul_curve != NULL && i < gpu->matmul_curve->len; i++)
     {
       Correction one = correction_new (&cool, &g_array_index (gpu->matmul_curve, MatmulPoint, i));

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "hardware/profile/kernel-release.h"
+
 /*
  * Share of the SMs that a streaming kernel keeps busy while it runs at full HBM speed. A core moves
  * several times its share of the HBM bandwidth, so a collective that takes a fifth of the SMs does
@@ -33,13 +35,14 @@ matmul_rate (const GpuProfile *gpu, Dtype dtype)
   return gpu->matmul_16bit.value;
 }
 
-/* What a tile's main loop reaches of that. */
+/* What a tile's main loop reaches of that, under the release that runs. */
 static double
 matmul_efficiency (const GpuProfile *gpu, Dtype dtype)
 {
   const gboolean own = dtype == DTYPE_FP8 && gpu->matmul_fp8_efficiency.value > 0;
+  const double   todays = own ? gpu->matmul_fp8_efficiency.value : gpu->matmul_efficiency.value;
 
-  return own ? gpu->matmul_fp8_efficiency.value : gpu->matmul_efficiency.value;
+  return gpu->release != NULL ? todays * gpu->release->matmul.value : todays;
 }
 
 /*
@@ -170,23 +173,47 @@ static const struct
   gsize forward, backward; /* of GpuProfile: at a head size of 128, */
   gsize softmax;           /* and the exponentials' cost */
   guint fallback;          /* FlashKernel */
+  gsize share[2];          /* of KernelRelease, forward and backward; 0: it has no such kernel */
 } flash_kernels[] = {
 #define FIGURE(member) G_STRUCT_OFFSET (GpuProfile, member)
-  [FLASH_1] = { FIGURE (flash1_efficiency), FIGURE (flash1_backward_efficiency),
-                FIGURE (attention_softmax_dims), FLASH_2 },
-  [FLASH_2] = { FIGURE (attention_efficiency), FIGURE (attention_backward_efficiency),
-                FIGURE (attention_softmax_dims), FLASH_NONE },
-  [FLASH_3] = { FIGURE (flash3_efficiency), FIGURE (flash3_backward_efficiency),
-                FIGURE (cudnn_softmax_dims), FLASH_CUDNN },
-  [FLASH_CUDNN] = { FIGURE (cudnn_efficiency), FIGURE (cudnn_backward_efficiency),
-                    FIGURE (cudnn_softmax_dims), FLASH_2 },
+#define SHARE(member)  G_STRUCT_OFFSET (KernelRelease, member)
+  [FLASH_1] = { FIGURE (flash1_efficiency),
+                FIGURE (flash1_backward_efficiency),
+                FIGURE (attention_softmax_dims),
+                FLASH_2,
+                { SHARE (flash), SHARE (flash_backward) } },
+  [FLASH_2] = { FIGURE (attention_efficiency),
+                FIGURE (attention_backward_efficiency),
+                FIGURE (attention_softmax_dims),
+                FLASH_NONE,
+                { SHARE (flash), SHARE (flash_backward) } },
+  [FLASH_3] = { FIGURE (flash3_efficiency),
+                FIGURE (flash3_backward_efficiency),
+                FIGURE (cudnn_softmax_dims),
+                FLASH_CUDNN,
+                { 0, 0 } },
+  [FLASH_CUDNN] = { FIGURE (cudnn_efficiency),
+                    FIGURE (cudnn_backward_efficiency),
+                    FIGURE (cudnn_softmax_dims),
+                    FLASH_2,
+                    { SHARE (cudnn), SHARE (cudnn_backward) } },
+#undef SHARE
 #undef FIGURE
 };
 
 static double
-figure_at (const GpuProfile *gpu, gsize offset)
+figure_at (gconstpointer profile, gsize offset)
 {
-  return ((const Figure *) (const void *) ((const guint8 *) gpu + offset))->value;
+  return ((const Figure *) (const void *) ((const guint8 *) profile + offset))->value;
+}
+
+/* Of a kernel's figure, what that of the release that runs reaches. */
+static double
+released_share (const GpuProfile *gpu, guint flash, gboolean forward)
+{
+  const gsize share = flash_kernels[flash].share[forward ? 0 : 1];
+
+  return gpu->release != NULL && share > 0 ? figure_at (gpu->release, share) : 1;
 }
 
 /* Share of the peak at a head size of 128, and in *SOFTMAX what an exponential costs. */
@@ -198,7 +225,8 @@ flash_figure (const GpuProfile *gpu, guint flash, gboolean forward, double *soft
   for (; flash != FLASH_NONE && value == 0; flash = flash_kernels[flash].fallback)
     {
       value =
-          figure_at (gpu, forward ? flash_kernels[flash].forward : flash_kernels[flash].backward);
+          figure_at (gpu, forward ? flash_kernels[flash].forward : flash_kernels[flash].backward)
+          * released_share (gpu, flash, forward);
       *softmax = figure_at (gpu, flash_kernels[flash].softmax);
     }
   if (*softmax == 0)

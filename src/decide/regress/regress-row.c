@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "decide/regress/regress.h"
+#include "hardware/profile/kernel-release.h"
 #include "hardware/profile/library-profile.h"
 #include "hardware/profile/profile-words.h"
 #include "scenario/software.h"
@@ -185,6 +186,8 @@ add_profiles (RegressRow *self, const ResolvedScenario *resolved, DiagList *diag
           && cluster_node_profile (cluster, node) == cluster_node_profile (cluster, node - 1))
         continue; /* of the same make */
       add_profile (self, resolved->profiles, "gpu", gpu->id, diags);
+      add_profile (self, resolved->profiles, "kernels",
+                   gpu->release != NULL ? gpu->release->id : NULL, diags);
       add_profile (self, resolved->profiles, "link", cluster_intra_profile (cluster, node)->id,
                    diags);
       add_profile (self, resolved->profiles, "link", nic != NULL ? nic->id : NULL, diags);

@@ -112,6 +112,7 @@ struct _Cluster
   ProfileSet      *changed;   /* the same where figures were set, owned; or NULL */
   GPtrArray       *libraries; /* of profile_set_libraries */
   GPtrArray       *tuners;    /* of profile_set_tuners */
+  GPtrArray       *released;  /* GpuProfile of cluster_set_kernels, owned; or NULL */
   guint            n_nodes, n_gpus, n_cards;
   Fabric           fabric;
   Sites            sites;

@@ -410,6 +410,7 @@ cluster_free (Cluster *self)
   g_clear_pointer (&self->changed, profile_set_free);
   g_clear_pointer (&self->libraries, g_ptr_array_unref);
   g_clear_pointer (&self->tuners, g_ptr_array_unref);
+  g_clear_pointer (&self->released, g_ptr_array_unref);
   g_free (self->resources);
   g_free (self->speeds);
   if (self->facts != NULL)

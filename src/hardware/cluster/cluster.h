@@ -167,6 +167,14 @@ const LinkProfile *cluster_intra_profile (const Cluster *self, guint node);
 const LinkProfile *cluster_nic_profile (const Cluster *self, guint node);
 /* The same under release VERSION of the library; NULL, or no version: nothing is said of it. */
 const LinkProfile *cluster_nic_profile_under (const Cluster *self, guint node, const char *version);
+/*
+ * The release NAME of kernels (kernel-release.h) runs on all of its GPUs. Called once, before
+ * anybody keeps one of their profiles. FALSE after diagnostics at MARK: there is none, or it has no
+ * kernels for some GPU.
+ */
+gboolean cluster_set_kernels (Cluster *self, const char *name, const SourceMark *mark,
+                              DiagList *diags);
+
 /* Of library_profile_nearest: what runs collectives between its GPUs. */
 const LibraryProfile *cluster_library (const Cluster *self, const char *version);
 

@@ -126,18 +126,10 @@ framework_profile_fact (const FrameworkProfile *framework, guint i, const Fact *
   return profile_fact_at (facts, framework, i, fact);
 }
 
-static gboolean
-has_word (const char *words, const char *word)
-{
-  g_auto (GStrv) split = g_strsplit (words, " ", -1);
-
-  return word != NULL && g_strv_contains ((const char *const *) split, word);
-}
-
 gboolean
 framework_implied_holds (const FrameworkImplied *setting, const char *strategy,
                          const char *architecture)
 {
   return (setting->strategy == NULL || strcmp (setting->strategy, strategy) == 0)
-         && (setting->gpus == NULL || has_word (setting->gpus, architecture));
+         && (setting->gpus == NULL || profile_words_have (setting->gpus, architecture));
 }

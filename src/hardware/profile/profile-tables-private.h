@@ -101,17 +101,21 @@ void placement_check (const NodeProfile *profile, const ConfigNode *root, DiagLi
 const char *profile_fact_at (const FactSpec *facts, gconstpointer profile, guint i,
                              const Fact **fact);
 
+/* Whether WORD (NULL: none) is one of WORDS (may be NULL), separated by spaces. */
+gboolean profile_words_have (const char *words, const char *word);
+
 /* Fills FACT, all zero, from NODE, { value, source, confidence }; diagnostics name KEY. */
 void profile_read_fact (const char *key, const ConfigNode *node, Fact *fact, DiagList *diags);
 
 extern const ProfileKind framework_profile_kind; /* framework-profile.c */
 extern const ProfileKind library_profile_kind;   /* library-profile.c */
+extern const ProfileKind kernel_release_kind;    /* kernel-release.c */
 extern const ProfileKind tuner_profile_kind;     /* tuner-profile.c */
 
 /* Generations of GPUs; words of Confidence: NULL-terminated. */
 extern const char *const profile_architectures[], *const profile_confidences[];
 
-/* NULL-terminated: gpu, link, node, framework, library, tuner. */
+/* NULL-terminated: gpu, link, node, framework, library, kernels, tuner. */
 extern const ProfileKind *const profile_kinds[];
 
 /* The profile of SET, or NULL after diagnostics. */

@@ -528,14 +528,18 @@ static const ProfileKind node_kind = { .name = "node",
                                        .check = node_check,
                                        .shapes = node_shapes };
 
-const ProfileKind *const profile_kinds[] = {
-  &gpu_kind,           &link_kind, &node_kind, &framework_profile_kind, &library_profile_kind,
-  &tuner_profile_kind, NULL
-};
+const ProfileKind *const profile_kinds[] = { &gpu_kind,
+                                             &link_kind,
+                                             &node_kind,
+                                             &framework_profile_kind,
+                                             &library_profile_kind,
+                                             &kernel_release_kind,
+                                             &tuner_profile_kind,
+                                             NULL };
 
 /* Clusters have a loader of their own. */
-const char *const profile_kind_names[] = { "gpu",     "link",  "node",    "framework",
-                                           "library", "tuner", "cluster", NULL };
+const char *const profile_kind_names[] = { "gpu",     "link",  "node",    "framework", "library",
+                                           "kernels", "tuner", "cluster", NULL };
 
 const ProfileKind *
 profile_kind_find (const char *name)
@@ -544,4 +548,12 @@ profile_kind_find (const char *name)
     if (strcmp (profile_kinds[i]->name, name) == 0)
       return profile_kinds[i];
   return NULL;
+}
+
+gboolean
+profile_words_have (const char *words, const char *word)
+{
+  g_auto (GStrv) split = g_strsplit (words != NULL ? words : "", " ", -1);
+
+  return word != NULL && g_strv_contains ((const char *const *) split, word);
 }

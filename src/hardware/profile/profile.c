@@ -524,7 +524,7 @@ profile_set_figures (ProfileSet *self, const char *kind, const char *id, DiagLis
   const ProfileKind *table = profile_kind_find (kind);
   if (table == NULL)
     {
-      diag_error (diags, NULL, "valid values: gpu, link, node, framework, library, tuner",
+      diag_error (diags, NULL, "valid values: gpu, link, node, framework, library, kernels, tuner",
                   "no figures are kept for '%s'", kind);
       return NULL;
     }

@@ -1,6 +1,7 @@
 /*
- * Hardware profiles: hwprofiles/KIND/ID.yaml, KIND one of gpu, link, node, framework, library and
- * cluster. Every figure has a value with its unit, a source and a confidence, optionally a range:
+ * Hardware profiles: hwprofiles/KIND/ID.yaml, KIND one of gpu, link, node, framework, library,
+ * kernels, tuner and cluster. Every figure has a value with its unit, a source and a confidence,
+ * optionally a range:
  *
  *   hbm_bandwidth: { value: 696 GB/s, source: "NVIDIA A40 datasheet", confidence: datasheet }
  *
@@ -50,6 +51,8 @@ typedef enum
   PEER_NO,
   PEER_YES,
 } PeerAccess;
+
+typedef struct _KernelRelease KernelRelease; /* kernel-release.h */
 
 typedef struct _GpuProfile GpuProfile;
 struct _GpuProfile
@@ -102,6 +105,8 @@ struct _GpuProfile
   GArray *matmul_curve; /* MatmulPoint: products measured beside the profile of this id; or NULL */
   const GpuProfile *measured_on; /* this one before figures were changed (FigureChange): what the
                                     curve is of; NULL: nothing was changed */
+  /* what runs on it (cluster_set_kernels), in shares of these figures; NULL: as they are */
+  const KernelRelease *release;
   Figure jitter; /* coefficient of variation of the speed of GPUs of this kind among each other; 0:
                      none known */
   /* how it may be joined to others; no prediction is made of it (intra-fit.h) */

@@ -1,6 +1,8 @@
 /* What a prediction rests on: the profiles that a cluster is made of. */
 #include "hardware/profile/profiles-used.h"
 
+#include "hardware/profile/kernel-release.h"
+
 static void
 add_to_version (GChecksum *sum, const char *key, double value)
 {
@@ -151,13 +153,28 @@ profiles_used_list (const Cluster *cluster)
   return list;
 }
 
+/* The one that GPUs of CLUSTER run (cluster_set_kernels); NULL: none that differs on them. */
+static const KernelRelease *
+release_of (const Cluster *cluster)
+{
+  for (guint node = 0; node < cluster_n_nodes (cluster); node++)
+    {
+      const GpuProfile *gpu = cluster_gpu_profile (cluster, cluster_first_gpu (cluster, node));
+
+      if (gpu->release != NULL)
+        return gpu->release;
+    }
+  return NULL;
+}
+
 char *
 profiles_used (ProfileSet *profiles, const Cluster *cluster, guint counts[N_CONFIDENCES])
 {
-  GString           *names = g_string_new (NULL);
-  guint              unasked[N_CONFIDENCES] = { 0 };
-  g_autoptr (GArray) used = profiles_used_list (cluster);
-  const Fact        *fact;
+  GString             *names = g_string_new (NULL);
+  guint                unasked[N_CONFIDENCES] = { 0 };
+  g_autoptr (GArray)   used = profiles_used_list (cluster);
+  const KernelRelease *release = release_of (cluster);
+  const Fact          *fact;
 
   for (guint i = 0; i < used->len; i++)
     {
@@ -165,6 +182,8 @@ profiles_used (ProfileSet *profiles, const Cluster *cluster, guint counts[N_CONF
 
       count_figures (profiles, use->kind, use->id, names, counts != NULL ? counts : unasked);
     }
+  if (release != NULL)
+    count_figures (profiles, "kernels", release->id, names, counts != NULL ? counts : unasked);
   for (guint i = 0; counts != NULL && cluster_fact (cluster, i, &fact) != NULL; i++)
     counts[fact->confidence]++;
   return g_string_free (names, FALSE);

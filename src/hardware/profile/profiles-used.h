@@ -20,8 +20,9 @@ GArray *profiles_used_list (const Cluster *cluster);
 
 /*
  * "gpu a40-48 (1f2e3d4c), link ...": each distinct profile of CLUSTER, in the order of its nodes,
- * with the start of a hash of its figures. COUNTS (may be NULL) gets the numbers of figures with a
- * source added, by confidence. Newly allocated.
+ * and the release of kernels that differs on its GPUs, with the start of a hash of its figures.
+ * COUNTS (may be NULL) gets the numbers of figures with a source added, by confidence. Newly
+ * allocated.
  */
 char *profiles_used (ProfileSet *profiles, const Cluster *cluster, guint counts[N_CONFIDENCES]);
 

@@ -389,6 +389,12 @@ const OptionSpec training_options[] = {
     .help = "how MFU counts a model's FLOPs: with the pairs of tokens that masks leave (causal), "
             "with all pairs (palm), with none (6n)",
     .source = "arXiv:2204.02311, appendix B" },
+  { .key = "kernels",
+    .type = OPTION_STRING,
+    .offset = FIELD (kernels),
+    .optional = TRUE,
+    .help = "release of the libraries of products and attention, as cuda-12.1 or rocm-6.1; unset: "
+            "what the framework's year implies, else as the GPUs' profiles have them" },
   { .key = "framework",
     .type = OPTION_STRING,
     .offset = FIELD (framework),

@@ -201,6 +201,7 @@ typedef struct
   gint64   matrix_bucket_layers; /* layers a bucket of it; 0: so many that each rank has a matrix */
   gboolean clip_gradients;
   gint     flops;               /* FlopsConvention; key flops_convention */
+  char    *kernels;             /* release of products and attention; NULL: as GPUs' profiles are */
   char    *framework;           /* id or name of a framework's profile; NULL: none in particular */
   gboolean launch_blocking;     /* the host waits for each kernel before it issues the next */
   gint     cuda_graphs;         /* GraphScope */
