@@ -13,6 +13,7 @@ static const FigureComputation *const kinds[FIGURE_N_KINDS] = {
   [FIGURE_PADDING] = &figure_padding,
   [FIGURE_REGION] = &figure_region,
   [FIGURE_SCALING] = &figure_scaling,
+  [FIGURE_SUBMISSIONS] = &figure_submissions,
   [FIGURE_UTILISATION] = &figure_utilisation,
 };
 

@@ -17,7 +17,7 @@ typedef struct
 } FigureReport;
 
 extern const FigureReport report_published, report_curves, report_map, report_memband,
-    report_padding, report_region, report_scaling, report_utilisation;
+    report_padding, report_region, report_scaling, report_submissions, report_utilisation;
 
 extern const Column published_columns[]; /* of a FigureRow */
 

@@ -13,6 +13,7 @@ static const FigureReport *const reports[FIGURE_N_KINDS] = {
   [FIGURE_PADDING] = &report_padding,
   [FIGURE_REGION] = &report_region,
   [FIGURE_SCALING] = &report_scaling,
+  [FIGURE_SUBMISSIONS] = &report_submissions,
   [FIGURE_UTILISATION] = &report_utilisation,
 };
 
