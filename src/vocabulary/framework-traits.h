@@ -69,7 +69,9 @@ typedef struct
                          came and casts it again */
   gboolean caches_fp8_weights; /* ... and casts weights in the first micro-step of a step only, and
                                   keeps the copies in both directions for ever */
-  gboolean fused_gate;         /* a gate's activation and product are one kernel, compiled or not */
-  gboolean fused_rotary;       /* so is the rotary embedding of queries and keys */
-  gint     logs_memory;        /* FrameworkLogs: of peaks that a table has */
+  gboolean fp8_params;   /* ... which are the parameters, where a tensor has one scale: none of
+                                  16 bits lies beside them */
+  gboolean fused_gate;   /* a gate's activation and product are one kernel, compiled or not */
+  gboolean fused_rotary; /* so is the rotary embedding of queries and keys */
+  gint     logs_memory;  /* FrameworkLogs: of peaks that a table has */
 } FrameworkTraits;

@@ -325,6 +325,33 @@ START_TEST (test_frozen_weights)
 }
 END_TEST
 
+/*
+ * As parameters the two copies take the place of 16 bits, which are counted: nothing stays beside
+ * them, and kernels are the same. Blocks' scales cannot be the parameters'.
+ */
+START_TEST (test_fp8_params)
+{
+  static const Fp8Kind kinds[] = { FP8_DELAYED, FP8_TENSORWISE, FP8_BLOCKWISE };
+
+  for (guint i = 0; i < G_N_ELEMENTS (kinds); i++)
+    {
+      TrainingOptions      beside = recipe (kinds[i]), instead;
+      g_autoptr (Workload) a = NULL, b = NULL;
+
+      beside.traits.keeps_fp8 = beside.traits.caches_fp8_weights = TRUE;
+      instead = beside;
+      instead.traits.fp8_params = TRUE;
+      a = make (&beside, 1);
+      b = make (&instead, 1);
+      ck_assert_uint_gt (workload_cached_bytes (a), 0);
+      ck_assert_uint_eq (workload_cached_bytes (b),
+                         kinds[i] == FP8_BLOCKWISE ? workload_cached_bytes (a) : 0);
+      ck_assert_uint_eq (workload_layer (a, 1)->saved_bytes, workload_layer (b, 1)->saved_bytes);
+      ck_assert_uint_eq (workload_layer (a, 1)->n_forward, workload_layer (b, 1)->n_forward);
+    }
+}
+END_TEST
+
 /* Bytes of the collectives of KIND, and how many there are. */
 static double
 sum_collectives (const KernelDesc *kernels, guint n, CollectiveKind kind, guint *count)
@@ -464,6 +491,7 @@ SUITE_MAIN (fp8)
   tcase_add_test (tcase, test_kept);
   tcase_add_test (tcase, test_cached_weights);
   tcase_add_test (tcase, test_frozen_weights);
+  tcase_add_test (tcase, test_fp8_params);
   tcase_add_test (tcase, test_tensor_group);
   tcase_add_test (tcase, test_experts);
   tcase_add_test (tcase, test_unaligned);

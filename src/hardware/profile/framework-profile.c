@@ -60,6 +60,7 @@ static const FactSpec facts[] = {
   SWITCH (holds_scattered),
   SWITCH (keeps_fp8),
   SWITCH (caches_fp8_weights),
+  SWITCH (fp8_params),
   SWITCH (fused_gate),
   SWITCH (fused_rotary),
   TRAIT (logs_memory, .type = OPTION_ENUM, .choices = logged),

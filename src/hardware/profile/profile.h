@@ -315,8 +315,8 @@ typedef struct
     Fact newest_flash, fused_loss, compiled_loss, fused_adam, adam_lists, keeps_table, loss_scaling,
         one_communicator, first_coordinator, softmax_keys, casts_scores, loss, held_outputs,
         gpt_dropout, recomputes_all, keeps_rotary, keeps_gathered, cats_sequence, keeps_fp8,
-        caches_fp8_weights, fused_gate, fused_rotary, loss_copies, holds_scattered, logs_memory,
-        copies_qkv, attention_prologue;
+        caches_fp8_weights, fp8_params, fused_gate, fused_rotary, loss_copies, holds_scattered,
+        logs_memory, copies_qkv, attention_prologue;
   } said;
   GArray *implies; /* FrameworkImplied, in the file's order; may be NULL */
   Figure issue_eager, issue_compiled, issue_collective, issue_hook; /* as a node's; 0: the node's */

@@ -51,6 +51,7 @@ fp8_recipe (const TrainingOptions *training)
   recipe = recipes[training->fp8_recipe];
   recipe.kept |= training->traits.keeps_fp8;
   recipe.cached = recipe.kept && training->traits.caches_fp8_weights;
+  recipe.primary = recipe.cached && training->traits.fp8_params && recipe.granule == 0;
   return recipe;
 }
 

@@ -29,6 +29,7 @@ typedef struct
       searched;    /* the largest value of a tensor is found in a pass of its own before the cast */
   gboolean kept;   /* a cast makes both directions, and they are kept for the backward pass */
   gboolean cached; /* weights are cast once a step, and their copies stay */
+  gboolean primary;  /* ... as the parameters, in the place of 16 bits */
   gboolean gathered; /* sequence parallelism gathers fp8 */
 } Fp8Recipe;
 

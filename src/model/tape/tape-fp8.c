@@ -279,7 +279,8 @@ read_forward_weight (Tape *tape, TapeOp *op, TapeValue *rows)
         push_search (tape, tape->forward, &weight, FALSE);
       kernel = push_pass (tape, tape->forward, &weight, KERNEL_ELEMENTWISE, ".cast", 0, 1, FALSE);
       kernel->desc.write_bytes += bytes;
-      tape->cached += bytes;
+      /* As the parameters they are 2 bytes a weight, which are counted as its 16 bits. */
+      tape->cached += tape->fp8.primary ? 0 : bytes;
       return copy_bytes (tape, &weight, FALSE);
     }
   cast_both (tape, tape->forward, &weight, rows, tape->fp8.kept ? &op->weight_columns : NULL);
