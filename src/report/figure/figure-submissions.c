@@ -120,7 +120,7 @@ plot (const Figures *self, const char *style, GArray *pictures)
                                  "set grid xtics ytics back ls 21\nset key outside right top\n");
   facets_command (facets, "set size ratio 1");
   facets_draw (facets, NULL, "x with lines ls 20");
-  facets_draw (facets, "15 %%", "1.15 * x with lines ls 22");
+  facets_draw (facets, "15 %", "1.15 * x with lines ls 22");
   facets_draw (facets, NULL, "x / 1.15 with lines ls 22");
   for (guint i = 0; i < self->rows->len; i++)
     if (begins_round (self, i))
