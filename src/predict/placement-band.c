@@ -8,22 +8,13 @@
 
 /* ---- quantiles ------------------------------------------------------------------------------- */
 
-static double
-quantile (const double *sorted, guint n, double q)
-{
-  const double place = (n - 1) * q;
-  const guint  below = (guint) place, above = MIN (below + 1, n - 1);
-
-  return sorted[below] + (place - below) * (sorted[above] - sorted[below]);
-}
-
 /* Sorts the N > 0 VALUES. */
 static QuantileBand
 band_of (double *values, guint n)
 {
   qsort (values, n, sizeof *values, compare_doubles);
-  return (QuantileBand){ quantile (values, n, 0.1), quantile (values, n, 0.5),
-                         quantile (values, n, 0.9) };
+  return (QuantileBand){ quantile_of_sorted (values, n, 0.1), quantile_of_sorted (values, n, 0.5),
+                         quantile_of_sorted (values, n, 0.9) };
 }
 
 /* The options of draw I, where DRAWS says what another seed changes. */

@@ -1,9 +1,30 @@
 /* One replay as a prediction. */
+#include "base/intern.h"
 #include "hardware/profile/profiles-used.h"
 #include "predict/prediction.h"
 #include "predict/trace/memory-use.h"
 #include "predict/trace/op-times.h"
 #include "predict/trace/stages.h"
+
+/* Which published runs are like SELF. */
+static TrackQuery
+like_of (const ResolvedScenario *self)
+{
+  const TrainingOptions  *training = &self->scenario->training;
+  const Cluster          *cluster = self->cluster;
+  const GpuProfile       *gpu = cluster_gpu_profile (cluster, cluster_first_gpu (cluster, 0));
+  const FrameworkProfile *framework = self->framework;
+
+  return (TrackQuery){
+    .generation = intern_text (gpu->architecture),
+    .gpu = intern_text (gpu->id),
+    .framework = framework != NULL ? intern_text (framework->id) : NULL,
+    .strategy = intern_text (self->strategy->strategy->name),
+    .precision =
+        track_precision (training->fp8_recipe != FP8_NONE, training->precision == PRECISION_FP32),
+    .n_nodes = cluster_n_nodes (cluster),
+  };
+}
 
 ReplayBound *
 predict_bind (const ReplayPlan *plan, const PredictOptions *options)
@@ -37,6 +58,7 @@ predict_bound (const ReplayBound *bound, const ReplayOptions *options, const Pre
   if (asked->op_times)
     self->op_times = op_times_new (own, self->exposed_rank);
   self->profiles = profiles_used (resolved->profiles, resolved->cluster, counts);
+  self->like = like_of (resolved);
   self->unmeasured = profiles_used_unmeasured (resolved->cluster);
   self->mtp_left = model_mtp_left (workload_shape (resolved->workload));
   self->caveats = strategy_caveats (&resolved->input, resolved->strategy);

@@ -6,6 +6,7 @@
 
 #include "predict/proposals.h"
 #include "predict/quantile-band.h"
+#include "predict/track-record.h"
 #include "replay/run/replay.h"
 
 /* Where the time of a step goes along the critical path; the parts add up to the step. */
@@ -126,13 +127,14 @@ typedef struct
   guint mtp_left; /* multi-token-prediction layers of the model's file that are not trained */
   guint elastic_steps, n_workers; /* steps of a round, for which workers that are lost are left out
                                      of exchanges; of how many. 0: the job stops */
-  char *unmeasured;   /* GPUs whose speed under load no run told (profiles-used.h); NULL: none */
-  char *profiles;     /* "gpu a40-48 (1f2e3d4c), ...": the version is a hash of the figures */
-  GArray   *stages;   /* StageUse (stages.h), owned; NULL: nobody asked */
-  GArray   *op_times; /* OpTime (op-times.h), owned; NULL: nobody asked */
-  MemoryUse of_rank;  /* of the rank that was asked for; place NULL: nobody asked */
-  Remedies *remedies; /* what would fit, owned; NULL: it fits, or nobody asked */
-  Advice   *advice;   /* what would be faster, owned; NULL: nobody asked */
+  char *unmeasured;    /* GPUs whose speed under load no run told (profiles-used.h); NULL: none */
+  TrackQuery like;     /* what runs that others published are like it */
+  char      *profiles; /* "gpu a40-48 (1f2e3d4c), ...": the version is a hash of the figures */
+  GArray    *stages;   /* StageUse (stages.h), owned; NULL: nobody asked */
+  GArray    *op_times; /* OpTime (op-times.h), owned; NULL: nobody asked */
+  MemoryUse  of_rank;  /* of the rank that was asked for; place NULL: nobody asked */
+  Remedies  *remedies; /* what would fit, owned; NULL: it fits, or nobody asked */
+  Advice    *advice;   /* what would be faster, owned; NULL: nobody asked */
 } Prediction;
 
 /* FLOP/s of a GPU that MFU is quoted on, mean over CLUSTER's. */

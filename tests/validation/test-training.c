@@ -14,6 +14,7 @@
 
 #include "../suite.h"
 #include "medians.h"
+#include "record.h"
 #include "report/validation/validate-training.h"
 
 #define N_ROWS 2032
@@ -181,38 +182,59 @@ first_cell (const char *line)
   return g_strndup (line, strcspn (line, ","));
 }
 
-/* The header and rows of MEASURED whose ids MEDIANS names, in a new file; its path. */
-static char *
-write_chosen (const char *folder, const char *measured, const char *medians)
-{
-  g_auto (GStrv)         table = read_lines (medians), rows = read_lines (measured);
-  g_autoptr (GHashTable) chosen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-  g_autoptr (GString)    out = g_string_new (rows[0]);
-  char                  *file = g_build_filename (folder, "training.csv", NULL);
+/* Of a row with this id. */
+typedef gboolean (*IsChosen) (const char *id, gconstpointer user);
 
-  for (guint i = 1; table[i] != NULL; i++)
-    g_hash_table_add (chosen, first_cell (table[i]));
+/* The header and rows of MEASURED that are chosen, in a new file; its path. */
+static char *
+write_chosen (const char *folder, const char *measured, IsChosen chosen, gconstpointer user)
+{
+  g_auto (GStrv)      rows = read_lines (measured);
+  g_autoptr (GString) out = g_string_new (rows[0]);
+  char               *file = g_build_filename (folder, "training.csv", NULL);
+
   g_string_append_c (out, '\n');
   for (guint i = 1; rows[i] != NULL; i++)
     {
       g_autofree char *id = first_cell (rows[i]);
 
-      if (g_hash_table_contains (chosen, id))
+      if (chosen (id, user))
         g_string_append_printf (out, "%s\n", rows[i]);
     }
   ck_assert (g_file_set_contents (file, out->str, -1, NULL));
   return file;
 }
 
-static void
-check_chosen (const char *measured, const char *medians)
+/* The same of those rows, all of which the shipped record of errors has. */
+static TrainingValidation *
+validate_chosen (const char *measured, IsChosen chosen, gconstpointer user)
 {
-  g_autofree char               *folder = g_dir_make_tmp ("shardsim-training-XXXXXX", NULL);
-  g_autofree char               *file = write_chosen (folder, measured, medians);
-  g_autoptr (TrainingValidation) v = validate_file (file);
+  g_autofree char    *folder = g_dir_make_tmp ("shardsim-training-XXXXXX", NULL);
+  g_autofree char    *file = write_chosen (folder, measured, chosen, user);
+  TrainingValidation *v = validate_file (file);
 
   g_unlink (file);
   g_rmdir (folder);
+  record_check (v);
+  return v;
+}
+
+static gboolean
+has_id (const char *id, gconstpointer user)
+{
+  return g_hash_table_contains ((GHashTable *) user, id);
+}
+
+static void
+check_chosen (const char *measured, const char *medians)
+{
+  g_auto (GStrv)         table = read_lines (medians);
+  g_autoptr (GHashTable) chosen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  g_autoptr (TrainingValidation) v = NULL;
+
+  for (guint i = 1; table[i] != NULL; i++)
+    g_hash_table_add (chosen, first_cell (table[i]));
+  v = validate_chosen (measured, has_id, chosen);
   check_medians (v, TRUE, medians);
 }
 

@@ -12,6 +12,13 @@
 
 /* ---- the answer ------------------------------------------------------------------------------ */
 
+/* What lacks less than predictions of memory are off. */
+static gboolean
+is_near_limit (const MemoryUse *use)
+{
+  return 100 * (double) use->excess < PREDICTION_TIGHT_PERCENT * (double) use->capacity;
+}
+
 void
 describe_misfits (Document *document, const Prediction *p)
 {
@@ -29,10 +36,11 @@ describe_misfits (Document *document, const Prediction *p)
         g_autofree char *peak = document_bytes ((double) use->device);
         g_autofree char *capacity = document_bytes ((double) use->capacity);
 
-        document_verdict (document, HTML_BAD, "DOES NOT FIT: %s lacks %s at %s (%s of %s)%s%s",
+        document_verdict (document, HTML_BAD, "DOES NOT FIT: %s lacks %s at %s (%s of %s)%s%s%s",
                           tiers[t].name, excess, use->place, peak, capacity,
                           use->overflow_op != NULL ? "; overflows first at: " : "",
-                          use->overflow_op != NULL ? use->overflow_op : "");
+                          use->overflow_op != NULL ? use->overflow_op : "",
+                          is_near_limit (use) ? "; so near the limit it may go either way" : "");
       }
 }
 
@@ -366,6 +374,40 @@ describe_details (Document *document, const Prediction *p, const Replay *replay)
   describe_traffic (document, p);
 }
 
+/* "mi355x-288, maxtext-2024": what of LIKE no published run had, else ""; newly allocated. */
+static char *
+unseen_of (const TrackQuery *like, const TrackRecord *record)
+{
+  return g_strjoin (!record->gpu && !record->framework ? ", " : "", record->gpu ? "" : like->gpu,
+                    record->framework ? "" : like->framework, NULL);
+}
+
+/* How near predictions of published runs came that are like P; first, what no such run had. */
+static void
+describe_record (Document *document, const Prediction *p)
+{
+  TrackRecord      record;
+  g_autofree char *unseen = NULL, *note = NULL;
+
+  if (!track_record_find (&record, &p->like, NULL))
+    return;
+  unseen = unseen_of (&p->like, &record);
+  if (record.n == 0)
+    document_fact (
+        document, "no published run",
+        g_strdup_printf ("on GPUs of generation %s: nothing bounds the error", p->like.generation),
+        NULL);
+  else if (*unseen != '\0')
+    document_fact (document, "no published run", g_strdup_printf ("of %s", unseen), NULL);
+  note = g_strdup_printf ("%u published: %s", record.n, record.alike);
+  if (record.n > 0)
+    document_fact (document, "runs like this one",
+                   g_strdup_printf ("predicted within %.1f %% (median) and %.0f %% (nine of ten)",
+                                    100 * record.median, 100 * record.p90),
+                   note);
+  track_record_clear (&record);
+}
+
 static void
 describe_profiles (Document *document, const Prediction *p)
 {
@@ -391,22 +433,34 @@ describe_profiles (Document *document, const Prediction *p)
     document_fact (document, "network", g_strdup (p->network), NULL);
 }
 
+/* Whether the same published runs are like A and B. */
+static gboolean
+same_like (const TrackQuery *a, const TrackQuery *b)
+{
+  return a->gpu == b->gpu && a->framework == b->framework && a->strategy == b->strategy
+         && a->precision == b->precision && a->n_nodes == b->n_nodes;
+}
+
 void
 describe_provenance (Document *document, const GPtrArray *predictions)
 {
   document_section (document, "Confidence");
-  document_fact (document, "shardsim", g_strdup (layout_program_version ()),
-                 "schema of the results: " RESULTS_SCHEMA_TEXT);
   for (guint i = 0; i < predictions->len; i++)
     {
       const Prediction *p = g_ptr_array_index (predictions, i);
       const Prediction *before = i > 0 ? g_ptr_array_index (predictions, i - 1) : NULL;
+      const gboolean    same = before != NULL && g_strcmp0 (p->profiles, before->profiles) == 0;
 
-      if (before != NULL && g_strcmp0 (p->profiles, before->profiles) == 0)
+      if (same && same_like (&p->like, &before->like))
         continue;
       if (before != NULL)
         document_subheading (document, p->scenario);
-      describe_profiles (document, p);
+      describe_record (document, p);
+      if (before == NULL)
+        document_fact (document, "shardsim", g_strdup (layout_program_version ()),
+                       "schema of the results: " RESULTS_SCHEMA_TEXT);
+      if (!same)
+        describe_profiles (document, p);
     }
 }
 

@@ -259,6 +259,26 @@ settings_json (const GArray *settings)
   return all;
 }
 
+/* Of published runs like P; absent where no table of them is there. */
+static void
+add_record (struct json_object *confidence, const Prediction *p)
+{
+  struct json_object *object;
+  TrackRecord         record;
+
+  if (!track_record_find (&record, &p->like, NULL))
+    return;
+  object = json_object_new_object ();
+  json_add_count (object, "runs", record.n);
+  json_add_number (object, "median_absolute_error", record.median);
+  json_add_number (object, "p90_absolute_error", record.p90);
+  json_add_text (object, "alike", record.alike != NULL ? record.alike : "");
+  json_object_object_add (object, "gpu_seen", json_object_new_boolean (record.gpu));
+  json_object_object_add (object, "framework_seen", json_object_new_boolean (record.framework));
+  json_object_object_add (confidence, "record", object);
+  track_record_clear (&record);
+}
+
 struct json_object *
 prediction_json (const Prediction *p)
 {
@@ -280,6 +300,7 @@ prediction_json (const Prediction *p)
   json_add_count (confidence, "measured", p->n_measured);
   json_add_count (confidence, "datasheet", p->n_datasheet);
   json_add_count (confidence, "estimate", p->n_estimate);
+  add_record (confidence, p);
   if (p->unmeasured != NULL)
     json_object_object_add (confidence, "not_measured", json_object_new_string (p->unmeasured));
   json_object_object_add (confidence, "profiles",
