@@ -258,3 +258,12 @@ fluid_set_owner (Fluid *self, FluidOp op, NodeId owner)
     }
   self->owners[op] = owner;
 }
+
+void
+fluid_report (Fluid *self, FluidOp op)
+{
+  if (self->flows[op].reported == self->stamp)
+    return;
+  self->flows[op].reported = self->stamp;
+  vector_push (self->changed, op);
+}

@@ -374,15 +374,6 @@ fluid_users (Fluid *self, ResourceId id, OpClass class_, guint *n)
 
 /* ---- solving --------------------------------------------------------------------------------- */
 
-void
-fluid_report (Fluid *self, FluidOp op)
-{
-  if (self->flows[op].reported == self->stamp)
-    return;
-  self->flows[op].reported = self->stamp;
-  vector_push (self->changed, op);
-}
-
 /* Keeps those whose level, or group, is another one than before. */
 static void
 drop_unchanged (Fluid *self)
