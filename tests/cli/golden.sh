@@ -574,6 +574,17 @@ check nccl-csv 0 validate collectives --hwprofiles hwprofiles nccl.log --node ha
 check nccl-calibrate-taken 0 calibrate --hwprofiles hwprofiles nccl.log --node hand-pair \
   -o ../fitted-links
 check help-validate-collectives 0 validate collectives --help
+check kernels-text 0 validate kernels --hwprofiles hwprofiles kernels.csv --rows
+check kernels-csv 0 validate kernels --hwprofiles hwprofiles kernels.csv --format csv
+check kernels-json 3 validate kernels --hwprofiles hwprofiles kernels.csv --format json \
+  --max-error '0.1 %'
+check kernels-bad 2 validate kernels kernels-bad.csv
+check kernels-shapes 2 validate kernels kernels-shapes.csv kernels-shapes.csv
+check help-validate-kernels 0 validate kernels --help
+check import-kernels-few 3 import kernels --hwprofiles hwprofiles kernels.csv --gpu hand \
+  -o out/k.yaml
+check import-kernels-which 2 import kernels --hwprofiles hwprofiles kernels.csv -o out/k.yaml
+check help-import-kernels 0 import kernels --help
 check training-text 0 validate training --hwprofiles hwprofiles training.csv --rows
 check training-csv 0 validate training --hwprofiles hwprofiles training.csv --format csv -j 1
 check training-json 0 validate training --hwprofiles hwprofiles training.csv --format json -j 4 \

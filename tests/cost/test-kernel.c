@@ -364,6 +364,80 @@ START_TEST (test_matmul_sustained)
 }
 END_TEST
 
+/*
+ * 108 tiles of 128 x 256, one a SM, at 2.1667 TFLOP/s: 30.25 ns an element of the inner dimension.
+ * 384 operands of 2 B come in 7.68 ns at 100 GB/s, and in 76.8 ns at 10 GB/s, which then binds.
+ */
+START_TEST (test_matmul_fed)
+{
+  GpuProfile gpu = test_gpu ();
+  KernelDesc kernel = matmul (128, 256 * 108, 4096, 1);
+  KernelCost cost;
+  double     tile = 2.0 * 128 * 256 * 4096 / (312e12 * 0.75 / 108);
+
+  gpu.hbm_bandwidth.value = 1e18;
+  gpu.matmul_operand_bandwidth.value = 100e9;
+  kernel_cost (&gpu, &kernel, &cost);
+  ck_assert_double_eq (cost.wave_units, 108);
+  assert_near (cost.wave_seconds, tile);
+  assert_near (cost.alone, tile + 4e-6);
+  gpu.matmul_operand_bandwidth.value = 10e9;
+  kernel_cost (&gpu, &kernel, &cost);
+  assert_near (cost.wave_seconds, 4096 * 768 / 10e9);
+  /* memory that takes as long: neither is hidden wholly, the cubes of both are summed */
+  gpu.matmul_operand_bandwidth.value = 100e9;
+  gpu.hbm_bandwidth.value = (kernel.read_bytes + kernel.write_bytes) / 0.8 / tile;
+  kernel_cost (&gpu, &kernel, &cost);
+  assert_near (cost.alone, cbrt (2) * tile + 4e-6);
+  assert_near (cost.wave_seconds, cbrt (2) * tile);
+  assert_near (cost.hbm_bytes / gpu.hbm_bandwidth.value, cbrt (2) * tile);
+}
+END_TEST
+
+/*
+ * One output of 128 x 128, 8192 deep: 64 parts of 64 x 128 and 256 of the depth, on as many SMs,
+ * and another kernel that adds them up.
+ */
+START_TEST (test_matmul_fed_split)
+{
+  GpuProfile gpu = test_gpu ();
+  KernelDesc kernel = matmul (128, 128, 8192, 1);
+  KernelCost cost;
+
+  gpu.hbm_bandwidth.value = 1e18;
+  gpu.matmul_operand_bandwidth.value = 1e15;
+  kernel_cost (&gpu, &kernel, &cost);
+  assert_near (cost.alone, 2.0 * 64 * 128 * 256 / (312e12 * 0.75 / 108) + 2 * 4e-6);
+  assert_near (cost.latency, 2 * 4e-6);
+}
+END_TEST
+
+/* Blocks' scales and nvfp4 have efficiencies of their own, or those of their units. */
+START_TEST (test_matmul_scales)
+{
+  GpuProfile gpu = test_gpu ();
+  KernelDesc kernel = matmul (4096, 4096, 4096, 1);
+  KernelCost cost, blocks;
+
+  gpu.matmul_fp8.value = 624e12;
+  gpu.matmul_fp4.value = 1248e12;
+  kernel.dtype = DTYPE_FP8;
+  kernel_cost (&gpu, &kernel, &cost);
+  kernel.block_scaled = TRUE;
+  kernel_cost (&gpu, &kernel, &blocks);
+  ck_assert (cost.wave_seconds == blocks.wave_seconds);
+  gpu.matmul_fp8_block_efficiency.value = 0.375;
+  kernel_cost (&gpu, &kernel, &blocks);
+  assert_near (blocks.wave_seconds, 2 * cost.wave_seconds);
+  kernel.dtype = DTYPE_FP4;
+  kernel_cost (&gpu, &kernel, &blocks);
+  assert_near (blocks.wave_seconds, cost.wave_seconds / 2);
+  gpu.matmul_fp4_efficiency.value = 0.375;
+  kernel_cost (&gpu, &kernel, &blocks);
+  assert_near (blocks.wave_seconds, cost.wave_seconds);
+}
+END_TEST
+
 static KernelDesc
 attention (KernelKind kind, guint64 rows, guint64 dim, guint64 heads, gboolean masked)
 {
@@ -985,6 +1059,9 @@ kernel_suite (void)
   tcase_add_test (hand, test_matmul_dtype);
   tcase_add_test (hand, test_matmul_fp8);
   tcase_add_test (hand, test_matmul_sustained);
+  tcase_add_test (hand, test_matmul_fed);
+  tcase_add_test (hand, test_matmul_fed_split);
+  tcase_add_test (hand, test_matmul_scales);
   tcase_add_test (hand, test_measured_products);
   tcase_add_test (hand, test_measured_monotone);
   tcase_add_test (hand, test_measured_by_hand);

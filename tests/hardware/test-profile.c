@@ -403,7 +403,7 @@ START_TEST (test_measured_products)
              && points[0].batch == 1);
   ck_assert_double_eq_tol (points[0].seconds, 4e-3, 1e-12);
   ck_assert_double_eq_tol (points[1].seconds, 40e-6, 1e-12);
-  ck_assert (!points[0].fp32 && points[1].fp32);
+  ck_assert (points[0].type == MATMUL_16BIT && points[1].type == MATMUL_FP32);
   ck_assert_ptr_null (get_gpu (profiles, "toy-small")->matmul_curve);
 }
 END_TEST

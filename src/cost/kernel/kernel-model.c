@@ -9,6 +9,9 @@
  */
 #define MODEL_WEIGHT 0.3
 
+/* Square of a distance beyond which a weight is lost in the rounding of the model's own. */
+#define FAR 80
+
 enum
 {
   N_SIZES = 4
@@ -16,15 +19,14 @@ enum
 
 typedef struct
 {
-  double   size[N_SIZES]; /* log2 of batch, m, n, k */
-  double   ratio;         /* log of measured over modelled time */
-  gboolean fp32;
+  double size[N_SIZES]; /* log2 of batch, m, n, k */
+  double ratio;         /* log of measured over modelled time */
 } Correction;
 
 struct _KernelModel
 {
   const GpuProfile *gpu;
-  GArray           *corrections;
+  GArray           *corrections[MATMUL_N_TYPES];
 };
 
 static void
@@ -37,14 +39,42 @@ log_sizes (const KernelDesc *kernel, double size[N_SIZES])
   size[3] = log2 ((double) kernel->k);
 }
 
+static const struct
+{
+  Dtype    dtype;
+  gboolean block_scaled;
+  double   bytes; /* of an operand's element */
+} types[MATMUL_N_TYPES] = {
+  [MATMUL_16BIT] = { DTYPE_BF16, FALSE, 2 },    [MATMUL_FP32] = { DTYPE_FP32, FALSE, 4 },
+  [MATMUL_FP8] = { DTYPE_FP8, FALSE, 1 },       [MATMUL_FP8_BLOCK] = { DTYPE_FP8, TRUE, 1 },
+  [MATMUL_NVFP4] = { DTYPE_FP4, TRUE, 0.5625 },
+};
+
+static MatmulType
+type_of (const KernelDesc *kernel)
+{
+  switch (kernel->dtype)
+    {
+    case DTYPE_FP32:
+      return MATMUL_FP32;
+    case DTYPE_FP8:
+      return kernel->block_scaled ? MATMUL_FP8_BLOCK : MATMUL_FP8;
+    case DTYPE_FP4:
+      return MATMUL_NVFP4;
+    default:
+      return MATMUL_16BIT;
+    }
+}
+
 /* Products are measured alone and for a short time: at the clock of GPU's short measurements. */
 static Correction
 correction_new (const GpuProfile *gpu, const MatmulPoint *point)
 {
-  double     bytes = (point->fp32 ? 4 : 2) * point->batch;
+  double     bytes = types[point->type].bytes * point->batch;
   KernelDesc kernel = {
     .kind = KERNEL_MATMUL,
-    .dtype = point->fp32 ? DTYPE_FP32 : DTYPE_BF16,
+    .dtype = types[point->type].dtype,
+    .block_scaled = types[point->type].block_scaled,
     .batch = (guint64) point->batch,
     .m = (guint64) point->m,
     .n = (guint64) point->n,
@@ -52,10 +82,10 @@ correction_new (const GpuProfile *gpu, const MatmulPoint *point)
     .launches = 1,
     .flops = 2 * point->batch * point->m * point->n * point->k,
     .read_bytes = bytes * (point->m + point->n) * point->k,
-    .write_bytes = bytes * point->m * point->n,
+    .write_bytes = MAX (types[point->type].bytes, 2) * point->batch * point->m * point->n,
   };
   KernelCost cost;
-  Correction self = { .fp32 = point->fp32 };
+  Correction self = { 0 };
 
   kernel_cost (gpu, &kernel, &cost);
   self.ratio = log (point->seconds / cost.alone);
@@ -70,14 +100,16 @@ kernel_model_new (const GpuProfile *gpu)
   GpuProfile   cool = gpu->measured_on != NULL ? *gpu->measured_on : *gpu;
 
   self->gpu = gpu;
-  self->corrections = g_array_new (FALSE, FALSE, sizeof (Correction));
+  for (guint t = 0; t < MATMUL_N_TYPES; t++)
+    self->corrections[t] = g_array_new (FALSE, FALSE, sizeof (Correction));
   cool.sustained_clock.value = 1;
   cool.release = NULL; /* they are of today's kernels */
   for (guint i = 0; gpu->matmul_curve != NULL && i < gpu->matmul_curve->len; i++)
     {
-      Correction one = correction_new (&cool, &g_array_index (gpu->matmul_curve, MatmulPoint, i));
+      const MatmulPoint *point = &g_array_index (gpu->matmul_curve, MatmulPoint, i);
+      Correction         one = correction_new (&cool, point);
 
-      g_array_append_val (self->corrections, one);
+      g_array_append_val (self->corrections[point->type], one);
     }
   return self;
 }
@@ -85,7 +117,8 @@ kernel_model_new (const GpuProfile *gpu)
 void
 kernel_model_free (KernelModel *self)
 {
-  g_array_unref (self->corrections);
+  for (guint t = 0; t < MATMUL_N_TYPES; t++)
+    g_array_unref (self->corrections[t]);
   g_free (self);
 }
 
@@ -96,20 +129,20 @@ weight_of (const Correction *self, const double size[N_SIZES])
 
   for (guint i = 0; i < N_SIZES; i++)
     square += (self->size[i] - size[i]) * (self->size[i] - size[i]);
-  return exp (-square / 2);
+  return square < FAR ? exp (-square / 2) : 0;
 }
 
-/* Measured over modelled time of products like KERNEL. */
+/* Measured over modelled time of products like KERNEL, by those of its type. */
 static double
-ratio_of (const KernelModel *self, const KernelDesc *kernel)
+ratio_of (const GArray *corrections, const KernelDesc *kernel)
 {
   double size[N_SIZES], sum = 0, weights = MODEL_WEIGHT;
 
   log_sizes (kernel, size);
-  for (guint i = 0; i < self->corrections->len; i++)
+  for (guint i = 0; i < corrections->len; i++)
     {
-      const Correction *one = &g_array_index (self->corrections, Correction, i);
-      double weight = one->fp32 == (kernel->dtype == DTYPE_FP32) ? weight_of (one, size) : 0;
+      const Correction *one = &g_array_index (corrections, Correction, i);
+      const double      weight = weight_of (one, size);
 
       sum += weight * one->ratio;
       weights += weight;
@@ -120,12 +153,13 @@ ratio_of (const KernelModel *self, const KernelDesc *kernel)
 void
 kernel_model_cost (const KernelModel *self, const KernelDesc *kernel, KernelCost *cost)
 {
-  double ratio;
+  const GArray *corrections = self->corrections[type_of (kernel)];
+  double        ratio;
 
   kernel_cost (self->gpu, kernel, cost);
-  if (kernel->kind != KERNEL_MATMUL || kernel->dtype == DTYPE_FP8 || self->corrections->len == 0)
-    return; /* nothing of fp8 is measured */
-  ratio = ratio_of (self, kernel);
+  if (kernel->kind != KERNEL_MATMUL || corrections->len == 0)
+    return;
+  ratio = ratio_of (corrections, kernel);
   cost->wave_seconds *= ratio;
   cost->hbm_bytes *= ratio;
   cost->latency *= ratio;

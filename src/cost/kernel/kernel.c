@@ -17,6 +17,17 @@
 #define MIN_SPLIT_DEPTH 1024
 #define MAX_SPLIT       16
 
+/*
+ * The same where operands' way to an SM is known, which says what a small tile costs: libraries cut
+ * thin products this finely.
+ */
+#define MIN_FED_DEPTH 128
+#define MAX_FED_SPLIT 32
+
+/* A tile's narrow side, for products of few rows or columns, and the sides of the others. */
+#define LEAST_SIDE 8
+static const double sides[] = { 64, 128, 256 };
+
 /* An output tile a thread block, and in how many parts the inner dimension is cut. */
 typedef struct
 {
@@ -32,16 +43,22 @@ matmul_rate (const GpuProfile *gpu, Dtype dtype)
     return gpu->matmul_fp32.value;
   if (dtype == DTYPE_FP8)
     return gpu->matmul_fp8.value;
-  return gpu->matmul_16bit.value;
+  return dtype == DTYPE_FP4 ? gpu->matmul_fp4.value : gpu->matmul_16bit.value;
 }
 
 /* What a tile's main loop reaches of that, under the release that runs. */
 static double
-matmul_efficiency (const GpuProfile *gpu, Dtype dtype)
+matmul_efficiency (const GpuProfile *gpu, const KernelDesc *kernel)
 {
-  const gboolean own = dtype == DTYPE_FP8 && gpu->matmul_fp8_efficiency.value > 0;
-  const double   todays = own ? gpu->matmul_fp8_efficiency.value : gpu->matmul_efficiency.value;
+  double own = 0, todays;
 
+  if (kernel->dtype == DTYPE_FP8)
+    own = kernel->block_scaled && gpu->matmul_fp8_block_efficiency.value > 0
+              ? gpu->matmul_fp8_block_efficiency.value
+              : gpu->matmul_fp8_efficiency.value;
+  else if (kernel->dtype == DTYPE_FP4)
+    own = gpu->matmul_fp4_efficiency.value;
+  todays = own > 0 ? own : gpu->matmul_efficiency.value;
   return gpu->release != NULL ? todays * gpu->release->matmul.value : todays;
 }
 
@@ -52,7 +69,8 @@ matmul_efficiency (const GpuProfile *gpu, Dtype dtype)
 static double
 k_overhead (const GpuProfile *gpu, Dtype dtype)
 {
-  const double faster = dtype == DTYPE_FP8 ? gpu->matmul_fp8.value / gpu->matmul_16bit.value : 1;
+  const gboolean narrow = dtype == DTYPE_FP8 || dtype == DTYPE_FP4;
+  const double   faster = narrow ? matmul_rate (gpu, dtype) / gpu->matmul_16bit.value : 1;
 
   return gpu->matmul_k_overhead.value * faster;
 }
@@ -86,25 +104,70 @@ sustained_rate (const GpuProfile *gpu, Dtype dtype)
   return matmul_rate (gpu, dtype) * gpu->sustained_clock.value;
 }
 
-/* Fills COST for one tile choice; `alone` leaves out the latency. */
+/* The profile says how fast operands come to an SM, and so what a small tile costs. */
+static gboolean
+is_fed (const GpuProfile *gpu)
+{
+  return gpu->matmul_operand_bandwidth.value > 0;
+}
+
+/*
+ * Seconds of one tile, DEPTH deep. Its operands come from L2 while it multiplies, the slower of
+ * both binds; where the profile does not say how fast they come, a smaller tile is slower by what
+ * it reuses less.
+ */
+static double
+tile_seconds (const GpuProfile *gpu, const KernelDesc *kernel, const TileChoice *tile, double depth)
+{
+  const double rate = sustained_rate (gpu, kernel->dtype) * matmul_efficiency (gpu, kernel)
+                      / gpu->sms.value,
+               flops = 2 * tile->m * tile->n, overhead = k_overhead (gpu, kernel->dtype);
+  const double bytes = (tile->m + tile->n) * dtype_bits (kernel->dtype) / 8;
+
+  if (!is_fed (gpu))
+    return flops * (depth + overhead) / (rate * tile_rate (gpu, tile->m, tile->n));
+  return MAX (flops / rate, bytes / gpu->matmul_operand_bandwidth.value) * depth
+         + flops * overhead / rate;
+}
+
+/*
+ * What both take together: a tile waits for memory while its pipeline fills and ends, so neither
+ * hides the other wholly where they are alike. The cubes' sum is their maximum where they are not.
+ */
+static double
+overlap (const GpuProfile *gpu, double a, double b)
+{
+  return is_fed (gpu) ? cbrt (a * a * a + b * b * b) : MAX (a, b);
+}
+
+/*
+ * Fills COST for one tile choice; `alone` leaves out START, the latency of a product that is whole.
+ * Of one in parts, another kernel adds these up.
+ */
 static void
-matmul_try (const GpuProfile *gpu, const KernelDesc *kernel, const TileChoice *tile,
+matmul_try (const GpuProfile *gpu, const KernelDesc *kernel, const TileChoice *tile, double start,
             KernelCost *cost)
 {
-  double sms = gpu->sms.value;
-  double rate = sustained_rate (gpu, kernel->dtype) * matmul_efficiency (gpu, kernel->dtype) / sms
-                * tile_rate (gpu, tile->m, tile->n);
-  double part = tile->split > 1 ? MAX ((double) kernel->k / tile->split, MIN_SPLIT_DEPTH)
-                                : (double) kernel->k;
-  double depth = part + k_overhead (gpu, kernel->dtype);
-  double partials = tile->split > 1 ? 8.0 * tile->split * kernel->m * kernel->n * kernel->batch
-                                    : 0; /* fp32, written and read */
+  const double sms = gpu->sms.value, least = is_fed (gpu) ? MIN_FED_DEPTH : MIN_SPLIT_DEPTH;
+  const double depth =
+      tile->split > 1 ? MAX ((double) kernel->k / tile->split, least) : (double) kernel->k;
+  const double partials = tile->split > 1
+                              ? 8.0 * tile->split * kernel->m * kernel->n * kernel->batch
+                              : 0; /* fp32, written and read */
+  const double sum = tile->split > 1 && is_fed (gpu) ? gpu->kernel_latency.value : 0;
+  double       seconds, memory, together;
 
   cost->wave_units =
       ceil (kernel->m / tile->m) * ceil (kernel->n / tile->n) * kernel->batch * tile->split;
-  cost->wave_seconds = 2 * tile->m * tile->n * depth / rate;
+  cost->wave_seconds = tile_seconds (gpu, kernel, tile, depth);
   cost->hbm_bytes = (cost->bytes + partials) / gpu->stream_efficiency.value;
-  cost->alone = MAX (ceil (cost->wave_units / sms) * cost->wave_seconds, hbm_seconds (gpu, cost));
+  seconds = ceil (cost->wave_units / sms) * cost->wave_seconds;
+  memory = hbm_seconds (gpu, cost);
+  together = overlap (gpu, seconds, memory);
+  cost->wave_seconds *= together / MAX (seconds, memory);
+  cost->hbm_bytes *= together / MAX (seconds, memory);
+  cost->latency = start + sum;
+  cost->alone = sum + together;
 }
 
 /*
@@ -113,22 +176,44 @@ matmul_try (const GpuProfile *gpu, const KernelDesc *kernel, const TileChoice *t
  * product takes less.
  */
 static void
-matmul_try_splits (const GpuProfile *gpu, const KernelDesc *kernel, const double shape[2],
-                   KernelCost *best)
+matmul_try_splits (const GpuProfile *gpu, const KernelDesc *kernel, double m, double n,
+                   double start, KernelCost *best)
 {
-  for (guint split = 1; split <= MAX_SPLIT; split *= 2)
+  const guint least = is_fed (gpu) ? MIN_FED_DEPTH : MIN_SPLIT_DEPTH,
+              most = is_fed (gpu) ? MAX_FED_SPLIT : MAX_SPLIT;
+
+  for (guint split = 1; split <= most; split *= 2)
     {
-      TileChoice tile = { shape[0], shape[1], split };
+      TileChoice tile = { m, n, split };
       KernelCost trial = *best;
 
-      if (split > 1 && 2 * kernel->k <= (guint64) MIN_SPLIT_DEPTH * split)
+      if (split > 1 && 2 * kernel->k <= (guint64) least * split)
         return; /* half as many parts are as deep as they may be */
-      matmul_try (gpu, kernel, &tile, &trial);
+      matmul_try (gpu, kernel, &tile, start, &trial);
       if (trial.alone < best->alone)
         *best = trial;
       if (trial.wave_units >= gpu->sms.value)
         return;
     }
+}
+
+/* Every tile up to the profile's, and one as narrow as the product is. */
+static void
+matmul_try_fed (const GpuProfile *gpu, const KernelDesc *kernel, double start, KernelCost *best)
+{
+  const double  most = gpu->tile_m.value * gpu->tile_n.value;
+  const guint64 thin = MIN (kernel->m, kernel->n);
+  double        narrow = LEAST_SIDE;
+
+  for (guint i = G_N_ELEMENTS (sides); i-- > 0;)
+    for (guint j = G_N_ELEMENTS (sides); j-- > 0;)
+      if (sides[i] * sides[j] <= most)
+        matmul_try_splits (gpu, kernel, sides[i], sides[j], start, best);
+  while (narrow < thin)
+    narrow *= 2;
+  for (guint i = 0; narrow < sides[0] && i < G_N_ELEMENTS (sides); i++)
+    matmul_try_splits (gpu, kernel, kernel->m <= kernel->n ? narrow : sides[i],
+                       kernel->m <= kernel->n ? sides[i] : narrow, start, best);
 }
 
 /*
@@ -138,14 +223,18 @@ matmul_try_splits (const GpuProfile *gpu, const KernelDesc *kernel, const double
 static void
 matmul_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)
 {
-  double     m = gpu->tile_m.value, n = gpu->tile_n.value;
-  double     shapes[][2] = { { m, n },     { n, m },     { m / 2, n },    { m, n / 2 },
-                             { n / 2, m }, { n, m / 2 }, { m / 2, n / 2 } };
-  KernelCost best = *cost;
+  const double start = cost->latency, m = gpu->tile_m.value, n = gpu->tile_n.value;
+  const double shapes[][2] = { { m, n },     { n, m },     { m / 2, n },    { m, n / 2 },
+                               { n / 2, m }, { n, m / 2 }, { m / 2, n / 2 } };
+  KernelCost   best = *cost;
 
   best.alone = INFINITY;
-  for (guint i = 0; i < G_N_ELEMENTS (shapes); i++)
-    matmul_try_splits (gpu, kernel, shapes[i], &best);
+  if (is_fed (gpu))
+    matmul_try_fed (gpu, kernel, start, &best);
+  else
+    for (guint i = 0; i < G_N_ELEMENTS (shapes); i++)
+      matmul_try_splits (gpu, kernel, shapes[i][0], shapes[i][1], start, &best);
+  best.alone -= best.latency - start;
   *cost = best;
 }
 
@@ -192,6 +281,12 @@ static const struct
                 FIGURE (cudnn_softmax_dims),
                 FLASH_CUDNN,
                 { 0, 0 } },
+  /* measured forward alone */
+  [FLASH_TRTLLM] = { FIGURE (fmha_efficiency),
+                     FIGURE (cudnn_backward_efficiency),
+                     FIGURE (fmha_softmax_dims),
+                     FLASH_CUDNN,
+                     { 0, 0 } },
   [FLASH_CUDNN] = { FIGURE (cudnn_efficiency),
                     FIGURE (cudnn_backward_efficiency),
                     FIGURE (cudnn_softmax_dims),
@@ -200,6 +295,14 @@ static const struct
 #undef SHARE
 #undef FIGURE
 };
+
+/* Of a fused kernel whose fp8 variant has a figure of its own. */
+static gboolean
+has_fp8_figure (const GpuProfile *gpu, const KernelDesc *kernel)
+{
+  return kernel->flash == FLASH_TRTLLM && kernel->dtype == DTYPE_FP8
+         && gpu->fmha_fp8_efficiency.value > 0;
+}
 
 static double
 figure_at (gconstpointer profile, gsize offset)
@@ -245,8 +348,17 @@ flash_efficiency (const GpuProfile *gpu, const KernelDesc *kernel)
   double d = compiled_head_dim (kernel), softmax = 0;
   double at_128 = flash_figure (gpu, kernel->flash, kernel->kind == KERNEL_ATTENTION, &softmax);
 
+  if (has_fp8_figure (gpu, kernel))
+    at_128 = gpu->fmha_fp8_efficiency.value;
+
   return at_128 * d / (d + softmax) * (128 + softmax) / 128 * ((double) kernel->k / d);
 }
+
+/*
+ * Below this share of all pairs a window ends the rows, which are then alike. Of the measured
+ * kernels alone: with training's this is not checked.
+ */
+#define EVEN_SHARE 0.45
 
 /*
  * Blocks on the diagonal of a causal mask are computed in full: half a block more for every row.
@@ -267,8 +379,10 @@ attention_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cos
   double   column = ceil (rows / FLASH_BLOCK), blocks = column * (double) kernel->batch;
   double   filled = column > 1 ? column * FLASH_BLOCK / rows : 1;
   double   rate = sustained_rate (gpu, kernel->dtype) * flash_efficiency (gpu, kernel) / sms;
-  double   block_seconds = cost->flops * waste * filled / (rate * blocks);
-  double   longest = masked ? 2 * column / (column + 1) : 1;
+  double   start = kernel->flash == FLASH_TRTLLM ? gpu->fmha_block_latency.value : 0;
+  double   block_seconds = cost->flops * waste * filled / (rate * blocks) + start;
+  gboolean even = kernel->flash == FLASH_TRTLLM && pairs < EVEN_SHARE * rows * rows;
+  double   longest = masked && !even ? 2 * column / (column + 1) : 1;
   double   seconds = MAX (blocks / sms + 0.5, longest) * block_seconds;
 
   cost->hbm_bytes = cost->bytes / gpu->stream_efficiency.value;
@@ -348,6 +462,7 @@ matmul_in_turn (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cos
   cost->wave_units = each.wave_units;
   cost->wave_seconds = each.wave_seconds * times;
   cost->hbm_bytes = each.hbm_bytes * times;
+  cost->latency += each.latency * times;
   cost->alone = each.alone * times;
 }
 
@@ -368,6 +483,7 @@ matmul_by_turns (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *co
   cost->wave_units = sum.wave_units;
   cost->wave_seconds = sum.wave_seconds / turns;
   cost->hbm_bytes = sum.hbm_bytes / turns;
+  cost->latency += sum.latency / turns;
   cost->alone = sum.alone / turns;
 }
 

@@ -19,7 +19,12 @@ typedef enum
 } CurveColumn;
 
 static const char *const column_names[] = { "batch", "m", "n", "k", "tflops", "dtype", NULL };
-static const char *const dtype_names[] = { "bf16", "fp16", "fp32", NULL };
+static const char *const dtype_names[] = {
+  "bf16", "fp16", "fp32", "fp8", "fp8_block", "nvfp4", NULL
+};
+
+static const MatmulType dtype_types[] = { MATMUL_16BIT, MATMUL_16BIT,     MATMUL_FP32,
+                                          MATMUL_FP8,   MATMUL_FP8_BLOCK, MATMUL_NVFP4 };
 
 static gboolean
 find_columns (const CsvReader *reader, gint places[N_COLUMNS], DiagList *diags)
@@ -36,19 +41,20 @@ find_columns (const CsvReader *reader, gint places[N_COLUMNS], DiagList *diags)
   return diag_list_n_errors (diags) == n_errors;
 }
 
-static gboolean
-read_is_fp32 (const CsvReader *reader, gint place, DiagList *diags)
+static MatmulType
+read_type (const CsvReader *reader, gint place, DiagList *diags)
 {
   const char *text = place >= 0 ? csv_reader_field (reader, (guint) place) : dtype_names[0];
 
-  if (!g_strv_contains (dtype_names, text))
-    {
-      SourceMark       mark = csv_reader_mark (reader, (guint) place);
-      g_autofree char *hint = suggest_hint (text, dtype_names);
+  for (guint i = 0; dtype_names[i] != NULL; i++)
+    if (g_str_equal (text, dtype_names[i]))
+      return dtype_types[i];
 
-      diag_error (diags, &mark, hint, "unknown dtype '%s'", text);
-    }
-  return g_str_equal (text, "fp32");
+  SourceMark       mark = csv_reader_mark (reader, (guint) place);
+  g_autofree char *hint = suggest_hint (text, dtype_names);
+
+  diag_error (diags, &mark, hint, "unknown dtype '%s'", text);
+  return MATMUL_16BIT;
 }
 
 static MatmulPoint
@@ -80,7 +86,7 @@ read_point (const CsvReader *reader, const gint places[N_COLUMNS], DiagList *dia
     .k = v[COLUMN_K],
     .seconds =
         2 * v[COLUMN_BATCH] * v[COLUMN_M] * v[COLUMN_N] * v[COLUMN_K] / (v[COLUMN_TFLOPS] * 1e12),
-    .fp32 = read_is_fp32 (reader, places[COLUMN_DTYPE], diags),
+    .type = read_type (reader, places[COLUMN_DTYPE], diags),
   };
 }
 

@@ -495,6 +495,7 @@ static const struct
   { "matmul_k_overhead", -1 },
   { "attention_softmax_dims", -1 },
   { "cudnn_softmax_dims", -1 },
+  { "fmha_softmax_dims", -1 },
   { "small_tile_power", -1 },
   { "jitter", -1 },
   { "unaligned_slowdown", -1 },

@@ -98,7 +98,7 @@ add_table (GArray *words, gconstpointer profile, const TableSpec *spec)
       g_autofree char   *seconds = number_format_exact (point->seconds);
 
       g_string_append_printf (text, "%.0f %.0f %.0f %.0f %d %s\n", point->batch, point->m, point->n,
-                              point->k, point->fp32, seconds);
+                              point->k, (int) point->type, seconds);
     }
   if (text->len > 0)
     add_word (words, spec->name, digest_of (text));

@@ -64,6 +64,7 @@ struct _GpuProfile
   Figure matmul_fp32;  /* FLOP/s of fp32 matrix products as frameworks run them (TF32 where that is
                           the default, else plain fp32) */
   Figure matmul_fp8;   /* dense FLOP/s of fp8 products; 0: it has no units for them */
+  Figure matmul_fp4;   /* the same of nvfp4 products (E2M1 with a scale each 16) */
   gboolean bf16;       /* has bf16 matrix units */
   gboolean mxfp8;      /* its fp8 units take a scale for each 32 elements (OCP's MX formats) */
   gboolean c2c;        /* shares a module with its CPU: host_link is no PCIe */
@@ -82,7 +83,11 @@ struct _GpuProfile
   /* kernel model */
   Figure matmul_efficiency; /* a large product's main loop against matmul_16bit, measured briefly */
   Figure matmul_fp8_efficiency; /* the same of fp8 against matmul_fp8; 0: as matmul_efficiency */
-  Figure matmul_k_overhead;     /* start and end of a tile, in inner-dimension elements that take as
+  Figure matmul_fp8_block_efficiency; /* the same with a scale a block; 0: as with one a tensor */
+  Figure matmul_fp4_efficiency; /* the same of nvfp4 against matmul_fp4; 0: as matmul_efficiency */
+  Figure matmul_operand_bandwidth; /* B/s at which operands come to an SM from L2; 0: not known, and
+                                      small_tile_power says what smaller tiles cost */
+  Figure matmul_k_overhead;  /* start and end of a tile, in inner-dimension elements that take as
                                long */
   Figure sustained_clock;    /* of matrix products and attention: speed under hours of load against
                                short measurements */
@@ -96,9 +101,14 @@ struct _GpuProfile
       flash1_backward_efficiency; /* of version 1 and Triton's of its time; 0: as version 2 */
   Figure  flash3_efficiency, flash3_backward_efficiency; /* the same of version 3; 0: as cuDNN's */
   Figure  cudnn_efficiency, cudnn_backward_efficiency;   /* of cuDNN's; 0: as version 2 */
-  Figure  attention_softmax_dims; /* an exponential's cost, in dimensions of a head */
-  Figure  cudnn_softmax_dims;     /* of cuDNN's kernels and version 3; 0: the same */
-  Figure  tile_m, tile_n;         /* output tile of a matrix product's thread block */
+  Figure  attention_softmax_dims;               /* an exponential's cost, in dimensions of a head */
+  Figure  cudnn_softmax_dims;                   /* of cuDNN's kernels and version 3; 0: the same */
+  Figure  fmha_efficiency, fmha_fp8_efficiency; /* of TensorRT-LLM's forward kernels, between start
+                                                  and end of a block; of matmul_16bit, matmul_fp8;
+                                                  0: as cuDNN's */
+  Figure  fmha_softmax_dims;                    /* of both */
+  Figure  fmha_block_latency;                   /* start and end of a thread block of theirs, s */
+  Figure  tile_m, tile_n;                       /* output tile of a matrix product's thread block */
   Figure  small_tile_power; /* of a smaller tile's operand reuse against the full one's: its rate */
   Figure  kernel_latency;   /* start-up and tail of one kernel on the device, s */
   Figure  graph_latency;    /* the same inside of a CUDA graph; 0: as kernel_latency */

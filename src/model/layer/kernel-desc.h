@@ -38,10 +38,11 @@ const char *kernel_kind_name (KernelKind kind);
 typedef struct
 {
   KernelKind     kind;
-  const char    *name;    /* static or interned: "mlp.up", "norm1", "flash_fwd" */
-  Dtype          dtype;   /* of the matrix units or of the data */
-  guint64        m, n, k; /* of KERNEL_MATMUL: output rows, output columns, inner dimension */
-  guint64        batch;   /* independent products of that shape (experts); 1 otherwise */
+  const char    *name;         /* static or interned: "mlp.up", "norm1", "flash_fwd" */
+  Dtype          dtype;        /* of the matrix units or of the data */
+  gboolean       block_scaled; /* of KERNEL_MATMUL: its operands have a scale a block */
+  guint64        m, n, k;      /* of KERNEL_MATMUL: output rows, output columns, inner dimension */
+  guint64        batch;        /* independent products of that shape (experts); 1 otherwise */
   guint          streams; /* each of them is a kernel of its own: on so many streams; 1: one after
                              the other; 0: all are one kernel */
   guint          turns;   /* it is one of so many like it that `streams` run in turn; 0: alone */

@@ -38,7 +38,10 @@ typedef enum
   ATTENTION_CUDNN, /* cuDNN's own fused kernels: Hopper's and Blackwell's */
 } AttentionKind;
 
-/* Fused kernels of attention: the three versions of FlashAttention, cuDNN's. */
+/*
+ * Fused kernels of attention: the three versions of FlashAttention, cuDNN's, and TensorRT-LLM's,
+ * which no training runs: measured tables are of it.
+ */
 typedef enum
 {
   FLASH_NONE, /* attention is not fused */
@@ -46,6 +49,7 @@ typedef enum
   FLASH_2,
   FLASH_3,
   FLASH_CUDNN,
+  FLASH_TRTLLM,
 } FlashKernel;
 
 typedef enum
