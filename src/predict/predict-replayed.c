@@ -6,23 +6,43 @@
 #include "predict/trace/op-times.h"
 #include "predict/trace/stages.h"
 
+#define UNLIKE_GPUS "unlike GPUs" /* no published run has them */
+
+/* The GPU of a cluster and its generation; in any order of unlike nodes, these have neither. */
+static void
+gpu_of (const Cluster *cluster, const char **id, const char **generation)
+{
+  *id = *generation = NULL;
+  for (guint node = 0; node < cluster_n_nodes (cluster); node++)
+    {
+      const GpuProfile *gpu = cluster_gpu_profile (cluster, cluster_first_gpu (cluster, node));
+
+      *id = *id == NULL || g_str_equal (*id, gpu->id) ? gpu->id : UNLIKE_GPUS;
+      *generation = *generation == NULL || g_str_equal (*generation, gpu->architecture)
+                        ? gpu->architecture
+                        : UNLIKE_GPUS;
+    }
+  *id = intern_text (*id);
+  *generation = intern_text (*generation);
+}
+
 /* Which published runs are like SELF. */
 static TrackQuery
 like_of (const ResolvedScenario *self)
 {
   const TrainingOptions  *training = &self->scenario->training;
-  const Cluster          *cluster = self->cluster;
-  const GpuProfile       *gpu = cluster_gpu_profile (cluster, cluster_first_gpu (cluster, 0));
   const FrameworkProfile *framework = self->framework;
+  const char             *gpu, *generation;
 
+  gpu_of (self->cluster, &gpu, &generation);
   return (TrackQuery){
-    .generation = intern_text (gpu->architecture),
-    .gpu = intern_text (gpu->id),
+    .generation = generation,
+    .gpu = gpu,
     .framework = framework != NULL ? intern_text (framework->id) : NULL,
     .strategy = intern_text (self->strategy->strategy->name),
     .precision =
         track_precision (training->fp8_recipe != FP8_NONE, training->precision == PRECISION_FP32),
-    .n_nodes = cluster_n_nodes (cluster),
+    .n_nodes = cluster_n_nodes (self->cluster),
   };
 }
 

@@ -30,7 +30,8 @@ run ()
 {
   want=$1 ranks=$2
   shift 2
-  mpirun --oversubscribe --mca mpi_yield_when_idle 1 -n "$ranks" "$program" "$@" \
+  # -q: mpirun's own words of a failure would run into those of the ranks
+  mpirun -q --oversubscribe --mca mpi_yield_when_idle 1 -n "$ranks" "$program" "$@" \
     > out 2> err < /dev/null
   status=$?
   cat out err > log

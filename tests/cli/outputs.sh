@@ -40,17 +40,20 @@ strategies|
 completion|bash
 help|simulate
 import/job|zero3.json|zero3.json
+import/kernels|kernels.csv --gpu h200-sxm-141 -o new/gpu/x.yaml|kernels.csv
 import/topology|nccl.xml --name box|nccl.xml
 import/trace|trace.json $traced|trace.json
 calibrate|results-few.csv --extends hand -o new/gpu/x.yaml|results-few.csv
 calibrate/collectives|collectives.csv --hwprofiles shipped -o new|collectives.csv
 validate/collectives|runs.csv|runs.csv
+validate/kernels|kernels.csv|kernels.csv
 validate/training|training.csv|training.csv"
 
 fill() {
   cp "$source"/tests/cli/input/{good,compare}.yaml "$source"/tests/cli/input/net-{links,flows}.csv \
     "$source"/tests/cli/input/{moe.json,nccl.xml,results-few.csv,runs.csv,training.csv} .
   sed -n '1p;/mi355/p' "$source"/tests/data/validation/collectives.csv >collectives.csv
+  sed -n '1p;/^h200/p' "$source"/tests/data/validation/kernels/products.csv >kernels.csv
   sed "s/\"world_size\": 8/\"world_size\": 4/" \
     "$source/tests/data/traces/handwritten-two-blocks.json" >trace.json
   cp -r "$source/docs/worked/hwprofiles" hwprofiles
@@ -132,7 +135,7 @@ try_command() { # PAGE WORDS INPUT...
   prepare
   before=$(sums)
   case $page in # else what is given it is no longer right, and nothing is tried
-    flows | collective | hardware | models | strategies) ;;
+    flows | collective | hardware | models | strategies | validate/kernels) ;;
     *)
       [ ${#outputs[@]} -gt 0 ]
       verdict $? "$page writes: ${outputs[*]% *}"
