@@ -153,7 +153,7 @@ typedef struct
   double      read, write;
   double      exponentials, flops; /* of a scan */
   gboolean    reduces, copies;     /* of a pass */
-  guint       launches; /* 0: one */
+  guint       launches;            /* 0: one */
 } ChainKernel;
 
 /*
