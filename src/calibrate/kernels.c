@@ -27,18 +27,18 @@ typedef enum
 static const struct
 {
   const char     *name;
-  KernelTableKind kind;
   const char     *dtype; /* of products */
   const char     *curve; /* as a table of products has it */
+  KernelTableKind kind;
   MatmulType      type;
 } classes[N_CLASSES] = {
-  [CLASS_BF16] = { "products bfloat16", KERNEL_TABLE_PRODUCTS, "bfloat16", "bf16", MATMUL_16BIT },
-  [CLASS_FP8] = { "products fp8", KERNEL_TABLE_PRODUCTS, "fp8", "fp8", MATMUL_FP8 },
-  [CLASS_FP8_BLOCK] = { "products fp8_block", KERNEL_TABLE_PRODUCTS, "fp8_block", "fp8_block",
+  [CLASS_BF16] = { "products bfloat16", "bfloat16", "bf16", KERNEL_TABLE_PRODUCTS, MATMUL_16BIT },
+  [CLASS_FP8] = { "products fp8", "fp8", "fp8", KERNEL_TABLE_PRODUCTS, MATMUL_FP8 },
+  [CLASS_FP8_BLOCK] = { "products fp8_block", "fp8_block", "fp8_block", KERNEL_TABLE_PRODUCTS,
                         MATMUL_FP8_BLOCK },
-  [CLASS_NVFP4] = { "products nvfp4", KERNEL_TABLE_PRODUCTS, "nvfp4", "nvfp4", MATMUL_NVFP4 },
-  [CLASS_ATTENTION] = { "attention bfloat16", KERNEL_TABLE_PREFILL, NULL, NULL, 0 },
-  [CLASS_ATTENTION_FP8] = { "attention fp8", KERNEL_TABLE_PREFILL, NULL, NULL, 0 },
+  [CLASS_NVFP4] = { "products nvfp4", "nvfp4", "nvfp4", KERNEL_TABLE_PRODUCTS, MATMUL_NVFP4 },
+  [CLASS_ATTENTION] = { "attention bfloat16", NULL, NULL, KERNEL_TABLE_PREFILL, 0 },
+  [CLASS_ATTENTION_FP8] = { "attention fp8", NULL, NULL, KERNEL_TABLE_PREFILL, 0 },
 };
 
 static const struct
