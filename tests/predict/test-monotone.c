@@ -18,6 +18,7 @@
 #include "../cases.h"
 #include "../replay/fixture.h"
 #include "../suite.h"
+#include "hardware/sites/sites.h"
 #include "predict/variation.h"
 
 /*
@@ -185,7 +186,10 @@ unaligned_bytes (const GArray *ways)
   return bytes;
 }
 
-/* How many times as long a collective of REPLAY may take that is run in ways TO instead of FROM. */
+/*
+ * How many times as long a collective of REPLAY may take that is run in ways TO instead of FROM.
+ * Between sites there is no bound: the library weighs cards, and knows nothing of the links there.
+ */
 static double
 most_of_choice (const Replay *replay, const GArray *from, const GArray *to)
 {
@@ -193,6 +197,8 @@ most_of_choice (const Replay *replay, const GArray *from, const GArray *to)
   const LinkProfile *nic = cluster_nic_profile (cluster, 0);
   double             slowdown = cluster_intra_profile (cluster, 0)->unaligned_slowdown.value;
 
+  if (cluster_n_sites (cluster) > 0)
+    return G_MAXDOUBLE;
   if (unaligned_bytes (to) <= unaligned_bytes (from))
     return CHOSEN;
   if (nic != NULL)

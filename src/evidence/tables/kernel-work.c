@@ -144,7 +144,7 @@ static double
 products_seconds (const KernelBench *self, const KernelRow *row, const TableType *type,
                   double *casts, double *flops)
 {
-  KernelDesc product;
+  KernelDesc product = { 0 };
 
   kernel_row_product (row, &product);
   *flops = product.flops;
