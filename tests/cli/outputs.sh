@@ -23,6 +23,7 @@ compare|compare.yaml|compare.yaml
 search|good.yaml --only --vary training.micro_batch=1,2|good.yaml
 sensitivity|good.yaml --only figures --no-break-even|good.yaml
 sweep|in.json --vary training.micro_batch=1,2 --store kept.db|in.json|kept.db
+sweep|good.yaml --vary tp=1,2 --store kept.db|kept.db-wal|kept.db-shm|kept.db-journal
 sweep|good.yaml --rows rows.csv --store kept.db|rows.csv
 merge|-o kept.db part.db|part.db|kept.db
 plan|good.yaml --tokens 1G --node-counts 2|good.yaml
@@ -144,7 +145,7 @@ try_command() { # PAGE WORDS INPUT...
   for output in "${outputs[@]}"; do
     for input in "${inputs[@]}"; do
       case "$page ${output% *} $input" in # what is added to is read, too
-        'sweep store kept.db' | 'merge output '*.db | 'regress baseline kept.json') continue ;;
+        'sweep store kept.db'* | 'merge output '*.db | 'regress baseline kept.json') continue ;;
       esac
       ln -s "$input" new-link.json
       # shellcheck disable=SC2086

@@ -102,6 +102,16 @@ sweep equal.db good.yaml --rows equal.csv >out &&
   sweep equal.db good.yaml --rows equal.csv --format csv | cut -d'"' -f2 | tr '\n' ';' >out &&
   grep -q ', a;.*, b;.*, c;' out
 verdict $? 'rows with equal settings keep their names'
+{ echo id,micro_batch && seq -f '%.0f,1' 1 40; } >alike.csv
+good=0
+for try in 1 2 3 4 5 6; do # a thread may be done with a later row first
+  rm -f alike.db*
+  sweep alike.db good.yaml --rows alike.csv --jobs 8 >out
+  rows alike.db >alike
+  has '39 of them with the settings of another' out && grep -q '^good, 1 ' out &&
+    grep -q '^"good, 1",.*,0$' alike || good=1
+done
+verdict $good 'of rows with equal settings the first is stored, whatever the threads'
 
 sweep list.db list.yaml --vary strategy.name=zero1,zero2,zero3 >out && has '3 runs in' out
 verdict $? 'an axis goes before a list of the file'

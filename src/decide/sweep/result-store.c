@@ -1,4 +1,5 @@
 #include "base/file/file-roles.h"
+#include "base/file/same-file.h"
 #include "decide/sweep/result-store-private.h"
 
 #include <glib/gstdio.h>
@@ -196,29 +197,62 @@ note_newest (ResultStore *self, GError **error)
                            error);
 }
 
+/* The I-th column of what is put. */
+static const char *
+put_column (const ResultStore *self, const char *const *options, guint i)
+{
+  static const char *const own[] = { OWN_COLUMNS };
+
+  return i < N_OWN                     ? own[i]
+         : i < N_OWN + self->n_columns ? self->columns[i - N_OWN].name
+                                       : options[i - N_OWN - self->n_columns];
+}
+
+/* Of a base's points with equal settings the first stays, whichever thread is done first. */
+static void
+append_conflict (GString *sql, const ResultStore *self, const char *const *options, guint n)
+{
+  g_string_append (sql, " ON CONFLICT (digest, context) DO UPDATE SET"
+                        " repeats = repeats + (point = excluded.point)");
+  for (guint i = 0; i < n; i++)
+    {
+      const char *name = put_column (self, options, i);
+
+      if (g_str_equal (name, "digest") || g_str_equal (name, "context"))
+        continue;
+      g_string_append (sql, ", ");
+      store_append_name (sql, name);
+      g_string_append (sql, " = CASE WHEN base = excluded.base AND excluded.point < point"
+                            " THEN excluded.");
+      store_append_name (sql, name);
+      g_string_append (sql, " ELSE run.");
+      store_append_name (sql, name);
+      g_string_append (sql, " END");
+    }
+}
+
 static gboolean
 prepare_all (ResultStore *self, const char *const *options, GError **error)
 {
-  static const char *const own[] = { OWN_COLUMNS };
-  g_autoptr (GString)      sql = g_string_new ("INSERT INTO run (");
+  g_autoptr (GString) sql = g_string_new ("INSERT INTO run (");
+  const guint         n = N_OWN + self->n_columns + self->n_options;
 
   self->find = store_prepare (self,
-                              "SELECT failure IS NOT NULL, fits, tokens_per_s_per_gpu, rowid > ?3 "
-                              "FROM run WHERE digest = ?1 AND context = ?2",
+                              "SELECT failure IS NOT NULL, fits, tokens_per_s_per_gpu, rowid > ?3, "
+                              "point FROM run WHERE digest = ?1 AND context = ?2",
                               error);
   if (self->find == NULL || !note_newest (self, error))
     return FALSE;
-  for (guint i = 0; i < N_OWN + self->n_columns + self->n_options; i++)
+  for (guint i = 0; i < n; i++)
     {
       g_string_append (sql, i > 0 ? ", " : "");
-      store_append_name (sql, i < N_OWN                     ? own[i]
-                              : i < N_OWN + self->n_columns ? self->columns[i - N_OWN].name
-                                                            : options[i - N_OWN - self->n_columns]);
+      store_append_name (sql, put_column (self, options, i));
     }
   g_string_append (sql, ") VALUES (?");
-  for (guint i = 1; i < N_OWN + self->n_columns + self->n_options; i++)
+  for (guint i = 1; i < n; i++)
     g_string_append (sql, ", ?");
-  g_string_append (sql, ") ON CONFLICT (digest, context) DO UPDATE SET repeats = repeats + 1");
+  g_string_append (sql, ")");
+  append_conflict (sql, self, options, n);
   self->put = store_prepare (self, sql->str, error);
   return self->put != NULL;
 }
@@ -310,6 +344,23 @@ store_new (const char *file)
   return self;
 }
 
+/* FILE has ROLE; what SQLite makes, replaces and removes beside it is no other output, either. */
+static gboolean
+claim (const char *file, FileRole role, GError **error)
+{
+  static const char *const beside[] = { "-wal", "-shm", "-journal" };
+  g_autofree char         *target = file_follow_links (file);
+  gboolean                 good = file_roles_add (file, role, error);
+
+  for (guint i = 0; good && i < G_N_ELEMENTS (beside); i++)
+    {
+      g_autofree char *name = g_strconcat (target != NULL ? target : file, beside[i], NULL);
+
+      good = file_roles_add (name, FILE_ROLE_UPDATED, error);
+    }
+  return good;
+}
+
 ResultStore *
 result_store_open (const char *file, const ResultColumn *columns, const char *const *options,
                    GError **error)
@@ -321,7 +372,7 @@ result_store_open (const char *file, const ResultColumn *columns, const char *co
   while (columns[self->n_columns].name != NULL)
     self->n_columns++;
   self->n_options = options != NULL ? g_strv_length ((char **) options) : 0;
-  if (!file_roles_add (file, FILE_ROLE_UPDATED, error)
+  if (!claim (file, FILE_ROLE_UPDATED, error)
       || !open_path (self, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, error)
       || !check_marks (self, &fresh, error)
       || !store_execute (self,
@@ -346,7 +397,7 @@ result_store_open_existing (const char *file, GError **error)
       g_set_error (error, RESULT_STORE_ERROR, RESULT_STORE_REFUSED, "there is no store '%s'", file);
       return NULL;
     }
-  if (!file_roles_add (file, FILE_ROLE_INPUT, error))
+  if (!claim (file, FILE_ROLE_INPUT, error))
     return NULL;
   /* to read takes the right to write, where there is one: a store that was killed is mended */
   good = open_path (self, SQLITE_OPEN_READWRITE, &first) && check_marks (self, &fresh, &first);
@@ -436,7 +487,8 @@ result_store_find (ResultStore *self, const char *digest, ResultBrief *brief, GE
                             .failed = sqlite3_column_int (self->find, 0) != 0,
                             .fits = sqlite3_column_int (self->find, 1) != 0,
                             .speed = sqlite3_column_double (self->find, 2),
-                            .fresh = sqlite3_column_int (self->find, 3) != 0 };
+                            .fresh = sqlite3_column_int (self->find, 3) != 0,
+                            .point = (guint64) sqlite3_column_int64 (self->find, 4) };
   else if (code != SQLITE_DONE)
     store_set_error (self, error);
   sqlite3_reset (self->find);

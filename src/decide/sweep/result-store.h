@@ -7,8 +7,9 @@
  *   context  what else a result depends on: the program's version, the profiles, options
  *   base     the scenario, as YAML, that the varied options are laid over
  *
- * A run is told by its digest and context: it is stored once. What has been put is there after any
- * end of the process; a power failure may cost the last of it. One thread at a time.
+ * A run is told by its digest and context: it is stored once, under the name of the first point of
+ * a base that has them, in whatever order they are put. What has been put is there after any end of
+ * the process; a power failure may cost the last of it. One thread at a time.
  */
 #pragma once
 
@@ -69,6 +70,7 @@ typedef struct
   gboolean known, failed, fits;
   gboolean fresh; /* put since the store was opened */
   double   speed; /* tokens/s/GPU */
+  guint64  point; /* what it was put as */
 } ResultBrief;
 
 ResultBrief result_row_brief (const ResultRow *self, const ResultColumn *columns);

@@ -25,19 +25,22 @@ is_better (const SweepBest *a, const SweepBest *b)
   return a->speed != b->speed ? a->speed > b->speed : a->point < b->point;
 }
 
-/* Keeps the best in order. */
+/* Keeps the best in order, a run once, under its first point. */
 static void
 note_best (SweepSummary *self, const char *digest, guint64 point, double speed)
 {
   SweepBest one = { .point = point, .speed = speed };
-  guint     at = self->n_best;
+  guint     at, same = 0;
 
   g_strlcpy (one.digest, digest, sizeof one.digest);
-  for (guint i = 0; i < self->n_best; i++)
-    if (g_str_equal (self->best[i].digest, digest))
-      return;
-  while (at > 0 && is_better (&one, &self->best[at - 1]))
-    at--;
+  while (same < self->n_best && !g_str_equal (self->best[same].digest, digest))
+    same++;
+  if (same < self->n_best && self->best[same].point <= point)
+    return;
+  if (same < self->n_best)
+    memmove (&self->best[same], &self->best[same + 1], (--self->n_best - same) * sizeof one);
+  for (at = self->n_best; at > 0 && is_better (&one, &self->best[at - 1]); at--)
+    ;
   if (at == SWEEP_N_BEST)
     return;
   self->n_best = MIN (self->n_best + 1, SWEEP_N_BEST);
@@ -135,7 +138,7 @@ keeper_wants (SweepDesk *desk, const char *digest, guint64 point)
     wants = FALSE;
   else if (!result_store_find (self->store, digest, &brief, &error))
     stop (self, error);
-  else if (brief.known)
+  else if (brief.known && !(brief.fresh && point < brief.point))
     {
       note (&self->summary, digest, point, &brief);
       if (brief.fresh)
@@ -146,7 +149,7 @@ keeper_wants (SweepDesk *desk, const char *digest, guint64 point)
         g_atomic_int_add (&self->count->todo, -1);
     }
   else
-    wants = TRUE;
+    wants = TRUE; /* also of a point before its equal, whose name the run is to have */
   pthread_mutex_unlock (&self->lock);
   return wants;
 }
