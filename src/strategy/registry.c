@@ -6,6 +6,7 @@
 
 #include "base/config/suggest.h"
 #include "base/file/file-roles.h"
+#include "strategy/plugin-file.h"
 
 struct _StrategySet
 {
@@ -72,6 +73,12 @@ strategy_set_load (StrategySet *self, const char *file, GError **error)
 
   if (!file_roles_add (path, FILE_ROLE_INPUT, error))
     return FALSE;
+  if (plugin_file_is_cut (path))
+    {
+      g_set_error (error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA,
+                   "cannot load plugin '%s': it is cut off: build or copy it again", file);
+      return FALSE;
+    }
   module = g_module_open (path, G_MODULE_BIND_LAZY | G_MODULE_BIND_LOCAL);
 
   if (module == NULL)

@@ -4,6 +4,7 @@
  * objects.
  */
 #include <check.h>
+#include <glib/gstdio.h>
 
 #include "../suite.h"
 #include "random-plan.h"
@@ -109,6 +110,30 @@ START_TEST (test_twice)
 }
 END_TEST
 
+/* A shared object that was cut off is refused in words, also where its headers are there. */
+START_TEST (test_cut)
+{
+  g_autoptr (StrategySet) set = strategy_set_new ();
+  g_autofree char        *whole = module ("plugin-example"), *text = NULL;
+  g_autofree char        *folder = g_dir_make_tmp ("plugin-XXXXXX", NULL);
+  g_autofree char        *file = g_build_filename (folder, "cut.so", NULL);
+  gsize                   length;
+
+  ck_assert (g_file_get_contents (whole, &text, &length, NULL));
+  for (gsize left = 0; left <= 8192; left += 512)
+    {
+      g_autoptr (GError) error = NULL;
+
+      ck_assert (g_file_set_contents (file, text, (gssize) left, NULL));
+      ck_assert (!strategy_set_load (set, file, &error));
+      ck_assert_msg (left < 1024 || g_strrstr (error->message, "it is cut off") != NULL, "%s",
+                     error->message);
+    }
+  ck_assert_uint_gt (length, 8192); /* as long as its segments at least */
+  ck_assert_int_eq (g_remove (file) + g_rmdir (folder), 0);
+}
+END_TEST
+
 /* What people call families of strategies, and what begins a name, leads to the names. */
 START_TEST (test_hints)
 {
@@ -143,6 +168,7 @@ SUITE_MAIN (plugin)
   tcase_add_test (tcase, test_example);
   tcase_add_loop_test (tcase, test_refused, 0, G_N_ELEMENTS (refused));
   tcase_add_test (tcase, test_twice);
+  tcase_add_test (tcase, test_cut);
   tcase_add_test (tcase, test_hints);
   suite_add_tcase (suite, tcase);
   return suite_run (suite);
