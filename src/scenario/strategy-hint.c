@@ -2,19 +2,19 @@
 
 #include <string.h>
 
+#include "base/config/suggest.h"
 #include "hardware/profile/profile.h"
+#include "scenario/framework.h"
 
-char *
-strategy_hint (const StrategySet *set, const char *name)
+/* The strategies that frameworks beginning with NAME are today's software of; "": none. */
+static char *
+strategies_of (ProfileSet *profiles, char *const *ids, const char *name)
 {
-  g_autoptr (ProfileSet)   profiles = profile_set_new (NULL);
   g_autoptr (DiagList)     ignored = diag_list_new ();
-  g_auto (GStrv)           ids = profile_set_list (profiles, "framework");
   g_autoptr (GStrvBuilder) builder = g_strv_builder_new ();
   g_auto (GStrv)           found = NULL;
-  g_autofree char         *all = NULL;
 
-  for (guint i = 0; ids[i] != NULL; i++)
+  for (guint i = 0; *name != '\0' && ids[i] != NULL; i++)
     {
       const FrameworkProfile *framework =
           g_ascii_strncasecmp (ids[i], name, strlen (name)) == 0
@@ -26,8 +26,38 @@ strategy_hint (const StrategySet *set, const char *name)
         g_strv_builder_add (builder, framework->default_for);
     }
   found = g_strv_builder_end (builder);
-  all = g_strjoinv (" ", found);
-  return *name != '\0' && *all != '\0'
-             ? g_strdup_printf ("that is a framework; it runs the strategies %s", all)
-             : strategy_set_hint (set, name);
+  return g_strjoinv (" ", found);
+}
+
+/* Whether NAME is that of a profile of IDS, perhaps without its year. */
+static gboolean
+has_profile (char *const *ids, const char *name)
+{
+  const gsize length = strlen (name);
+
+  for (guint i = 0; length > 0 && ids[i] != NULL; i++)
+    if (g_ascii_strncasecmp (ids[i], name, length) == 0
+        && (ids[i][length] == '\0' || ids[i][length] == '-'))
+      return TRUE;
+  return FALSE;
+}
+
+char *
+strategy_hint (const StrategySet *set, const char *name)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_auto (GStrv)         ids = profile_set_list (profiles, "framework");
+  g_auto (GStrv)         readers = framework_names (FALSE);
+  g_autofree char       *own = strategies_of (profiles, ids, name);
+  g_autofree char       *others = strategy_set_hint (set, name);
+  const gint             reader = name_index (name, (const char *const *) readers);
+
+  if (*own != '\0')
+    return g_strdup_printf ("that is a framework; it runs the strategies %s", own);
+  if (reader >= 0)
+    return g_strdup_printf ("that is a framework; its jobs are read: shardsim simulate JOB --as %s "
+                            "--cluster CLUSTER; %s",
+                            readers[reader], others);
+  return has_profile (ids, name) ? g_strdup_printf ("that is a framework; %s", others)
+                                 : g_steal_pointer (&others);
 }

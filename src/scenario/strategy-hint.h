@@ -5,6 +5,7 @@
 
 /*
  * What to say of NAME, which no strategy of SET (NULL: the built-in ones) bears: a framework leads
- * to the strategies that it is today's software of; else strategy_set_hint. Newly allocated.
+ * to the strategies that it is today's software of, or to its jobs; else strategy_set_hint. Newly
+ * allocated.
  */
 char *strategy_hint (const StrategySet *set, const char *name);

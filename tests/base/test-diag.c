@@ -265,6 +265,11 @@ START_TEST (test_beginnings)
     { "f",
       "valid values: fcdp, fsdp1, fsdp2, megatron-fsdp, h100-sxm-80, rtxa6000-48" }, /* short */
     { "A6000", "did you mean 'rtxa6000-48'?" },
+    /* as people write names: in words, with the maker, sizes with their unit */
+    { "RTX 6000", "did you mean 'rtxa6000-48'?" },
+    { "NVIDIA H100 80GB HBM3", "did you mean 'h100-sxm-80'?" },
+    { "GeForce 80 x 8", "did you mean 'h100-sxm-80'?" },
+    { "GeForce 9 x", "valid values: fcdp, fsdp1, fsdp2, megatron-fsdp, h100-sxm-80, rtxa6000-48" },
     { "gatron", "valid values: fcdp, fsdp1, fsdp2, megatron-fsdp, h100-sxm-80, rtxa6000-48" },
   };
 

@@ -342,6 +342,9 @@ START_TEST (test_framework_for_a_strategy)
   static const char *const cases[][2] = { { "deepspeed", " zero3 " },
                                           { "Megatron", " megatron-fsdp" },
                                           { "torchtitan", " fsdp2 " },
+                                          { "megatron-lm", "--as megatron-lm" },
+                                          { "Accelerate", "--as accelerate" },
+                                          { "pytorch", "that is a framework; strategies: co2" },
                                           { "fsdp", "did you mean one of fsdp2 " },
                                           { "", "strategies: " } };
 

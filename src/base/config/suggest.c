@@ -113,6 +113,56 @@ names_around (const char *word, const char *const *names)
   return g_strv_builder_end (found);
 }
 
+/* Whether NAME has WORD, one of several: 'h100' begins a part, '3090' is a piece, '80gb' is 80. */
+static gboolean
+has_word (const char *name, const char *word)
+{
+  g_autofree char *part =
+      g_str_has_suffix (word, "gb") ? g_strndup (word, strlen (word) - 2) : g_strdup (word);
+
+  return strlen (part) >= LEAST_PART
+         && (begins_part (name, part)
+             || (strlen (part) >= LEAST_PIECE && strpbrk (part, "0123456789") != NULL
+                 && strstr (name, part) != NULL));
+}
+
+/* Leaves those of FOUND that have WORD, if there are any. */
+static void
+keep_having (GPtrArray *found, const char *word)
+{
+  guint n = 0;
+
+  for (guint i = 0; i < found->len; i++)
+    n += has_word (found->pdata[i], word);
+  for (guint i = found->len; n > 0 && i > 0; i--)
+    if (!has_word (found->pdata[i - 1], word))
+      g_ptr_array_remove_index (found, i - 1);
+}
+
+/*
+ * The NAMES that several words mean, as people write them: all of those that any name has, in
+ * either case. "NVIDIA H100 80GB HBM3" is of 'h100-sxm-80', by two of its words.
+ */
+static char **
+names_of_words (const char *text, const char *const *names)
+{
+  g_autofree char         *small = g_ascii_strdown (text, -1);
+  g_auto (GStrv)           words = g_strsplit_set (small, " -", -1);
+  g_autoptr (GPtrArray)    found = g_ptr_array_new ();
+  g_autoptr (GStrvBuilder) out = g_strv_builder_new ();
+  const gboolean           several = strpbrk (small, " -") != NULL;
+  guint                    all;
+
+  for (guint i = 0; several && names[i] != NULL; i++)
+    g_ptr_array_add (found, (gpointer) names[i]);
+  all = found->len;
+  for (char **word = words; *word != NULL; word++)
+    keep_having (found, *word);
+  for (guint i = 0; i < found->len && found->len < all; i++)
+    g_strv_builder_add (out, found->pdata[i]);
+  return g_strv_builder_end (out);
+}
+
 /* "did you mean 'x'?" of NAMES; NULL: there are none, or too many. Newly allocated. */
 static char *
 ask_of (char *const *names)
@@ -128,7 +178,7 @@ ask_of (char *const *names)
 char *
 suggest_near (const char *word, const char *const *names)
 {
-  g_auto (GStrv) longer = suggest_containing (word, names), around = NULL;
+  g_auto (GStrv) longer = suggest_containing (word, names), around = NULL, having = NULL;
   const char    *nearest = suggest_nearest (word, names);
 
   if (nearest != NULL)
@@ -136,7 +186,10 @@ suggest_near (const char *word, const char *const *names)
   if (*longer != NULL)
     return ask_of (longer);
   around = names_around (word, names);
-  return ask_of (around);
+  if (*around != NULL)
+    return ask_of (around);
+  having = names_of_words (word, names);
+  return ask_of (having);
 }
 
 char *

@@ -29,14 +29,14 @@ char **suggest_containing (const char *word, const char *const *names);
 
 /*
  * "did you mean 'x'?" of the nearest of NAMES (NULL-terminated), else of those that WORD begins,
- * else of those that hold it where it has a number; NULL: none is near, or too many are. Newly
- * allocated.
+ * else of those that hold it where it has a number, else, where WORD is several with spaces or
+ * dashes between them, of those that have all of them that any name has ("NVIDIA H100 80GB HBM3");
+ * NULL: none is near, or too many are. Newly allocated.
  */
 char *suggest_near (const char *word, const char *const *names);
 
 /*
- * "did you mean 'x'?" of the names that WORD begins, else of the nearest, else of those that hold
- * it where it has a number, or, when nothing is near, "valid values: a, b, c" (at most 12 names).
- * Newly allocated.
+ * "did you mean 'x'?" of the names that WORD begins, else as suggest_near, or, when nothing is
+ * near, "valid values: a, b, c" (at most 12 names). Newly allocated.
  */
 char *suggest_hint (const char *word, const char *const *names);
