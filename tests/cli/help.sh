@@ -122,6 +122,17 @@ done <<'OPTIONS'
 --format --format
 --tp --tp --format text
 OPTIONS
+# Words that are an option's values, or its name and a value's, lead to it.
+while read -r option words; do
+  # shellcheck disable=SC2086
+  "$program" help $words | grep -Eq -- "^option +$option( |\$)"
+  verdict $? "help $words"
+done <<'VALUES'
+--pipeline gpipe
+--precision mixed precision
+--dispatch two-level
+--optimizer muon
+VALUES
 "$program" help workspaces matrix | grep -A 1 '^page ' | grep -q 'docs/memory.md$'
 verdict $? 'headings of the documentation are found'
 echo "1..$number"

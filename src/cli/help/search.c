@@ -80,11 +80,17 @@ add_hints (Search *self, const char *name)
       g_ptr_array_add (self->names, g_strdup (parts[i]));
 }
 
-/* NAME is what a word is compared with, SHOWN ("--micro-batch") what is printed of it. */
+/*
+ * NAME is what a word is compared with, SHOWN ("--micro-batch") what is printed of it; VALUES,
+ * which it may take (NULL: any), are as good as the text of HELP, but not printed.
+ */
 static void
-consider (Search *self, const char *kind, const char *name, const char *shown, const char *help)
+consider (Search *self, const char *kind, const char *name, const char *shown, const char *help,
+          const char *const *values)
 {
-  g_autofree char *plain_name = plain (name), *plain_help = plain (help != NULL ? help : "");
+  g_autofree char *list = values != NULL ? g_strjoinv (" ", (char **) values) : g_strdup ("");
+  g_autofree char *text = g_strjoin (" ", help != NULL ? help : "", list, NULL);
+  g_autofree char *plain_name = plain (name), *plain_help = plain (text);
   Nearness         farthest = NEAR_NAME;
   Found           *found;
 
@@ -111,7 +117,17 @@ look_at (Search *self, const char *kind, const char *name, const char *shown, co
   g_autofree char *plain_name = plain (name);
 
   add_hints (self, plain_name);
-  consider (self, kind, name, shown, help);
+  consider (self, kind, name, shown, help, NULL);
+}
+
+static void
+look_at_values (Search *self, const char *name, const char *shown, const char *help,
+                const OptionSpec *spec)
+{
+  g_autofree char *plain_name = plain (name);
+
+  add_hints (self, plain_name);
+  consider (self, "option", name, shown, help, spec != NULL ? spec->choices : NULL);
 }
 
 static void
@@ -121,7 +137,7 @@ look_at_keys (Search *self, const OptionSpec *table, const char *prefix)
     {
       g_autofree char *shown = g_strconcat (prefix, spec->key, NULL);
 
-      look_at (self, "option", spec->key, shown, spec->help);
+      look_at_values (self, spec->key, shown, spec->help, spec);
     }
 }
 
@@ -178,8 +194,9 @@ look_at_option (Search *self, const SharedOption *shared, guint n_pages)
       g_string_append_printf (shown, "%s%s", i > 0 ? ", " : "",
                               ((const Page *) shared->pages->pdata[i])->command->name);
   g_string_append_printf (shown, "%s--%s", shown->len > 0 ? " " : "", option->name);
-  look_at (self, "option", option->name, shown->str,
-           option->of_section && option->spec != NULL ? option->spec->help : option->help);
+  look_at_values (self, option->name, shown->str,
+                  option->of_section && option->spec != NULL ? option->spec->help : option->help,
+                  option->spec);
 }
 
 static void
@@ -235,7 +252,7 @@ look_at_documentation (Search *self)
       g_autofree char *names =
           g_strjoin (", ", entry->name, *entry->also != '\0' ? entry->also : NULL, NULL);
 
-      consider (self, entry->kind, names, entry->name, help);
+      consider (self, entry->kind, names, entry->name, help, NULL);
     }
 }
 
