@@ -222,11 +222,11 @@ make_each (Plans *self, PlanChooser *chooser, const PlanWords *words, const GPtr
   plan_progress_end (progress, PLANNING, shown);
 }
 
-/* Why not even one number of nodes has an answer; NULL: one has. */
-static const char *
-why_none (const GPtrArray *plans)
+/* The first of the numbers of nodes, where not even one has an answer; NULL: one has. */
+static const RunOption *
+first_of_none (const GPtrArray *plans)
 {
-  const char *why = NULL;
+  const RunOption *first = NULL;
 
   for (guint p = 0; p < plans->len; p++)
     {
@@ -238,10 +238,10 @@ why_none (const GPtrArray *plans)
 
           if (option->answered)
             return NULL;
-          why = why != NULL ? why : option->why;
+          first = first != NULL ? first : option;
         }
     }
-  return why;
+  return first;
 }
 
 gboolean
@@ -262,7 +262,7 @@ plans_make (Plans *self, const GPtrArray *scenarios, const PlanWords *words,
            .words = &words->search,
            .search = &options,
   };
-  const char *why;
+  const RunOption *none;
 
   search_words_apply (&words->search, &options);
   self->goals = g_new0 (RunGoal, n);
@@ -271,8 +271,8 @@ plans_make (Plans *self, const GPtrArray *scenarios, const PlanWords *words,
       || !take_goals (&chooser, words, scenarios, n, self->goals, diags))
     return FALSE;
   make_each (self, &chooser, words, scenarios, nodes, n);
-  why = why_none (self->plans);
-  if (why != NULL)
-    diag_error (diags, NULL, NULL, "%s", why);
-  return why == NULL;
+  none = first_of_none (self->plans);
+  if (none != NULL)
+    diag_error (diags, NULL, none->hint, "%s", none->why);
+  return none == NULL;
 }

@@ -19,6 +19,7 @@ option_free (gpointer data)
   g_free (self->choice.failure);
   g_free (self->choice.why);
   g_free (self->why);
+  g_free (self->hint);
   g_free (self);
 }
 
@@ -33,6 +34,18 @@ reason_of (const RunOption *option, const DiagList *diags, const GError *error)
     return g_strdup (error->message);
   return g_strdup (diag_list_has_errors (diags) ? diag_list_first_message (diags)
                                                 : "no configuration");
+}
+
+/* Of the first error; NULL: there is none. Newly allocated. */
+static char *
+hint_of (const DiagList *diags)
+{
+  DiagView view;
+
+  for (guint i = 0; diag_list_get (diags, i, &view); i++)
+    if (view.severity == DIAG_ERROR)
+      return g_strdup (view.hint);
+  return NULL;
 }
 
 /* How long a checkpoint holds up training. */
@@ -134,6 +147,7 @@ option_new (const RunGoal *goal, guint n_nodes, RunChoose choose, gpointer who, 
   if (self->prediction == NULL || !self->prediction->fits)
     {
       self->why = reason_of (self, diags, error);
+      self->hint = hint_of (diags);
       return self;
     }
   set_input (self, goal);

@@ -64,6 +64,7 @@ typedef struct
   Prediction   *prediction; /* NULL: none, for the reason WHY; owned */
   RunChoice     choice;
   char         *why;      /* it cannot be, or does not fit; NULL: it runs */
+  char         *hint;     /* what to do about that; or NULL */
   gboolean      answered; /* there is a prediction, or WHY is no error */
   guint64       n_steps;
   double        checkpoint_bytes;

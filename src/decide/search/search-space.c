@@ -102,9 +102,8 @@ search_space_without_pipeline (const SearchSpace *self, guint64 structure)
   return key;
 }
 
-gboolean
-search_space_divides (const SearchSpace *self, guint64 structure, gint64 n_gpus,
-                      gint64 global_batch, gint64 micro_batch)
+gint64
+search_space_once (const SearchSpace *self, guint64 structure, gint64 n_gpus, gint64 micro_batch)
 {
   gint64 replica = self->fixed_degree, batch = micro_batch;
 
@@ -116,8 +115,16 @@ search_space_divides (const SearchSpace *self, guint64 structure, gint64 n_gpus,
       if (choice->batch > 0)
         batch = choice->batch;
     }
-  return n_gpus % replica == 0
-         && (global_batch == 0 || global_batch % (n_gpus / replica * batch) == 0);
+  return n_gpus % replica == 0 ? n_gpus / replica * batch : 0;
+}
+
+gboolean
+search_space_divides (const SearchSpace *self, guint64 structure, gint64 n_gpus,
+                      gint64 global_batch, gint64 micro_batch)
+{
+  const gint64 once = search_space_once (self, structure, n_gpus, micro_batch);
+
+  return once > 0 && global_batch % once == 0;
 }
 
 Scenario *

@@ -87,6 +87,10 @@ const SearchChoice *search_space_choice (const SearchSpace *self, guint64 struct
 /* STRUCTURE without its choices of pipeline axes: equal for structures that compute the same. */
 guint64 search_space_without_pipeline (const SearchSpace *self, guint64 structure);
 
+/* Sequences that all data ranks of STRUCTURE take at a time; 0: it does not divide N_GPUS. */
+gint64 search_space_once (const SearchSpace *self, guint64 structure, gint64 n_gpus,
+                          gint64 micro_batch);
+
 /* Whether STRUCTURE divides N_GPUS and, where there is one, GLOBAL_BATCH. */
 gboolean search_space_divides (const SearchSpace *self, guint64 structure, gint64 n_gpus,
                                gint64 global_batch, gint64 micro_batch);

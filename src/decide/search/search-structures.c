@@ -362,10 +362,40 @@ search_bound_nodes (Search *self)
     set_bounds (self);
 }
 
+/* What to do about a batch that none of N structures divides. Newly allocated. */
+static char *
+hint_of_batch (const Search *self, guint64 n)
+{
+  const TrainingOptions *training = &self->scenario->training;
+  const gint64           all = training->global_batch;
+  gint64                 below = 0, above = G_MAXINT64;
+
+  for (guint64 index = 0; all > 0 && index < n; index++)
+    {
+      const gint64 once =
+          search_space_once (self->space, index, search_gpus (self, index), training->micro_batch);
+
+      if (once > 0)
+        {
+          below = MAX (below, all / once * once);
+          above = MIN (above, (all / once + 1) * once);
+        }
+    }
+  if (above == G_MAXINT64)
+    return g_strdup ("take other numbers of GPUs, or other degrees");
+  return below > 0 ? g_strdup_printf ("take other degrees, or another batch; the nearest that are: "
+                                      "%" G_GINT64_FORMAT " and %" G_GINT64_FORMAT,
+                                      below, above)
+                   : g_strdup_printf ("take other degrees, or another batch; the least that is: "
+                                      "%" G_GINT64_FORMAT,
+                                      above);
+}
+
 gboolean
 search_list_nodes (Search *self, guint64 n, DiagList *diags)
 {
   const TrainingOptions *training = &self->scenario->training;
+  g_autofree char       *hint = NULL;
 
   for (guint64 index = 0; index < n; index++)
     {
@@ -377,11 +407,11 @@ search_list_nodes (Search *self, guint64 n, DiagList *diags)
     }
   self->result->n_structures = self->nodes->len;
   self->result->n_configurations = (guint64) self->nodes->len * self->space->variants->len;
-  if (self->nodes->len == 0)
-    diag_error (
-        diags,
-        option_mark (scenario_marks (self->scenario, training_options), "global_batch", NULL),
-        "take a batch with more divisors, or other degrees",
-        "no mesh and micro-batch of the space divide the GPUs and the batch");
-  return self->nodes->len > 0;
+  if (self->nodes->len > 0)
+    return TRUE;
+  hint = hint_of_batch (self, n);
+  diag_error (diags,
+              option_mark (scenario_marks (self->scenario, training_options), "global_batch", NULL),
+              hint, "no mesh and micro-batch of the space divide the GPUs and the batch");
+  return FALSE;
 }
