@@ -85,7 +85,7 @@ predict_bound (const ReplayBound *bound, const ReplayOptions *options, const Pre
   if (strategy_whole_exchange (&resolved->input, resolved->strategy, &exchange) && exchange.elastic)
     {
       self->elastic_steps = exchange.every;
-      self->n_workers = exchange.across.size;
+      self->n_workers = exchange_workers (&exchange);
     }
   self->n_measured = counts[CONFIDENCE_MEASURED];
   self->n_datasheet = counts[CONFIDENCE_DATASHEET];

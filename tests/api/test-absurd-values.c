@@ -11,6 +11,12 @@
 
 #define LLAMA "model.config=llama-3-8b;training.seq_len=2048;"
 #define NODE  "cluster.name=dgx-h100;strategy.name=fsdp2;" LLAMA
+#define TILES                                                                          \
+  "cluster.name=dgx-h100;strategy.name=ddp;model.config=gpt2-xl;training.seq_len=512;" \
+  "training.optimizer=adamw-8bit"
+#define OWNERS                                                                                \
+  "cluster.name=2 x dgx-h100;model.config=gpt2-xl;training.seq_len=512;strategy.name=slowmo;" \
+  "strategy.inner.name=ddp;"
 #define LOCAL "cluster.name=2 x dgx-h100;strategy.name=diloco;strategy.inner.name=fsdp2;" LLAMA
 
 static const struct
@@ -26,6 +32,10 @@ static const struct
     "'lora_r' of 4097 is above the rank of every matrix that it adapts, 4096 at most", FALSE },
   { NODE, "cluster.nics", "64", "256", "256 network cards for 8 GPUs: at most 8 each", FALSE },
   { NODE, "cluster.name", "p5", "unknown", "unknown cluster or node 'unknown'", FALSE },
+  { TILES, "training.optimizer_tile", "1600", "1601",
+    "'optimizer_tile' of 1601 is above the shorter side of every matrix, 1600 at most", FALSE },
+  { TILES, "training.optimizer_tile", "32", "33",
+    "'optimizer_tile' of 33 divides no matrix: tiles at all edges are parts", TRUE },
   { NODE "training.loss=chunked", "training.loss_chunk", "2048", "67108864",
     "'loss_chunk' of 67108864 is more than the 2048 tokens of a micro-batch: nothing is cut",
     TRUE },
@@ -37,6 +47,11 @@ static const struct
     "strategy 'hsdp' shards nothing: its groups have one rank", TRUE },
   { LOCAL, "strategy.worker", "node", "all",
     "strategy 'diloco' has one worker, of 16 ranks: there is nobody to average with", TRUE },
+  /* of whose parts all ranks are owners: of one worker, too */
+  { OWNERS, "strategy.worker", "node", "all",
+    "strategy 'slowmo' has one worker, of 16 ranks: there is nobody to average with", TRUE },
+  { OWNERS "strategy.name=co2;strategy.variant=release", "strategy.worker", "node", "all",
+    "strategy 'co2' has one worker, of 16 ranks: there is nobody to average with", TRUE },
   /* none of whose states is cut, or which is about other places than the GPU */
   { "strategy.name=ddp;cluster.name=dgx-h100;model.config=gpt2-xl;training.seq_len=512",
     "cluster.gpus_per_node", "1", NULL, NULL, FALSE },

@@ -10,15 +10,12 @@ add (GPtrArray *parts, char *text)
 static void
 add_exchange (const PlanInput *in, const Exchange *exchange, GPtrArray *parts)
 {
-  guint  replicas = exchange->across.size;
   double trained = (double) workload_n_trainable_parameters (in->workload);
   double all = (double) workload_n_parameters (in->workload);
 
-  if (exchange->owners > 0) /* all ranks take part */
-    replicas /= exchange->worker.size;
   if (exchange->every > 1)
     add (parts, g_strdup_printf ("%u local steps", exchange->every));
-  add (parts, g_strdup_printf ("%u replicas", replicas));
+  add (parts, g_strdup_printf ("%u replicas", exchange_workers (exchange)));
   /* A worker trains a part of the parameters. */
   if (exchange->slices > 1)
     add (parts, g_strdup_printf ("a worker trains %.0f %% of the parameters, 1 of %u slices",
@@ -99,7 +96,7 @@ strategy_caveats (const PlanInput *in, const StrategyChoice *choice)
     {
       Exchange exchange;
 
-      if (strategy_whole_exchange (&input, c, &exchange) && exchange.across.size > 1)
+      if (strategy_whole_exchange (&input, c, &exchange) && exchange_workers (&exchange) > 1)
         add_exchange (&input, &exchange, parts);
       if (c->strategy->caveat != NULL)
         add (parts, g_strdup (c->strategy->caveat));

@@ -1,5 +1,11 @@
 #include "driver/policy/exchange.h"
 
+guint
+exchange_workers (const Exchange *self)
+{
+  return self->owners > 0 ? self->across.size / self->worker.size : self->across.size;
+}
+
 MeshGroup
 exchange_owners (const Exchange *self)
 {

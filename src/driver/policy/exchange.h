@@ -76,6 +76,9 @@ typedef struct
 
 #define EXCHANGE_MOST_BITS 64 /* fragments that `only` can choose from */
 
+/* All workers; where owners sum parts of the whole, ACROSS is all of their ranks. */
+guint exchange_workers (const Exchange *self);
+
 /* The workers that train one slice; those next to each other that train all of them. */
 MeshGroup exchange_owners (const Exchange *self);
 MeshGroup exchange_peers (const Exchange *self);

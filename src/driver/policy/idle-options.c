@@ -120,7 +120,7 @@ driver_warn_of_idle (const Driver *self, DiagList *diags)
                                    facts, &about };
 
       option_warn_idle (&scope, NULL, diags);
-      if (level->run.exchange != NULL && level->exchange.across.size <= 1)
+      if (level->run.exchange != NULL && exchange_workers (&level->exchange) <= 1)
         diag_option_warning (
             diags, "worker", "take more nodes, or a smaller 'worker'",
             "strategy '%s' has one worker, of %u ranks: there is nobody to average with",

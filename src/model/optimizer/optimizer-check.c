@@ -94,6 +94,38 @@ warn_of_none (const Workload *workload, const SourceMark *mark, DiagList *diags)
                         : "none of its blocks' is trained");
 }
 
+/* Tiles that are above all matrices are refused; those that divide none leave parts everywhere. */
+static gboolean
+check_tiles (const Workload *workload, const SourceMark *mark, DiagList *diags)
+{
+  const guint64 side = optimizer_tile_side (workload_training (workload));
+  guint64       most = 0;
+  gboolean      divides = FALSE;
+
+  for (guint l = 0; side > 0 && l < workload_n_layers (workload); l++)
+    for (guint t = 0; t < workload_layer (workload, l)->n_tensors; t++)
+      {
+        const TensorDesc *tensor = &workload_layer (workload, l)->tensors[t];
+        const guint64    *shape = tensor->shape + tensor->n_dims;
+
+        if (tensor->n_dims < 2)
+          continue;
+        most = MAX (most, MIN (shape[-1], shape[-2]));
+        divides |= shape[-1] % side == 0 && shape[-2] % side == 0;
+      }
+  if (side > most)
+    diag_error (diags, mark, "tiles of 32 are usual",
+                "'optimizer_tile' of %" G_GUINT64_FORMAT " is above the shorter side of every "
+                "matrix, %" G_GUINT64_FORMAT " at most",
+                side, most);
+  else if (side > 0 && !divides)
+    diag_warning (diags, mark, "tiles of 32 are usual",
+                  "'optimizer_tile' of %" G_GUINT64_FORMAT " divides no matrix: tiles at all edges "
+                  "are parts",
+                  side);
+  return side <= most;
+}
+
 gboolean
 optimizer_check (const Workload *workload, const OptionMarks *marks, DiagList *diags)
 {
@@ -104,5 +136,5 @@ optimizer_check (const Workload *workload, const OptionMarks *marks, DiagList *d
       && !check_names (workload, mark, diags))
     return FALSE;
   warn_of_none (workload, mark, diags);
-  return TRUE;
+  return check_tiles (workload, option_mark (marks, "optimizer_tile", NULL), diags);
 }
