@@ -28,6 +28,19 @@ has_shared_experts (gconstpointer about)
 }
 
 static gboolean
+has_gate (gconstpointer about)
+{
+  return SHAPE (about)->gated_mlp || SHAPE (about)->activation == MODEL_ACTIVATION_SQUARED_RELU
+         || has_experts (about);
+}
+
+static gboolean
+has_rotary (gconstpointer about)
+{
+  return SHAPE (about)->position == MODEL_POSITION_ROTARY;
+}
+
+static gboolean
 is_interleaved (gconstpointer about)
 {
   return mesh_pipeline (MESH (about)) == PIPELINE_INTERLEAVED;
@@ -122,6 +135,8 @@ static const OptionFact facts[] = {
   { "experts", has_experts, "take a model with 'n_experts' above 1" },
   { "several experts a rank", has_several_experts, "take a smaller 'ep'" },
   { "shared experts", has_shared_experts, "give 'n_shared_experts', or a model that has some" },
+  { "a gate", has_gate, "take 'model.activation' swiglu, geglu or squared-relu" },
+  { "rotary positions", has_rotary, "take 'model.positions' rotary" },
   { "an interleaved pipeline", is_interleaved, "give 'pp' and 'vp' above 1" },
   { "two axes of ranks", has_two_axes, "give 'tp', 'cp' or 'pp' above 1" },
   { "blocks that are recomputed as a whole", recomputes_blocks,

@@ -22,8 +22,8 @@ find_software (Resolution *self, DiagList *diags)
   self->view.framework = software.framework;
   self->view.framework_by_default = software.by_default;
   self->training = self->scenario->training;
-  if (software.framework != NULL)
-    self->training.traits = software.framework->traits;
+  training_take_traits (&self->training,
+                        software.framework != NULL ? &software.framework->traits : NULL);
   return ok;
 }
 

@@ -217,6 +217,46 @@ static const Read reads[] = {
       "strategy.data_parallel_sharding_strategy=optim_grads_params",
       "strategy.overlap_param_gather=true", "strategy.gradient_accumulation_fusion=false",
       "mesh.layers=5, 8 x 2, 3", "training.clip_gradients=false" } },
+  /* what blocks are made of beyond their widths; parameters in fp8, kernels that are not fused */
+  { "run.sh",
+    "torchrun p.py --use-mcore-models --num-layers 24 --hidden-size 2048 "
+    "--num-attention-heads 32 --group-query-attention --num-query-groups 8 --kv-channels "
+    "64 --swiglu --normalization RMSNorm --disable-bias-linear --add-qkv-bias "
+    "--qk-layernorm --softmax-type learnable --window-size 127,0 --window-attn-skip-freq 2 "
+    "--position-embedding-type none --no-rope-fusion --no-bias-swiglu-fusion --seq-length "
+    "4096 --micro-batch-size 1 --bf16 --vocab-size 1000 --use-distributed-optimizer "
+    "--overlap-grad-reduce --overlap-param-gather --fp8-format hybrid --fp8-param-gather "
+    "--pipeline-model-parallel-size 3 --num-virtual-stages-per-pipeline-rank 1 "
+    "--account-for-loss-in-pipeline-split --account-for-embedding-in-pipeline-split "
+    "--global-batch-size 64\n",
+    { "cluster.name", "3 x dgx-h100" },
+    { "model.biases=qkv", "model.qk_norm=head", "model.attention_sinks=yes",
+      "model.sliding_window=128", "model.sliding_period=2", "model.positions=none",
+      "training.fused_rotary=false", "training.fused_gate=false", "training.fp8_params=true",
+      "strategy.overlap_param_gather=true", "mesh.pp=3" } },
+  /* the first and the last of 4 stages have a block less, for embedding and head */
+  { "run.sh",
+    "--num-layers 14 --hidden-size 1024 --num-attention-heads 16 --seq-length 1024 "
+    "--micro-batch-size 1 --bf16 --vocab-size 1000 --pipeline-model-parallel-size 4 "
+    "--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split\n",
+    { "cluster.name", "1 x dgx-h100" },
+    { "mesh.pp=4", "mesh.layers=3, 4, 4, 3" } },
+  { "run.sh",
+    "--num-layers 15 --hidden-size 1024 --num-attention-heads 16 --seq-length 1024 "
+    "--micro-batch-size 1 --bf16 --vocab-size 1000 --pipeline-model-parallel-size 2 "
+    "--account-for-loss-in-pipeline-split\n",
+    { "cluster.name", "1 x dgx-h100" },
+    { "mesh.layers=8, 7" } },
+  /* latent attention, with Megatron's widths where none are told */
+  { "run.sh",
+    "torchrun p.py --use-mcore-models --num-layers 27 --hidden-size 2048 --num-attention-heads 16 "
+    "--ffn-hidden-size 10944 --swiglu --normalization RMSNorm --disable-bias-linear "
+    "--position-embedding-type rope --multi-latent-attention --kv-lora-rank 512 --q-lora-rank 1536 "
+    "--qk-layernorm --v-head-dim 96 --kv-channels 16 --seq-length 4096 --micro-batch-size 1 "
+    "--bf16 --vocab-size 1000\n",
+    { "cluster.name", "1 x dgx-h100" },
+    { "model.kv_lora_rank=512", "model.q_lora_rank=1536", "model.qk_nope_head_dim=128",
+      "model.qk_rope_head_dim=64", "model.v_head_dim=96", "model.qk_norm=auto" } },
   /* MLPerf: variables alone */
   { "config_DGXH100_1x8x4xtp4pp1cp2.sh",
     "#!/bin/bash\nexport LORA_A2A=1\nexport FP8=True\nexport TP=4\nexport PP=1\nexport CP=2\n"
@@ -419,7 +459,7 @@ typedef struct
 {
   const char *file, *text;
   const char *user[10];
-  const char *said[6]; /* parts of the diagnostics */
+  const char *said[8]; /* parts of the diagnostics */
   gboolean    good;    /* and the job is read */
 } Said;
 
@@ -529,6 +569,23 @@ static const Said sayings[] = {
     HERE,
     { "run.sh:2:2: error: '--optimizer-cpu-offload: true' cannot be followed",
       "'--lenient' predicts without it" },
+    FALSE },
+  { "run.sh",
+    "--num-layers 2 --hidden-size 256 --num-attention-heads 2 --seq-length 128 --vocab-size 1000 "
+    "--use-distributed-optimizer --overlap-param-gather --deterministic-mode "
+    "--fp32-residual-connection --window-size 3,4 --num-experts 4 --moe-layer-freq 2\n",
+    HERE,
+    { "'--overlap-param-gather: true' cannot be followed", "it goes with '--overlap-grad-reduce'",
+      "'--deterministic-mode: true' cannot be followed",
+      "'--fp32-residual-connection: true' cannot be followed", "'a window: 3,4' cannot be followed",
+      "'layers with experts: 2' cannot be followed" },
+    FALSE },
+  { "tt.toml",
+    TITAN "[optimizer]\nearly_step_in_backward = true\n[parallelism]\n"
+          "enable_compiled_autograd = true\n",
+    HERE,
+    { "'optimizer.early_step_in_backward: true' cannot be followed",
+      "'parallelism.enable_compiled_autograd: true' cannot be followed" },
     FALSE },
   { "run.sh",
     "if [ x = y ]; then\n  --num-layers 2 --hidden-size 4\n",
@@ -760,6 +817,49 @@ START_TEST (test_rows_set_options)
 }
 END_TEST
 
+/*
+ * What is not followed is an error. A warning is for what something near is predicted of, what
+ * depends on samples, and files that are not there: these rows and no others.
+ */
+START_TEST (test_warnings_are_few)
+{
+  static const char *const near[] = {
+    "accelerate fsdp_config.fsdp_offload_params", /* FSDP2's offload */
+    "hf-trainer fsdp",
+    "deepspeed zero_optimization.stage", /* stage 2's offload */
+    "deepspeed zero_optimization.offload_optimizer.pin_memory",
+    "deepspeed zero_optimization.offload_param.pin_memory",
+    "llm-foundry optimizer.name",                      /* one moment, as SGD with momentum */
+    "megatron-lm --fp8-param-gather",                  /* in memory, not on the wire */
+    "torchtitan float8.enable_fsdp_float8_all_gather", /* on the wire, not in memory */
+    "axolotl sample_packing",                          /* lengths of samples */
+    "hf-trainer packing",
+    "hf-trainer group_by_length",
+    "hf-trainer auto_find_batch_size", /* which is known when it has run */
+    "megatron-lm --reset-attention-mask",
+    "hf-trainer deepspeed", /* the file's name says much */
+    NULL,
+  };
+  g_auto (GStrv)       names = framework_names (FALSE);
+  g_autoptr (DiagList) diags = diag_list_new ();
+
+  for (guint n = 0; names[n] != NULL; n++)
+    {
+      g_autoptr (Framework) framework = framework_load (names[n], diags);
+
+      for (guint i = 0; i < framework->readings->len; i++)
+        {
+          const FrameworkReading *row = g_ptr_array_index (framework->readings, i);
+          g_autofree char        *key = g_strdup_printf ("%s %s", names[n], row->match.name);
+
+          ck_assert_msg (row->action != READING_WARN || row->level > 0
+                             || g_strv_contains (near, key),
+                         "'%s' only warns", key);
+        }
+    }
+}
+END_TEST
+
 SUITE_MAIN (job)
 {
   Suite *suite = suite_create ("job");
@@ -775,6 +875,7 @@ SUITE_MAIN (job)
   tcase_add_loop_test (tests, test_text, 0, G_N_ELEMENTS (reads));
   tcase_add_test (tests, test_options_are_read);
   tcase_add_test (tests, test_rows_set_options);
+  tcase_add_test (tests, test_warnings_are_few);
   suite_add_tcase (suite, tests);
   return suite_run (suite);
 }

@@ -52,7 +52,17 @@ START_TEST (test_parameters)
   const guint64 gpt = L * (matrices + biases + 4 * D) + V * D + S * D + 2 * D;
 
   ck_assert_uint_eq (parameters ((ModelOptions){ 0 }), gpt);
-  ck_assert_uint_eq (parameters ((ModelOptions){ .biases = MODEL_TIED_NO }), gpt - L * biases);
+  ck_assert_uint_eq (parameters ((ModelOptions){ .biases = MODEL_BIASES_NONE }), gpt - L * biases);
+  ck_assert_uint_eq (parameters ((ModelOptions){ .biases = MODEL_BIASES_QKV }),
+                     gpt - L * (D + FF + D));
+  /* heads of 16: a weight and a bias for all of them, or for each element; a logit a head */
+  ck_assert_uint_eq (parameters ((ModelOptions){ .qk_norm = 1 + MODEL_QK_NORM_HEAD }),
+                     gpt + L * 2 * 2 * 16);
+  ck_assert_uint_eq (parameters ((ModelOptions){ .qk_norm = 1 + MODEL_QK_NORM_WHOLE }),
+                     gpt + L * 2 * 2 * D);
+  ck_assert_uint_eq (parameters ((ModelOptions){ .attention_sinks = MODEL_TIED_YES }), gpt + L * 4);
+  ck_assert_uint_eq (parameters ((ModelOptions){ .positions = 1 + MODEL_POSITION_NONE }),
+                     gpt - S * D);
   ck_assert_uint_eq (parameters ((ModelOptions){ .positions = 1 + MODEL_POSITION_ROTARY }),
                      gpt - S * D);
   ck_assert_uint_eq (parameters ((ModelOptions){ .norm = 1 + MODEL_NORM_RMS }),
@@ -204,6 +214,52 @@ START_TEST (test_window)
 }
 END_TEST
 
+/* The last of each two blocks attends to all: S^2 / 2 pairs. */
+START_TEST (test_window_period)
+{
+  ModelShape      shape = variant ((ModelOptions){ .sliding_window = 32, .sliding_period = 2 });
+  TrainingOptions options = training (S, 1);
+  g_autoptr (Workload) workload = workload_new (&shape, &options);
+  const LayerDesc     *windowed = workload_layer (workload, 1), *all = workload_layer (workload, 2);
+
+  ck_assert_double_eq (find_kernel (windowed->forward, windowed->n_forward, "flash_fwd")->flops,
+                       4. * (S * 32 - 32 * 32 / 2) * 4 * 16);
+  ck_assert_double_eq (find_kernel (all->forward, all->n_forward, "flash_fwd")->flops,
+                       4. * (S * S / 2) * 4 * 16);
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/* DeepSeek-V2-Lite by its widths has the published number of parameters. */
+START_TEST (test_latents)
+{
+  const ModelOptions   options = { .arch = (char *) "llama",
+                                   .n_layers = 27,
+                                   .d_model = 2048,
+                                   .n_heads = 16,
+                                   .d_ff = 10944,
+                                   .vocab = 102400,
+                                   .n_experts = 64,
+                                   .n_experts_per_token = 6,
+                                   .d_expert = 1408,
+                                   .n_shared_experts = 2,
+                                   .first_dense_layers = 1,
+                                   .kv_lora_rank = 512,
+                                   .qk_nope_head_dim = 128,
+                                   .qk_rope_head_dim = 64,
+                                   .v_head_dim = 128 };
+  g_autoptr (DiagList) diags = diag_list_new ();
+  TrainingOptions      training_of = training (S, 1);
+  g_autoptr (Workload) workload = NULL;
+  ModelShape           shape;
+
+  ck_assert (model_resolve (&options, NULL, NULL, &shape, NULL, diags));
+  workload = workload_new (&shape, &training_of);
+  ck_assert_uint_eq (workload_n_parameters (workload), 15706484224UL);
+  model_shape_clear (&shape);
+}
+END_TEST
+
 static void
 assert_refused (ModelOptions options, const char *message)
 {
@@ -225,6 +281,18 @@ START_TEST (test_refused)
   assert_refused (
       (ModelOptions){ .config = (char *) "deepseek-v3", .positions = 1 + MODEL_POSITION_ALIBI },
       "latent attention has rotary embeddings of its own");
+  assert_refused (
+      (ModelOptions){ .config = (char *) "deepseek-v3", .qk_norm = 1 + MODEL_QK_NORM_HEAD },
+      "latent attention has norms of its latents");
+  assert_refused ((ModelOptions){ .config = (char *) "llama-3-8b", .sliding_period = 2 },
+                  "'sliding_period' is given, but no window");
+  assert_refused ((ModelOptions){ .arch = (char *) "gpt",
+                                  .n_layers = L,
+                                  .d_model = D,
+                                  .n_heads = 4,
+                                  .vocab = V,
+                                  .v_head_dim = 16 },
+                  "'v_head_dim' is given, but not 'kv_lora_rank'");
 }
 END_TEST
 
@@ -237,6 +305,8 @@ SUITE_MAIN (blocks)
   tcase_add_loop_test (tcase, test_collectives, MODEL_BLOCK_PARALLEL, MODEL_BLOCK_TWO_NORMS + 1);
   tcase_add_test (tcase, test_overlap);
   tcase_add_test (tcase, test_window);
+  tcase_add_test (tcase, test_window_period);
+  tcase_add_test (tcase, test_latents);
   tcase_add_test (tcase, test_refused);
   return run_case ("blocks", tcase);
 }

@@ -352,6 +352,23 @@ START_TEST (test_fp8_params)
 }
 END_TEST
 
+/* Options go before the traits of the framework's profile, and those left at auto do not. */
+START_TEST (test_says)
+{
+  const FrameworkTraits traits = { .fused_gate = TRUE, .keeps_fp8 = TRUE };
+  TrainingOptions       options = recipe (FP8_DELAYED);
+
+  training_take_traits (&options, &traits);
+  ck_assert (options.traits.fused_gate && !options.traits.fused_rotary);
+  ck_assert (options.traits.keeps_fp8 && !options.traits.fp8_params);
+  options.fused_gate = SAYS_FALSE;
+  options.fused_rotary = options.fp8_params = SAYS_TRUE;
+  training_take_traits (&options, &traits);
+  ck_assert (!options.traits.fused_gate && options.traits.fused_rotary);
+  ck_assert (options.traits.keeps_fp8 && options.traits.fp8_params);
+}
+END_TEST
+
 /* Bytes of the collectives of KIND, and how many there are. */
 static double
 sum_collectives (const KernelDesc *kernels, guint n, CollectiveKind kind, guint *count)
@@ -492,6 +509,7 @@ SUITE_MAIN (fp8)
   tcase_add_test (tcase, test_cached_weights);
   tcase_add_test (tcase, test_frozen_weights);
   tcase_add_test (tcase, test_fp8_params);
+  tcase_add_test (tcase, test_says);
   tcase_add_test (tcase, test_tensor_group);
   tcase_add_test (tcase, test_experts);
   tcase_add_test (tcase, test_unaligned);

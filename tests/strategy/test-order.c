@@ -65,6 +65,15 @@ static const Case cases[] = {
     "R4 R3 R2 R1 R0 G0 G1 G2 G3 G4" },
   { "megatron-fsdp", "data_parallel_sharding_strategy=optim,overlap_grad_reduce=false",
     "G0 G1 G2 G3 G4 R0 R1 R2 R3 R4" },
+  /*
+   * So have those of the distributed optimizer, in the buckets of its gradients, which are called
+   * by their first module: of 20 000 elements or more 8192 + 4096 + 64 + 8192 and what is left of
+   * the head, block 3, 2 and 1, and the table. One bucket is gathered ahead of that which is used.
+   */
+  { "zero1",
+    "reduce=reduce_scatter,overlap_comm=true,overlap_param_gather=true,"
+    "bucket_bytes=40000 B",
+    "G0 G3 G8 G12 G17 G21 G26 R26 R21 R17 R12 R8 R3 R4294967295" },
   { "megatron-fsdp", "data_parallel_sharding_strategy=no_shard", "A4 A3 A2 A1 A0" },
   /*
    * SimpleFSDP names buckets by their first module: 0 the table, 9 modules from 1, 10 and 19 on, 28
@@ -157,6 +166,7 @@ static const struct
   { "megatron-fsdp", "overlap_grad_reduce=false", "G all_gather, R compute" },
   { "megatron-fsdp", "outer_dp_sharding_strategy=optim",
     "G all_gather, G outer_all_gather, R reduce, R outer_reduce" },
+  { "zero1", "", "G all_gather, R reduce" },
   { "megatron-fsdp", "no_shard", "A reduce" },
   { "megatron-fsdp", "", "G all_gather, R reduce, A outer_reduce" },
 };

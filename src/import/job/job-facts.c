@@ -234,6 +234,15 @@ derive (JobReader *self, const JobValue *from, const char *option, char *text)
   g_free (text);
 }
 
+/* FROM, which the job says of WHAT, cannot be followed. */
+static void
+refuse (JobReader *self, const JobValue *from, const char *what, const char *why)
+{
+  const JobSetting setting = { .key = (char *) what, .value = from->value, .mark = from->mark };
+
+  job_refuse (self, &setting, why);
+}
+
 /*
  * "all", or ranks; a degree below 1 is what is left of them. Where the cluster has other ranks than
  * the job's degrees make, it is followed: as many replicas, of what is left.
@@ -397,12 +406,25 @@ derive_expert_layers (JobReader *self, const JobValue *value)
         at += strcspn (at, "01");
       }
   if (!plain)
-    diag_warning (self->diags, &value->mark, NULL,
-                  "experts in layers '%s' are not predicted: every layer behind the first %u has "
-                  "them here",
-                  value->value, dense);
+    refuse (self, value, "layers with experts", "all layers behind the first dense ones have them");
   if (dense > 0)
     derive (self, value, "model.first_dense_layers", count_text (dense));
+}
+
+/* Tokens to the left and to the right: "127,0", "(127, 0)"; "-1,-1" is no window. */
+static void
+derive_window (JobReader *self, const JobValue *value)
+{
+  const char  *left = value->value + strspn (value->value, "([ ");
+  const char  *comma = strchr (left, ',');
+  const gint64 tokens = g_ascii_strtoll (left, NULL, 10);
+
+  if (tokens == -1)
+    return;
+  if (comma == NULL || tokens < 0 || g_ascii_strtoll (comma + 1, NULL, 10) != 0)
+    refuse (self, value, "a window", "windows end with the token itself: '127,0'");
+  else
+    derive (self, value, "model.sliding_window", count_text (tokens + 1));
 }
 
 static void
@@ -436,6 +458,7 @@ job_derive (JobReader *self)
     { "fact.less_first", derive_chunks },
     { "fact.job_world", derive_world },
     { "fact.expert_layers", derive_expert_layers },
+    { "fact.window", derive_window },
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (facts); i++)

@@ -4,120 +4,6 @@
 #include "base/file/layout.h"
 #include "model/family/model-names.h"
 
-#define FIELD(member) G_STRUCT_OFFSET (ModelOptions, member)
-#define COUNT(name, text)                                                                 \
-  {                                                                                       \
-    .key = #name, .type = OPTION_INT, .offset = FIELD (name), .optional = TRUE, .min = 1, \
-    .max = 1 << 24, .help = text                                                          \
-  }
-#define COUNT_OR_NONE(name, most, text)                                                   \
-  {                                                                                       \
-    .key = #name, .type = OPTION_INT, .offset = FIELD (name), .optional = TRUE, .min = 1, \
-    .or_zero = TRUE, .max = most, .help = text                                            \
-  }
-
-static const char *const tied_choices[] = { "auto", "yes", "no", NULL };
-static const char *const activation_choices[] = { "auto",   "gelu",  "relu", "squared-relu",
-                                                  "swiglu", "geglu", NULL };
-static const char *const block_choices[] = { "auto", "sequential", "parallel", "parallel-two-norms",
-                                             NULL };
-static const char *const position_choices[] = { "auto", "learned", "rotary", "alibi", NULL };
-static const char *const norm_choices[] = { "auto", "layernorm", "rmsnorm", "layernorm-unbiased",
-                                            NULL };
-static const char *const mtp_choices[] = { "auto", "false", "true", "K", NULL };
-
-const OptionSpec model_options[] = {
-  { .key = "config",
-    .type = OPTION_STRING,
-    .file = TRUE,
-    .offset = FIELD (config),
-    .optional = TRUE,
-    .help = "a Hugging Face config.json, or the name of a shipped model" },
-  { .key = "arch",
-    .type = OPTION_STRING,
-    .offset = FIELD (arch),
-    .optional = TRUE,
-    .help = "a shape instead of a file: gpt, llama, mpt, bloom" },
-  { .key = "name",
-    .type = OPTION_STRING,
-    .offset = FIELD (name),
-    .optional = TRUE,
-    .help = "name in reports" },
-  COUNT (n_layers, "transformer blocks; beside 'config': instead of the file's"),
-  COUNT (d_model, "width of the model"),
-  COUNT (n_heads, "query heads"),
-  COUNT (n_kv_heads, "key and value heads; n_heads when not given"),
-  COUNT (head_dim, "width of a head; d_model / n_heads when not given"),
-  COUNT (d_ff, "width of the MLP; 4 * d_model when not given, except for llama"),
-  COUNT (vocab, "rows of the token embedding"),
-  COUNT (
-      max_positions,
-      "rows of a learned position table; the sequence length when not given (gpt); ALiBi when not "
-      "given (mpt)"),
-  COUNT (n_experts, "routed experts a layer; dense when not given"),
-  COUNT (n_experts_per_token, "experts that a token visits"),
-  COUNT (d_expert, "width of an expert; d_ff when not given"),
-  COUNT_OR_NONE (n_shared_experts, 1024, "experts that every token visits, as wide as routed ones"),
-  COUNT_OR_NONE (first_dense_layers, 100000,
-                 "leading layers with an MLP of d_ff in the place of experts"),
-  { .key = "tied_embeddings",
-    .type = OPTION_ENUM,
-    .choices = tied_choices,
-    .offset = FIELD (tied_embeddings),
-    .fallback = "auto",
-    .help = "the head shares the token embedding; auto: as the file or the architecture has it" },
-  { .key = "activation",
-    .type = OPTION_ENUM,
-    .choices = activation_choices,
-    .offset = FIELD (activation),
-    .fallback = "auto",
-    .help = "of the MLP; swiglu and geglu have a gate, a third matrix",
-    .source = "arXiv:2002.05202; arXiv:2109.08668" },
-  { .key = "block",
-    .type = OPTION_ENUM,
-    .choices = block_choices,
-    .offset = FIELD (block),
-    .fallback = "auto",
-    .help = "attention, then the MLP; or both of the same input, behind one norm or a norm each; "
-            "auto: as the file has it",
-    .source = "arXiv:2204.02311; EleutherAI/gpt-neox, gpt_j_residual" },
-  { .key = "positions",
-    .type = OPTION_ENUM,
-    .choices = position_choices,
-    .offset = FIELD (positions),
-    .fallback = "auto",
-    .help = "learned table, rotary embeddings of queries and keys, or ALiBi" },
-  { .key = "biases",
-    .type = OPTION_ENUM,
-    .choices = tied_choices,
-    .offset = FIELD (biases),
-    .fallback = "auto",
-    .help = "of the blocks' linears; auto: as the file or the architecture has them" },
-  { .key = "norm",
-    .type = OPTION_ENUM,
-    .choices = norm_choices,
-    .offset = FIELD (norm),
-    .fallback = "auto",
-    .help = "kind of norm" },
-  { .key = "sliding_window",
-    .type = OPTION_INT,
-    .offset = FIELD (sliding_window),
-    .optional = TRUE,
-    .min = 1,
-    .max = 1 << 24,
-    .help = "tokens that one attends to, in all blocks" },
-  { .key = "mtp",
-    .type = OPTION_ENUM,
-    .choices = mtp_choices,
-    .offset = FIELD (mtp),
-    .fallback = "auto",
-    .what_if = TRUE,
-    .help = "layers that predict further tokens; true: as many as the file has; auto: none",
-    .source =
-        "arXiv:2412.19437, section 2.2; megatron/core/transformer/multi_token_prediction.py" },
-  { 0 },
-};
-
 typedef struct
 {
   const char   *arch;
@@ -154,8 +40,9 @@ static const char *
 find_shape_option (const ModelOptions *options)
 {
   for (const OptionSpec *spec = model_options; spec->key != NULL; spec++)
-    if (spec->type == OPTION_INT && spec->offset != FIELD (n_layers)
-        && spec->offset != FIELD (sliding_window)
+    if (spec->type == OPTION_INT && spec->offset != G_STRUCT_OFFSET (ModelOptions, n_layers)
+        && spec->offset != G_STRUCT_OFFSET (ModelOptions, sliding_window)
+        && spec->offset != G_STRUCT_OFFSET (ModelOptions, sliding_period)
         && G_STRUCT_MEMBER (gint64, options, spec->offset) != 0)
       return spec->key;
   return NULL;
@@ -192,6 +79,25 @@ check_experts (const ModelOptions *options, const OptionMarks *marks, DiagList *
                 options->first_dense_layers, options->n_layers);
 }
 
+/* Latent attention: what it needs, and what needs it. */
+static void
+check_latents (const ModelOptions *options, const OptionMarks *marks, DiagList *diags)
+{
+  static const char *const of_latents[] = { "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim",
+                                            "q_lora_rank" };
+  const gint64             values[] = { options->qk_nope_head_dim, options->qk_rope_head_dim,
+                                        options->v_head_dim, options->q_lora_rank };
+
+  for (guint i = 0; i < G_N_ELEMENTS (values); i++)
+    if (options->kv_lora_rank == 0 && values[i] > 0)
+      diag_error (diags, option_mark (marks, of_latents[i], NULL),
+                  "latent attention has 'kv_lora_rank', other attention 'head_dim'",
+                  "'%s' is given, but not 'kv_lora_rank'", of_latents[i]);
+    else if (options->kv_lora_rank > 0 && values[i] == 0 && i < 3)
+      diag_error (diags, option_mark (marks, "kv_lora_rank", NULL), NULL,
+                  "'%s' is missing: latent attention needs it", of_latents[i]);
+}
+
 static void
 fill_arch (const ModelOptions *options, const ArchSpec *arch, ModelShape *shape)
 {
@@ -223,7 +129,14 @@ fill_arch (const ModelOptions *options, const ArchSpec *arch, ModelShape *shape)
     .n_shared_experts = options->n_shared_experts,
     .first_dense_layers = options->first_dense_layers,
     .moe_period = 1,
+    .q_lora_rank = options->q_lora_rank,
+    .kv_lora_rank = options->kv_lora_rank,
+    .qk_nope_head_dim = options->qk_nope_head_dim,
+    .qk_rope_head_dim = options->qk_rope_head_dim,
+    .v_head_dim = options->v_head_dim,
   };
+  if (options->kv_lora_rank > 0)
+    shape->head_dim = options->v_head_dim; /* as files have it */
   if (options->n_experts > 0)
     shape->d_expert = options->d_expert > 0 ? options->d_expert : shape->d_ff;
 }
@@ -250,7 +163,9 @@ resolve_arch (const ModelOptions *options, ModelShape *shape, const OptionMarks 
   if (arch != NULL && arch->gated)
     require_option (options->d_ff, "d_ff", marks, diags);
   check_experts (options, marks, diags);
-  if (options->head_dim == 0 && options->n_heads > 0 && options->d_model % options->n_heads != 0)
+  check_latents (options, marks, diags);
+  if (options->head_dim == 0 && options->kv_lora_rank == 0 && options->n_heads > 0
+      && options->d_model % options->n_heads != 0)
     diag_error (diags, option_mark (marks, "n_heads", NULL),
                 "give 'head_dim' when heads are not a share of the width",
                 "%" G_GINT64_FORMAT " heads do not divide the width %" G_GINT64_FORMAT,
@@ -416,6 +331,12 @@ check_variant (const ModelOptions *options, const ModelShape *shape, const Optio
   if (options->positions > 0 && shape->kv_lora_rank > 0)
     diag_error (diags, option_mark (marks, "positions", NULL), "leave it at auto",
                 "latent attention has rotary embeddings of its own");
+  if (options->qk_norm > 0 && shape->kv_lora_rank > 0)
+    diag_error (diags, option_mark (marks, "qk_norm", NULL), "leave it at auto",
+                "latent attention has norms of its latents");
+  if (options->sliding_period > 0 && shape->sliding_window == 0 && options->sliding_window == 0)
+    diag_error (diags, option_mark (marks, "sliding_period", NULL), "give 'sliding_window'",
+                "'sliding_period' is given, but no window");
   return diag_list_n_errors (diags) == before;
 }
 
@@ -441,9 +362,15 @@ apply_variant (const ModelOptions *options, ModelShape *shape, const OptionMarks
     shape->max_positions = 0;
   else if (options->max_positions > 0)
     shape->max_positions = options->max_positions;
-  if (options->biases != MODEL_TIED_AUTO)
-    shape->attention_bias = shape->output_bias = shape->mlp_bias =
-        options->biases == MODEL_TIED_YES;
+  if (options->biases != MODEL_BIASES_AUTO)
+    {
+      shape->attention_bias = options->biases != MODEL_BIASES_NONE;
+      shape->output_bias = shape->mlp_bias = options->biases == MODEL_BIASES_ALL;
+    }
+  if (options->qk_norm > 0)
+    shape->qk_norm = options->qk_norm - 1;
+  if (options->attention_sinks != MODEL_TIED_AUTO)
+    shape->attention_sinks = options->attention_sinks == MODEL_TIED_YES;
   if (options->norm > 0)
     shape->norm = (ModelNorm) (options->norm - 1);
   if (options->sliding_window > 0)
@@ -451,6 +378,8 @@ apply_variant (const ModelOptions *options, ModelShape *shape, const OptionMarks
       shape->sliding_window = options->sliding_window;
       shape->sliding_period = 0;
     }
+  if (options->sliding_period > 0)
+    shape->sliding_period = options->sliding_period;
   return TRUE;
 }
 

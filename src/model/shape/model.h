@@ -182,6 +182,14 @@ typedef enum
 
 typedef enum
 {
+  MODEL_BIASES_AUTO, /* as the file or the architecture has them */
+  MODEL_BIASES_ALL,
+  MODEL_BIASES_NONE,
+  MODEL_BIASES_QKV, /* of queries, keys and values */
+} ModelBiases;
+
+typedef enum
+{
   MODEL_MTP_AUTO, /* none, and a remark where the file has some */
   MODEL_MTP_NONE,
   MODEL_MTP_ALL,    /* as many as the file has */
@@ -198,13 +206,16 @@ typedef struct
   char  *config, *arch, *name;
   gint64 n_layers, d_model, n_heads, n_kv_heads, head_dim, d_ff, vocab, max_positions;
   gint64 n_experts, n_experts_per_token, d_expert, n_shared_experts, first_dense_layers;
+  gint64 q_lora_rank, kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim, v_head_dim;
   gint   tied_embeddings; /* ModelTied */
   gint   activation;      /* ModelActivation */
   gint   block;           /* 0: as it is; else 1 + ModelBlock */
   gint   positions;       /* 0: as it is; else 1 + ModelPosition */
-  gint   biases;          /* ModelTied, of all linears of the blocks */
+  gint   biases;          /* ModelBiases, of the linears of the blocks */
   gint   norm;            /* 0: as it is; else 1 + ModelNorm */
-  gint64 sliding_window;
+  gint   qk_norm;         /* 0: as it is; else 1 + ModelQkNorm */
+  gint   attention_sinks; /* ModelTied */
+  gint64 sliding_window, sliding_period;
   gint   mtp; /* ModelMtp */
 } ModelOptions;
 

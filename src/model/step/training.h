@@ -148,6 +148,14 @@ typedef enum
   FLOPS_6N,     /* 6 N with all parameters, attention left out */
 } FlopsConvention;
 
+/* An option that goes before a trait of the framework's profile. */
+typedef enum
+{
+  SAYS_AUTO, /* as the profile has it */
+  SAYS_TRUE,
+  SAYS_FALSE,
+} FrameworkSays;
+
 /* How the products of linear layers are made in fp8: model/layer/fp8.h. */
 typedef enum
 {
@@ -184,15 +192,17 @@ typedef struct
   gint     dropout;    /* DropoutKind: after embedding, attention and both branches of a block */
   gint     loss;       /* LossKind */
   gint64   loss_chunk; /* tokens a chunk, of LOSS_CHUNKED */
-  gint     expert_products; /* ExpertProducts */
-  gint     expert_tensors;  /* ExpertTensors */
-  gboolean fused_norm;      /* one kernel a norm instead of the eager chain */
-  gboolean compile;         /* compiled: element-wise chains fused, cheaper issue */
-  gint     precision;       /* PrecisionKind */
-  gint     reduce_dtype;    /* Dtype of the gradient reduction, or REDUCE_AUTO */
+  gint     expert_products;          /* ExpertProducts */
+  gint     expert_tensors;           /* ExpertTensors */
+  gboolean fused_norm;               /* one kernel a norm instead of the eager chain */
+  gint     fused_gate, fused_rotary; /* FrameworkSays: of the traits */
+  gboolean compile;                  /* compiled: element-wise chains fused, cheaper issue */
+  gint     precision;                /* PrecisionKind */
+  gint     reduce_dtype;             /* Dtype of the gradient reduction, or REDUCE_AUTO */
   gint     master_dtype;    /* Dtype of the weights that the optimizer updates, or ROLE_AUTO */
   gint     moment_dtype;    /* Dtype of its moments, or ROLE_AUTO */
   gint     fp8_recipe;      /* Fp8Kind */
+  gint     fp8_params;      /* FrameworkSays: of the trait */
   gint     optimizer;       /* OptimizerKind */
   gint64   optimizer_tile;  /* side of the tiles of matrices that share scales, of 8-bit AdamW, */
   gboolean optimizer_paged; /* its moments are in unified memory */
@@ -225,12 +235,15 @@ typedef struct
   char    *lengths;       /* file of sequence lengths, see sequence-lengths.h; NULL: all seq_len */
   char *measured_kernels; /* file of measured times, see measured-kernels.h; NULL: modelled ones */
   const struct _MeasuredKernels *measured; /* no option: that file */
-  FrameworkTraits traits; /* no option: of that profile; set before a workload is made */
+  FrameworkTraits traits; /* no option: training_take_traits, before a workload is made */
   const GArray   *batch;  /* no option: gint64, the lengths of one micro-batch of that file; NULL:
                              micro_batch of seq_len each */
 } TrainingOptions;
 
 extern const OptionSpec training_options[];
+
+/* The framework's TRAITS (may be NULL), but for those that an option says. */
+void training_take_traits (TrainingOptions *self, const FrameworkTraits *traits);
 
 /* Of activations and of gathered (compute) parameters; bytes an element. */
 Dtype training_compute_dtype (const TrainingOptions *training);

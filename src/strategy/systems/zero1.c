@@ -36,6 +36,13 @@ static const OptionSpec zero1_options[] = {
         "reduce on a stream of its own; false: in line, under a pipeline after the whole backward "
         "pass",
     .source = "deepspeed/runtime/zero/config.py" },
+  { .key = "overlap_param_gather",
+    .type = OPTION_BOOL,
+    .offset = G_STRUCT_OFFSET (Zero1Options, issue.overlap_param_gather),
+    .fallback = "false",
+    .help = "gather updated parameters bucket by bucket behind the next forward pass; false: all "
+            "behind the update",
+    .source = "megatron/core/distributed/param_and_grad_buffer.py" },
   REPLICATED_GRADIENT_DTYPE (Zero1Options, issue.gradient_dtype),
   REPLICATED_FUSED_GRADIENTS (Zero1Options, issue.fused_gradients),
   COMPRESSION_OPTIONS (Zero1Options, issue.compression),
@@ -76,6 +83,11 @@ zero1_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
       return diag_option_error (diags, "reduce", "take 'reduce: all_reduce', or 'partition: flat'",
                                 "a reduce-scatter leaves equal parts, not whole tensors");
     }
+  if (o->issue.overlap_param_gather && (!o->issue.overlap_comm || o->partition == 1))
+    return diag_option_error (diags, "overlap_param_gather",
+                              "take 'overlap_comm: true' and 'partition: flat'",
+                              "parameters are gathered in the buckets in which gradients are "
+                              "reduced as they are made");
   return replicated_check (&o->issue, diags) && compression_check (in, &o->issue.compression, diags)
          && check_unit_groups (&in->mesh, o->shard, diags);
 }
@@ -142,6 +154,6 @@ const Strategy strategy_zero1 = {
             "optimizer: fp32 master and both moments, sharded over the shard group, HBM",
   .missing =
       "owners of whole tensors that own less than the largest one; overlap_sync_param\n"
-      "bucketed all-gather of the updated parameters (one collective here), the fp16 overflow "
-      "check",
+      "bucketed all-gather of the updated parameters behind the update (one collective here), the "
+      "fp16 overflow check",
 };

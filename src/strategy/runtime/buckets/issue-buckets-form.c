@@ -4,6 +4,17 @@
 #include "strategy/emit/common.h"
 #include "strategy/runtime/buckets/issue-buckets.h"
 
+/* Parameters that are gathered in buckets: each of these is padded, and there may be but one. */
+static void
+pad_buckets (const PlanInput *in, const UnitPolicy *kind, guint k, IssueForm *form)
+{
+  double parts = kind->states[STATE_OPTIMIZER].group.size;
+
+  form->walks[ROUTE_UPDATE][k] = expect_modules (in) + 1;
+  form->passed[ROUTE_UPDATE][k] += (parts - 1) * expect_modules (in);
+  form->slack[ROUTE_UPDATE][k] = (parts - 1) * (expect_modules (in) + 1);
+}
+
 /*
  * Every element is reduced once where its hop is due, unpadded: 2 W on the wire of an all-reduce,
  * or W + W for reduce-scatter and all-gather (Rajbhandari et al., arXiv:1910.02054, 3.1 and 7).
@@ -35,6 +46,8 @@ buckets_form (const PlanInput *in, const Policy *policy, IssueForm *form)
       /* what owners of whole tensors broadcast has no padding */
       form->passed[ROUTE_UPDATE][k] = expect_trainable_padded (
           in, kind, k, kind->format->owned != NULL ? 1 : kind->states[STATE_OPTIMIZER].group.size);
+      if (o->overlap_param_gather)
+        pad_buckets (in, kind, k, form);
     }
   compressed_form (in, policy, bucket, form);
   form->uneven = TRUE;

@@ -3,16 +3,18 @@
 #include "strategy/compression/compressed.h"
 #include "strategy/emit/common.h"
 #include "strategy/emit/route.h"
+#include "strategy/runtime/buckets/bucket-gathers.h"
 
 typedef struct
 {
-  StreamRef  stream;
-  guint64    bucket[2];  /* elements waiting to be reduced, of each kind of unit */
-  GArray    *waiting[2]; /* guint: the units whose they are */
-  BufferRef  parameters, gradients;
-  BufferRef  computed;     /* the gradient of the current unit, where another one is kept */
-  BufferRef  all_computed; /* those of all units, where they stay beside the others */
-  Compressed compressed;
+  StreamRef     stream;
+  guint64       bucket[2];  /* elements waiting to be reduced, of each kind of unit */
+  GArray       *waiting[2]; /* guint: the units whose they are */
+  BufferRef     parameters, gradients;
+  BufferRef     computed;     /* the gradient of the current unit, where another one is kept */
+  BufferRef     all_computed; /* those of all units, where they stay beside the others */
+  Compressed    compressed;
+  BucketGathers gathers; /* of updated parameters, where they overlap the forward pass */
 } BucketsState;
 
 static const BucketsIssue *
@@ -55,6 +57,9 @@ buckets_init (StrategyRun *run)
                                     beside ? gradients_of (run) * compute_bytes (run->policy) : 0,
                                     "gradients as computed");
   hold_optimizer (run);
+  if (o->overlap_param_gather)
+    bucket_gathers_init (&s->gathers, run, o->bucket_bytes / element_bytes (run, STATE_GRADIENTS),
+                         s->parameters);
   compressed_init (&s->compressed, run);
   strategy_data (run, SCHEDULE_NONE, UNIT_PARAMETERS, SCHEDULE_NONE, s->parameters);
   strategy_data (run, SCHEDULE_NONE, UNIT_GRADIENT, SCHEDULE_NONE,
@@ -69,6 +74,8 @@ buckets_clear (StrategyRun *run)
 
   for (guint kind = 0; kind < G_N_ELEMENTS (s->waiting); kind++)
     g_clear_pointer (&s->waiting[kind], g_array_unref);
+  if (options_of (run)->overlap_param_gather)
+    bucket_gathers_clear (&s->gathers);
   compressed_clear (&s->compressed, run);
 }
 
@@ -79,15 +86,26 @@ buckets_clear (StrategyRun *run)
 static void
 buckets_step_begin (StrategyRun *run)
 {
-  const BucketsState *s = run->state;
-  guint               kept = element_bytes (run, STATE_GRADIENTS);
+  BucketsState *s = run->state;
+  guint         kept = element_bytes (run, STATE_GRADIENTS);
 
+  if (options_of (run)->overlap_param_gather)
+    bucket_gathers_begin_step (&s->gathers);
   if (!keeps_fp32 (run) && !options_of (run)->fused_gradients)
     return;
   emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "gradient_zero",
                       keeps_fp32 (run) ? DTYPE_FP32 : DTYPE_BF16, 0,
                       (double) kept * (double) gradients_of (run));
   schedule_uses (run->b, s->gradients, SCHEDULE_WHOLE, ACCESS_WRITE);
+}
+
+static void
+buckets_use_begin (StrategyRun *run, const UnitSlot *slot)
+{
+  BucketsState *s = run->state;
+
+  if (options_of (run)->overlap_param_gather && slot->use == USE_FORWARD)
+    bucket_gathers_use (&s->gathers, run, slot->plan->shares);
 }
 
 /* The op emitted last touches the gradients of the units that wait to be reduced: DATA. */
@@ -370,7 +388,10 @@ buckets_step_end (StrategyRun *run)
 {
   const BucketsState *s = run->state;
 
-  emit_update (run, s->parameters);
+  if (options_of (run)->overlap_param_gather)
+    emit_share_update (run, TRUE);
+  else
+    emit_update (run, s->parameters);
   compressed_step_end (&s->compressed, run);
 }
 
@@ -388,6 +409,7 @@ const Issue issue_buckets = {
              .init = buckets_init,
              .clear = buckets_clear,
              .step_begin = buckets_step_begin,
+             .use_begin = buckets_use_begin,
              .gradient_begin = buckets_gradient_begin,
              .gradient_ready = buckets_gradient_ready,
              .micro_step_end = buckets_micro_step_end,

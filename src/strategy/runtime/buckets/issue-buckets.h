@@ -24,7 +24,9 @@ typedef struct
 {
   double   bucket_bytes; /* of gradients as they are kept */
   gboolean overlap_comm;
-  gint     gradient_dtype;  /* GradientDtype */
+  gboolean overlap_param_gather; /* what an optimizer that is sharded has updated is gathered in
+                                    buckets behind the next forward pass; else behind the update */
+  gint     gradient_dtype;       /* GradientDtype */
   gboolean fused_gradients; /* products add the gradients of their weights where these are kept */
   CompressionOptions compression;
 } BucketsIssue;
