@@ -166,17 +166,53 @@ list_by_links (const Machine *self, ProfileSet *profiles)
   return found->len > 0 ? list_ids (found, NULL) : NULL;
 }
 
-/* "name it with --gpu ID: mi300x-192, mi325x-256"; all of them where the file says nothing. */
+/* Of GPU's vendor the one with the nearest PCI id: a vendor numbers a generation in a row. */
+static const GpuProfile *
+nearest_id (const MachineDevice *gpu, ProfileSet *profiles)
+{
+  g_auto (GStrv)       ids = profile_set_list (profiles, "gpu");
+  g_autoptr (DiagList) diags = diag_list_new ();
+  const GpuProfile    *nearest = NULL;
+  guint64              least = G_MAXUINT64;
+  for (guint i = 0; ids[i] != NULL; i++)
+    {
+      const GpuProfile *profile = profile_set_gpu (profiles, ids[i], NULL, diags);
+      g_auto (GStrv)    words = profile != NULL && profile->pci_ids != NULL
+                                    ? g_strsplit (profile->pci_ids, " ", -1)
+                                    : NULL;
+      for (guint w = 0; words != NULL && words[w] != NULL; w++)
+        {
+          char         *colon;
+          const guint64 vendor = g_ascii_strtoull (words[w], &colon, 16);
+          const guint64 device = *colon == ':' ? g_ascii_strtoull (colon + 1, NULL, 16) : 0;
+          const guint64 away = MAX (device, gpu->device) - MIN (device, gpu->device);
+          if (vendor != gpu->vendor || away >= least)
+            continue;
+          least = away;
+          nearest = profile;
+        }
+    }
+  return nearest;
+}
+
+/*
+ * "name it with --gpu ID: mi300x-192, mi325x-256"; the nearest where the file says no more than a
+ * PCI id. A profile with blanks would be of no use: nothing in such a file says how fast a GPU is.
+ */
 static char *
 hint_of (const Machine *self, const MachineDevice *gpu, ProfileSet *profiles)
 {
   g_autofree char      *by_links = self->table != NULL ? list_by_links (self, profiles) : NULL;
   g_autoptr (GPtrArray) found = find_by_chip (gpu, profiles);
   g_autofree char      *chip = chip_of (gpu), *list = list_ids (found, NULL);
+  const GpuProfile     *near = gpu->device != 0 ? nearest_id (gpu, profiles) : NULL;
+  const char           *nearest = near != NULL ? near->id : "ID";
   g_autofree char      *own =
-      gpu->device != 0 ? g_strdup_printf (
-               ", or give a profile of your own 'pci_ids: \"%04x:%04x\"'", gpu->vendor, gpu->device)
-                            : g_strdup ("");
+      gpu->device != 0
+               ? g_strdup_printf (", '%s' has the nearest; a profile of your own has 'extends: "
+                                       "%s' and 'pci_ids: \"%04x:%04x\"'",
+                                  nearest, nearest, gpu->vendor, gpu->device)
+               : g_strdup ("");
   if (by_links != NULL)
     return g_strdup_printf ("name it with --gpu ID; with so many links there are: %s", by_links);
   return found->len > 0
