@@ -404,15 +404,22 @@ START_TEST (test_prefixes)
   {
     const char *prefix, *amid;
   } cases[] = {
-    { "[0] ", "[0]" },                           /* MPICH, Intel: mpirun -l */
-    { "[0]", "[0]" },                            /* the same, no blank */
-    { "[1,0]<stdout>:", "[1,0]<stdout>:" },      /* Open MPI: --tag-output */
-    { "[1,0]<stdout>: ", NULL },                 /* its version 5 */
-    { "[node1:1234] [1,0]<stdout>:", NULL },     /* with words before it */
-    { " 0: ", NULL },                            /* srun -l */
-    { "00: ", NULL },                            /* the same */
-    { "nccl-test-worker-0: ", NULL },            /* a pod */
-    { "[pod/nccl-launcher-x2x7/nccl] ", NULL },  /* kubectl logs --prefix */
+    { "[0] ", "[0]" },                                    /* MPICH, Intel: mpirun -l */
+    { "[0]", "[0]" },                                     /* the same, no blank */
+    { "[1,0]<stdout>:", "[1,0]<stdout>:" },               /* Open MPI: --tag-output */
+    { "[1,0]<stdout>: ", NULL },                          /* its version 5 */
+    { "[node1:1234] [1,0]<stdout>:", NULL },              /* with words before it */
+    { " 0: ", NULL },                                     /* srun -l */
+    { "00: ", NULL },                                     /* the same */
+    { "nccl-test-worker-0: ", NULL },                     /* a pod */
+    { "[pod/nccl-launcher-x2x7/nccl] ", NULL },           /* kubectl logs --prefix */
+    { "2026-05-01T12:00:00.123456789Z stdout F ", NULL }, /* a container's log on its node */
+    { "nccl-launcher-x2x7 nccl ", NULL },                 /* stern */
+    { "[0]: ", NULL },
+    { "[Fri May  1 12:00:00 2026] ", NULL }, /* ts */
+    { "[2026-05-01 12:00:00] ", NULL },
+    { "May  1 12:00:00 node1 nccl[12]: ", NULL }, /* syslog */
+    { "(RayWorker pid=123, ip=10.0.0.1) ", NULL },
     { "2026-05-01T12:00:00.123456789Z ", NULL }, /* --timestamps */
     { "2026-05-01 12:00:00,123 ", NULL },        /* a logger's */
     { "nccl-launcher-x2x7 nccl | ", NULL },      /* several words are no name */
