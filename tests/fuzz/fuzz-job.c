@@ -6,6 +6,25 @@
 #include "fuzz.h"
 #include "import/job/job.h"
 #include "report/answer/job.h"
+#include "scenario/framework.h"
+
+/* The frameworks' tables: read once, they are most of what a job costs. */
+static gpointer
+shared_frameworks (gconstpointer user, DiagList *diags)
+{
+  static GPtrArray *frameworks;
+
+  (void) user;
+  if (frameworks == NULL)
+    frameworks = framework_load_all (FALSE, diags);
+  return frameworks;
+}
+
+static void
+leave (gpointer data)
+{
+  (void) data;
+}
 
 int LLVMFuzzerTestOneInput (const guint8 *data, gsize size);
 
@@ -18,9 +37,10 @@ LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
     { "model.n_heads", "4", "fuzz" },           { "model.vocab", "1024", "fuzz" },
     { "training.seq_len", "128", "fuzz" },
   };
-  const JobRequest       request = { .lenient = size % 2 == 1,
-                                     .overrides = user,
-                                     .n_overrides = G_N_ELEMENTS (user) };
+  g_autoptr (InputFiles) files = input_files_new ();
+  const JobRequest       request = {
+          .lenient = size % 2 == 1, .files = files, .overrides = user, .n_overrides = G_N_ELEMENTS (user)
+  };
   g_autoptr (DiagList)   diags = diag_list_new ();
   g_autofree char       *file = fuzz_file ("job", data, size);
   g_autoptr (JobAccount) account = NULL;
@@ -28,6 +48,7 @@ LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
   g_autoptr (GPtrArray)  all = NULL;
 
   fuzz_begin ();
+  input_files_get (files, "frameworks", shared_frameworks, NULL, leave, diags);
   all = job_load (file, NULL, &request, &account, diags);
   fuzz_check_diags (diags, all == NULL);
   if (account != NULL && account->framework != NULL)
