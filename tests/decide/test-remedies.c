@@ -198,6 +198,13 @@ static const struct
       { "strategy.name", "ddp", "strategy.overlap_comm", "true", "model.n_heads", "10",
         "training.seq_len", "402", "model.d_model", "3000", "model.d_ff", "9000",
         "training.activation_checkpointing", "full", NULL } } },
+  /* All of seven blocks are recomputed, not two. */
+  { "--activation-checkpointing full --recompute-layers 0",
+    { "1 GB",
+      { "strategy.name", "fsdp1", "strategy.limit_all_gathers", "true", "training.seq_len", "9001",
+        "cluster.nodes", "1", "model.n_layers", "7", "training.activation_checkpointing", "full",
+        "training.recompute_layers", "2", "training.attention", "flash2", "training.compile",
+        "true", NULL } } },
   /* The state in host memory, all of it on each node: half of it has room. */
   { "--set strategy.shard=all",
     { "1.2 GB",

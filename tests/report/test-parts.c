@@ -59,6 +59,8 @@ check_text (const Prediction *p, guint seed)
     }
   ck_assert_msg (fabs (percent - 100) <= 0.05 * n + 1e-9, "case %u: %u parts of %.1f %%\n%s", seed,
                  n, percent, section);
+  ck_assert (strstr (section, "bubble") == NULL);
+  ck_assert_int_eq (strstr (text->str, "pipeline bubble ") != NULL, p->bubble_s > 0);
 }
 
 static gboolean
@@ -82,6 +84,7 @@ check_json (const GPtrArray *all, guint seed)
   struct json_object         *root, *results, *result;
   struct json_object_iterator at, end;
   double                      sum = 0;
+  const Prediction           *p = g_ptr_array_index (all, 0);
 
   report_json (all, text);
   root = json_tokener_parse (text->str);
@@ -92,7 +95,9 @@ check_json (const GPtrArray *all, guint seed)
        json_object_iter_next (&at))
     if (is_part (json_object_iter_peek_name (&at)))
       sum += json_object_get_double (json_object_iter_peek_value (&at));
-  check_sum (sum, g_ptr_array_index (all, 0), "JSON", seed);
+  check_sum (sum, p, "JSON", seed);
+  ck_assert (json_object_object_get_ex (result, "bubble_s", &results));
+  ck_assert_double_eq (json_object_get_double (results), p->bubble_s);
   json_object_put (root);
 }
 
@@ -102,15 +107,23 @@ check_csv (const GPtrArray *all, guint seed)
   g_autoptr (GString)   text = g_string_new (NULL);
   g_autoptr (DiagList)  diags = diag_list_new ();
   g_autoptr (CsvReader) reader = NULL;
-  double                sum = 0;
+  double                sum = 0, bubble = NAN;
+  const Prediction     *p = g_ptr_array_index (all, 0);
 
   report_csv (all, text);
   reader = csv_reader_open_text ("results", text->str, text->len, diags);
   ck_assert (csv_reader_next (reader, diags));
   for (guint i = 0; i < csv_reader_n_columns (reader); i++)
-    if (is_part (csv_reader_column (reader, i)))
-      sum += g_ascii_strtod (csv_reader_field (reader, i), NULL);
-  check_sum (sum, g_ptr_array_index (all, 0), "CSV", seed);
+    {
+      const double value = g_ascii_strtod (csv_reader_field (reader, i), NULL);
+
+      if (is_part (csv_reader_column (reader, i)))
+        sum += value;
+      if (g_str_equal (csv_reader_column (reader, i), "bubble_s"))
+        bubble = value;
+    }
+  check_sum (sum, p, "CSV", seed);
+  ck_assert_double_eq (bubble, p->bubble_s);
 }
 
 static void
