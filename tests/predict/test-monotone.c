@@ -31,10 +31,10 @@
 #define EXACT          1e-6  /* of a step, apart: picoseconds that each op is rounded to */
 #define SEEN           1e-3  /* of a step, together: what counts as an anomaly */
 #define MOST           0.02  /* of a step: the largest anomaly */
-#define OFTEN          0.01  /* of all changes: how many are anomalies */
+#define OFTEN          0.002 /* of all changes: how many are anomalies */
 #define CORRECTED      1.06  /* times as long: less of a product near measured ones, at most */
 #define TICKS          1e-11 /* s: rounding of an op */
-#define OFTEN_CHOSEN   0.01  /* of all changes: how many are choices of the library */
+#define OFTEN_CHOSEN   0.002 /* of all changes: how many are choices of the library */
 #define SHARE_OF_TURNS 3     /* one figure in so many is changed in a case */
 
 typedef enum
