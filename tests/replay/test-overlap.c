@@ -15,6 +15,7 @@
 #include "base/intern.h"
 #include "fixture.h"
 #include "schedule/schedule-private.h"
+#include "strategy/registry.h"
 
 #define MAX_STREAMS 16
 #define MAX_KEYS    24
@@ -298,6 +299,13 @@ static const OptionCase option_cases[] = {
   { "fsdp1", { NODE, LENGTH, "512" }, "backward_prefetch", "pre", "none", 1.05 },
   { "fsdp1", { NODE, LENGTH, "512" }, "backward_prefetch", "pre", "post", 1.01 },
   { "fsdp2", { NODE, LENGTH, "512" }, "backward_prefetch", "true", "false", 1.05 },
+  /* replicas add up once in four micro-steps */
+  { "hsdp",
+    { NODES, LENGTH, "256", "training.grad_accum", "4" },
+    "requires_all_reduce",
+    "false",
+    "true",
+    1.05 },
   { "vescale", { NODE, LENGTH, "512" }, "backward_prefetch", "true", "false", 1.05 },
   { "simplefsdp", { NODE, LENGTH, "512" }, "reordering", "true", "false", 1.1 },
   { "megatron-fsdp",
@@ -432,6 +440,23 @@ START_TEST (test_round)
 }
 END_TEST
 
+/* ---- all ------------------------------------------------------------------------------------- */
+
+START_TEST (test_all_strategies)
+{
+  for (const Strategy *const *list = strategy_list (); *list != NULL; list++)
+    {
+      gboolean found = FALSE;
+
+      for (guint i = 0; i < G_N_ELEMENTS (layer_cases); i++)
+        found |= g_str_equal (layer_cases[i].strategy, (*list)->name);
+      for (guint i = 0; i < G_N_ELEMENTS (round_cases); i++)
+        found |= g_str_equal (round_cases[i].strategy, (*list)->name);
+      ck_assert_msg (found, "nobody wrote down what %s overlaps", (*list)->name);
+    }
+}
+END_TEST
+
 SUITE_MAIN (overlap)
 {
   Suite *suite = suite_create ("overlap");
@@ -440,6 +465,7 @@ SUITE_MAIN (overlap)
   tcase_add_loop_test (tcase, test_layer, 0, G_N_ELEMENTS (layer_cases));
   tcase_add_loop_test (tcase, test_option, 0, G_N_ELEMENTS (option_cases));
   tcase_add_loop_test (tcase, test_round, 0, G_N_ELEMENTS (round_cases));
+  tcase_add_test (tcase, test_all_strategies);
   suite_add_tcase (suite, tcase);
   return fixture_main (suite);
 }
