@@ -37,6 +37,16 @@ COLUMN_NUMBER_OF (Prediction, tokens_p10, prediction_tokens_at (p, p->step_band.
 COLUMN_NUMBER_OF (Prediction, tokens_p50, prediction_tokens_at (p, p->step_band.p50))
 COLUMN_NUMBER_OF (Prediction, tokens_p90, prediction_tokens_at (p, p->step_band.p10))
 
+COLUMN_NUMBER_OF (Prediction, is_tight, prediction_is_tight (p))
+
+/* Marked where it leaves little. */
+static char *
+show_peak (const Column *column, gconstpointer row)
+{
+  return g_strdup_printf ("%.1f GiB%s", column_number (column, row),
+                          prediction_is_tight (row) ? "!" : "");
+}
+
 const Column prediction_columns[] = {
   { "scenario", NULL, COLUMN_TEXT, COLUMN_ORIGIN, COLUMN_MEMBER (Prediction, scenario),
     .about = "its name" },
@@ -61,7 +71,7 @@ const Column prediction_columns[] = {
   { "peak_reserved_gib", NULL, COLUMN_GIB, 0, COLUMN_MEMBER (Prediction, hbm.reserved),
     .scale = 1 / GIB, .about = "what it holds from the device" },
   { "peak_device_gib", "peak GPU memory", COLUMN_GIB, 0, COLUMN_MEMBER (Prediction, hbm.device),
-    .scale = 1 / GIB, .about = "what the driver reports as used" },
+    .scale = 1 / GIB, .about = "what the driver reports as used", .show = show_peak },
   { "peak_host_gib", "peak host memory", COLUMN_GIB, COLUMN_IF_ANY,
     COLUMN_MEMBER (Prediction, host.device), .scale = 1 / GIB,
     .about = "of the node with the least head-room: buffers of the strategy in host memory" },
@@ -224,6 +234,13 @@ const Column prediction_columns[] = {
         "what makes tokens worth another amount than those of synchronous training: local steps, "
         "replicas, how late, as what sent (gradients: as less than they were computed in, to "
         "other ranks); empty: nothing" },
+  { "tight", NULL, COLUMN_BOOL, 0, .number = is_tight,
+    .about = "it fits, and less than 3 % of a GPU's memory is left, or allocations went through "
+             "only after cached segments were given back" },
+  { "host_loading_bytes", NULL, COLUMN_BYTES, 0, COLUMN_MEMBER (Prediction, host_loading_bytes),
+    .about = "where the host keeps states: what a node may hold at most before the first step, the "
+             "whole model in fp32 in each process; not part of the peak, nor of `fits` "
+             "([memory](memory.md#host-memory-of-deepspeed)). Else 0" },
   /* sums that only the extrapolation and figures read */
   { NULL, NULL, COLUMN_NUMBER, COLUMN_GROWS, COLUMN_MEMBER (Prediction, tokens_per_step) },
   { NULL, NULL, COLUMN_NUMBER, COLUMN_GROWS, COLUMN_MEMBER (Prediction, model_flops) },

@@ -13,6 +13,12 @@
  */
 extern const Column prediction_columns[];
 
+/* What '!' behind a peak of GPU memory means, for the line below a table. */
+#define PREDICTION_TIGHT_MARK                 \
+  "! behind a peak: less than " G_STRINGIFY ( \
+      PREDICTION_TIGHT_PERCENT) " % of "      \
+                                "a GPU's memory is left, or allocations were tried again"
+
 /* Of a TrafficUse, a BindingUse, a StageUse, a MemoryUse. */
 extern const Column traffic_columns[];
 extern const Column binding_columns[];

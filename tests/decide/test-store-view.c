@@ -11,7 +11,8 @@
 #include "../suite.h"
 #include "decide/sweep/store-view.h"
 
-#define N_ROWS 900
+#define N_ROWS    900
+#define TIGHT_GIB 60
 
 static const ResultColumn columns[] = {
   { "scenario", RESULT_TEXT },
@@ -25,6 +26,7 @@ static const ResultColumn columns[] = {
   { "n_gpus", RESULT_REAL },
   { "tokens_per_s", RESULT_REAL },
   { "mfu_percent", RESULT_REAL },
+  { "tight", RESULT_WHOLE },
   { NULL, RESULT_NULL },
 };
 static const char *const options[] = { "training.micro_batch", "training.seq_len", NULL };
@@ -93,8 +95,8 @@ put (ResultStore *store, GRand *rand, guint64 point)
     row->failure = g_strdup_printf ("reason %d", g_rand_int_range (rand, 0, 30));
   else
     {
-      row->n_values = 11;
-      row->values = g_new0 (ResultValue, 11);
+      row->n_values = 12;
+      row->values = g_new0 (ResultValue, 12);
       row->values[0] = text ("run");
       row->values[1] = text (strategies[g_rand_int_range (rand, 0, 3)]);
       row->values[2] =
@@ -107,6 +109,8 @@ put (ResultStore *store, GRand *rand, guint64 point)
       row->values[8] = real (gpus);
       row->values[9] = real (speed * gpus);
       row->values[10] = real (speed / 10);
+      row->values[11] =
+          (ResultValue){ .type = RESULT_WHOLE, .whole = row->values[5].real > TIGHT_GIB };
     }
   ck_assert (result_store_put (store, row, &error));
 }
@@ -155,6 +159,7 @@ check_best (const StoreView *view)
       ck_assert_double_eq (ask ("1", rank, "tokens_per_s_per_gpu", i), run->tokens_per_s_per_gpu);
       ck_assert_double_eq (ask ("1", rank, "peak_device_gib", i), run->peak_gib);
       ck_assert_double_eq (ask ("1", rank, "fits", i), run->fits);
+      ck_assert_double_eq (ask ("1", rank, "tight", i), run->tight);
     }
 }
 

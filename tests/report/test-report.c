@@ -348,7 +348,7 @@ START_TEST (test_tight_remedies)
       prediction->hbm.capacity = 1000;
       report_answer (&kind, &remedies, FORMAT_TEXT, text);
       ck_assert_uint_eq (strstr (text->str, " B!\n") != NULL, i == 1);
-      ck_assert_uint_eq (strstr (text->str, "!: less than 3 %") != NULL, i == 1);
+      ck_assert_uint_eq (strstr (text->str, "! behind a peak: less than 3 %") != NULL, i == 1);
     }
   prediction->hbm = before;
 }
@@ -578,6 +578,31 @@ START_TEST (test_comparison_layout)
     n += strstr (lines[i], shown) != NULL;
   /* its row, that it does not fit, and what the other one is compared with */
   ck_assert_uint_eq (n, 3);
+}
+END_TEST
+
+/* By hand: of 100 GiB 97 leave enough, and 98 are marked, as is what fits at a second try alone. */
+START_TEST (test_comparison_marks)
+{
+  static const struct
+  {
+    guint       device, n_retries; /* GiB */
+    const char *shown;
+  } cases[] = { { 97, 0, " 97.0 GiB " }, { 98, 0, " 98.0 GiB! " }, { 50, 1, " 50.0 GiB! " } };
+  g_autoptr (GPtrArray) all = one_prediction ();
+  Prediction           *p = g_ptr_array_index (all, 0);
+
+  p->hbm.capacity = G_GUINT64_CONSTANT (100) << 30;
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autoptr (GString) text = g_string_new (NULL);
+
+      p->hbm.device = (guint64) cases[i].device << 30;
+      p->hbm.n_retries = cases[i].n_retries;
+      report_comparison_text (all, text);
+      ck_assert_msg (strstr (text->str, cases[i].shown) != NULL, "%s", text->str);
+      ck_assert_int_eq (strstr (text->str, "\n! behind a peak: ") != NULL, i > 0);
+    }
 }
 END_TEST
 
@@ -1447,6 +1472,7 @@ SUITE_MAIN (report)
   tcase_add_test (tests, test_comparison);
   tcase_add_test (tests, test_comparison_idle);
   tcase_add_test (tests, test_comparison_layout);
+  tcase_add_test (tests, test_comparison_marks);
   tcase_add_test (tests, test_sort);
   tcase_add_test (tests, test_rare_calls);
   tcase_add_test (tests, test_trace);

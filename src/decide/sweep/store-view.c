@@ -22,6 +22,7 @@ typedef enum
   TOKENS,
   MFU,
   PEAK,
+  TIGHT,
   GPUS,
   N_READ,
 } Column;
@@ -41,6 +42,7 @@ static const char *const column_names[N_READ] = {
   "tokens_per_s",
   "mfu_percent",
   "peak_device_gib",
+  "tight",
   "n_gpus",
 };
 
@@ -123,6 +125,7 @@ run_new (const Reader *self, const ResultValue *values)
   run->tokens_per_s = number_of (value_at (self, values, TOKENS));
   run->mfu_percent = number_of (value_at (self, values, MFU));
   run->peak_gib = number_of (value_at (self, values, PEAK));
+  run->tight = number_of (value_at (self, values, TIGHT)) > 0;
   run->n_gpus = number_of (value_at (self, values, GPUS));
   run->place = self->place;
   return run;

@@ -23,7 +23,7 @@ typedef struct
   char    *context, *base;
   char    *caveats;  /* of a Prediction; "": none */
   char   **settings; /* strv, by the view's options; "" = the base's own */
-  gboolean fits;
+  gboolean fits, tight;
   double   step_time_s, tokens_per_s_per_gpu, tokens_per_s, mfu_percent, peak_gib, n_gpus;
   guint64  place; /* in the order of the store */
 } StoreRun;

@@ -199,13 +199,12 @@ describe_found (Document *document, const SearchResult *self, const GPtrArray *p
   for (guint i = 0; i < n; i++)
     {
       const SearchFound *found = found_at (self, i);
-      const gboolean     one = prediction_is_tight (found->prediction);
 
       places[i].place = i + 1;
-      g_snprintf (places[i].text, sizeof places[i].text, "%u%s%s%s", i + 1,
-                  found == self->headline ? "*" : "", found->pareto ? "P" : "", one ? "!" : "");
+      g_snprintf (places[i].text, sizeof places[i].text, "%u%s%s", i + 1,
+                  found == self->headline ? "*" : "", found->pareto ? "P" : "");
       tones[i] = found == self->headline ? HTML_GOOD : HTML_PLAIN;
-      tight |= one;
+      tight |= prediction_is_tight (found->prediction);
     }
   document_section (document, "The best");
   document_blocks (document, blocks, G_N_ELEMENTS (blocks), tones);
@@ -213,9 +212,7 @@ describe_found (Document *document, const SearchResult *self, const GPtrArray *p
   if (self->headline != found_at (self, 0))
     document_line (document, "*: the answer");
   if (tight)
-    document_line (document,
-                   "!: less than %d %% of a GPU's memory is left, or allocations were tried again",
-                   PREDICTION_TIGHT_PERCENT);
+    document_line (document, "%s", PREDICTION_TIGHT_MARK);
   /* tokens of such configurations are worth another amount than those of synchronous training */
   for (guint i = 0; i < n; i++)
     {

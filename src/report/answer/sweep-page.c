@@ -1,6 +1,7 @@
 /* The end of a sweep as text; its store as a page: `sweep --html`, `merge --html`, `--plot`. */
 #include <string.h>
 
+#include "predict/columns.h"
 #include "report/answer/sweep.h"
 #include "report/document/html-private.h"
 #include "report/prediction/describe.h"
@@ -97,7 +98,10 @@ show_peak (const Column *column, gconstpointer row)
   const StoreRun *run = row;
 
   (void) column;
-  return g_strdup_printf ("%.1f GiB%s", run->peak_gib, run->fits ? "" : " !");
+  return g_strdup_printf ("%.1f GiB%s", run->peak_gib,
+                          !run->fits   ? ", too much"
+                          : run->tight ? "!"
+                                       : "");
 }
 
 static const Column result_columns[] = {
@@ -129,10 +133,19 @@ setting_columns (const StoreView *view)
   return columns;
 }
 
-/* Tokens of such runs are worth another amount than those of synchronous training. */
+/*
+ * What leaves little memory, and whose tokens are worth another amount than those of synchronous
+ * training.
+ */
 static void
-describe_caveats (Document *document, const StoreView *view)
+describe_marks (Document *document, const StoreView *view)
 {
+  gboolean tight = FALSE;
+
+  for (guint i = 0; i < view->best->len; i++)
+    tight |= run_at (view->best, i)->tight;
+  if (tight)
+    document_line (document, "%s", PREDICTION_TIGHT_MARK);
   for (guint i = 0; i < view->best->len; i++)
     if (*run_at (view->best, i)->caveats != '\0')
       document_line (document, "~ %s: %s", run_at (view->best, i)->scenario,
@@ -155,8 +168,8 @@ describe_best (Document *document, const SweepAnswer *self)
     tones[i] = !run_at (view->best, i)->fits ? HTML_BAD : i == 0 ? HTML_GOOD : HTML_PLAIN;
   document_section (document, "The best");
   document_blocks (document, blocks, G_N_ELEMENTS (blocks), tones);
-  document_line (document, "What fits first, the most tokens/s/GPU first. Red, '!': does not fit.");
-  describe_caveats (document, view);
+  document_line (document, "What fits first, the most tokens/s/GPU first. Red: does not fit.");
+  describe_marks (document, view);
   if (left > 0)
     document_line (document, COUNT " more that were predicted are left out. All runs:", left);
   else
@@ -304,7 +317,7 @@ describe_end (Document *document, gconstpointer answer)
     return;
   document_section (document, "The fastest of what fits:");
   document_blocks (document, blocks, G_N_ELEMENTS (blocks), NULL);
-  describe_caveats (document, self->best);
+  describe_marks (document, self->best);
 }
 
 const PageKind sweep_end = { .describe = describe_end };

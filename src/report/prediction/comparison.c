@@ -108,7 +108,7 @@ describe_table (Document *document, const GPtrArray *predictions)
   g_autofree HtmlTone  *tones = g_new (HtmlTone, predictions->len);
   const TableBlock      blocks[] = { { columns, { heads, predictions->len, sizeof (Head) }, NULL },
                                      { prediction_columns, rows_of_pointers (predictions), NULL } };
-  gboolean              misfit = FALSE, any = FALSE;
+  gboolean              misfit = FALSE, any = FALSE, tight = FALSE;
 
   for (guint i = 0; i < predictions->len; i++)
     {
@@ -117,6 +117,7 @@ describe_table (Document *document, const GPtrArray *predictions)
       heads[i] = (Head){ !p->fits ? "!" : best[i] ? "*" : "", p->scenario, i };
       tones[i] = !p->fits ? HTML_BAD : best[i] ? HTML_GOOD : HTML_PLAIN;
       misfit |= !p->fits;
+      tight |= prediction_is_tight (p);
       any |= best[i];
     }
   document_blocks (document, blocks, G_N_ELEMENTS (blocks), tones);
@@ -124,6 +125,8 @@ describe_table (Document *document, const GPtrArray *predictions)
     document_line (document, "* the most tokens/s/GPU of what fits, of each model");
   if (misfit)
     document_line (document, "! does not fit");
+  if (tight)
+    document_line (document, "%s", PREDICTION_TIGHT_MARK);
   document_line (document, "MFU counts model FLOPs; peaks are what the driver reports; inter-node "
                            "bytes are payload sent.");
 }

@@ -291,7 +291,6 @@ prediction_json (const Prediction *p)
   if (p->of_rank.place != NULL)
     json_object_object_add (result, "of_rank", memory_json (&p->of_rank));
   json_object_object_add (result, "host", memory_json (&p->host));
-  json_add_number (result, "host_loading_bytes", p->host_loading_bytes);
   json_object_object_add (result, "nvme", memory_json (&p->drives));
   json_object_object_add (result, "traffic",
                           column_list (traffic_columns, rows_of_array (p->traffic)));

@@ -48,10 +48,7 @@ describe_remedies (Document *document, const Remedies *self)
         any_tight =
             prediction_is_tight (((const Remedy *) g_ptr_array_index (self->found, i))->prediction);
       if (any_tight)
-        document_line (document,
-                       "!: less than %d %% of a GPU's memory is left, or allocations were tried "
-                       "again",
-                       PREDICTION_TIGHT_PERCENT);
+        document_line (document, "%s", PREDICTION_TIGHT_MARK);
     }
   else
     {
