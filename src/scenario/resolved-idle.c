@@ -1,6 +1,7 @@
 /* What options of a scenario's sections need to have an effect; the cluster's know their own. */
 #include "base/config/option-needs.h"
 #include "hardware/profile/figure-settings.h"
+#include "model/layer/fp8.h"
 #include "model/optimizer/optimizer.h"
 #include "scenario/resolved-private.h"
 
@@ -99,6 +100,18 @@ updates_wholes (gconstpointer about)
 }
 
 static gboolean
+has_gate (gconstpointer about)
+{
+  return SHAPE (about)->gated_mlp;
+}
+
+static gboolean
+caches_fp8_weights (gconstpointer about)
+{
+  return fp8_recipe (TRAINING (about)).kept && TRAINING (about)->traits.caches_fp8_weights;
+}
+
+static gboolean
 has_second_gpu (gconstpointer about)
 {
   return cluster_n_gpus (VIEW (about)->cluster) > 1;
@@ -148,6 +161,9 @@ static const OptionFact facts[] = {
   { "moments of an optimizer", has_moments, "take an 'optimizer' with moments, such as adamw" },
   { "an update of tiles or matrices", updates_wholes,
     "take the 'optimizer' muon, shampoo or soap, or adamw-8bit with 'optimizer_tile'" },
+  { "a gated MLP", has_gate, "take a model with one, such as a Llama" },
+  { "weights in fp8 that a framework keeps", caches_fp8_weights,
+    "give 'fp8_recipe', and a 'framework' on Transformer Engine" },
   { "a second GPU", has_second_gpu, "take more GPUs" },
   { "a second node", has_second_node, "take more nodes" },
   { "a plug-in of the network", has_tuner, "take a network that has one" },

@@ -24,6 +24,8 @@ find_software (Resolution *self, DiagList *diags)
   self->training = self->scenario->training;
   training_take_traits (&self->training,
                         software.framework != NULL ? &software.framework->traits : NULL);
+  if (self->view.cluster != NULL)
+    self->training.fp8_any_layout = cluster_gpu_profile (self->view.cluster, 0)->fp8_any_layout;
   return ok;
 }
 

@@ -49,7 +49,7 @@ static gboolean
 is_of_scenarios (const FrameworkImplied *setting)
 {
   return setting->instead_of == NULL && setting->called == NULL && setting->below == NULL
-         && !g_str_has_prefix (setting->set, "model.");
+         && setting->where == NULL && !g_str_has_prefix (setting->set, "model.");
 }
 
 /* Who sets the same says nothing new: read from what was printed. */

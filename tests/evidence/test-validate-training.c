@@ -618,14 +618,20 @@ START_TEST (test_own_framework)
                    "- { set: mesh.pp, to: \"2\", called: elder own, source: x }\n",
                    "- { set: mesh.cp, to: \"2\", below: model.n_heads 5, source: x }\n",
                    "- { set: mesh.ep, to: \"2\", below: model.n_heads 4, source: x }\n",
-                   "- { set: mesh.vp, to: \"2\", below: model.d_ff 9, source: x }\n", NULL);
+                   "- { set: mesh.vp, to: \"2\", below: model.d_ff 9, source: x }\n",
+                   "- { set: mesh.sp, to: \"1\", where: \"model.arch: gpt, model.n_heads: 4\", "
+                   "source: x }\n",
+                   "- { set: mesh.etp, to: \"1\", where: \"model.arch: gpt, model.n_heads: 5\", "
+                   "source: x }\n",
+                   NULL);
   g_autofree char *bad = g_strconcat (
       title, "- { set: mesh.tpp, to: \"4\", source: x }\n",
       "- { set: mesh.tp, to: four, source: x }\n", "- { set: nowhere.tp, to: \"4\", source: x }\n",
       "- { set: strategy.x, to: \"4\", source: x, strategy: y }\n",
       "- { set: strategy.x, to: a, source: x, strategy: ddp }\n",
       "- { set: mesh.tp, to: \"4\", source: x, below: model.d_ff }\n",
-      "- { set: mesh.tp, to: \"4\", source: x, below: mesh.d_ff 4 }\n", NULL);
+      "- { set: mesh.tp, to: \"4\", source: x, below: mesh.d_ff 4 }\n",
+      "- { set: mesh.tp, to: \"4\", source: x, where: \"model.arch gpt\" }\n", NULL);
   g_autofree char     *file = write_table (rows);
   g_autoptr (DiagList) diags = diag_list_new ();
 
@@ -644,13 +650,16 @@ START_TEST (test_own_framework)
     ck_assert_str_eq (setting_of (table, 0, "mesh.cp"), "2");
     ck_assert_ptr_null (setting_of (table, 0, "mesh.ep"));
     ck_assert_ptr_null (setting_of (table, 0, "mesh.vp"));
+    /* both terms hold, or one does not */
+    ck_assert_str_eq (setting_of (table, 0, "mesh.sp"), "1");
+    ck_assert_ptr_null (setting_of (table, 0, "mesh.etp"));
   }
   write_profile (folder, bad);
   {
     g_autoptr (ProfileSet) profiles = profile_set_new (folder);
 
     ck_assert_ptr_null (training_table_load (file, profiles, diags));
-    ck_assert_uint_eq (diag_list_n_errors (diags), 7); /* once, whatever the number of rows */
+    ck_assert_uint_eq (diag_list_n_errors (diags), 8); /* once, whatever the number of rows */
   }
   remove_profile (folder);
   g_unlink (file);

@@ -260,11 +260,12 @@ static const Read reads[] = {
   /* MLPerf: variables alone */
   { "config_DGXH100_1x8x4xtp4pp1cp2.sh",
     "#!/bin/bash\nexport LORA_A2A=1\nexport FP8=True\nexport TP=4\nexport PP=1\nexport CP=2\n"
-    "export SP=1\nexport MBS=1\nexport MINIBS=1\nexport DGXNNODES=1\nexport DGXNGPU=8\n",
+    "export SP=1\nexport MBS=1\nexport MINIBS=1\nexport DGXNNODES=1\nexport DGXNGPU=8\n"
+    "export FP8_ACT=1\n",
     { "cluster.name", "1 x dgx-h100" },
     { "mesh.tp=4", "mesh.cp=2", "mesh.sp=1", "training.peft=lora", "training.lora_r=16",
       "training.lora_target_modules=q_proj,k_proj,v_proj,o_proj", "training.lora_a2a=true",
-      "training.fp8_recipe=delayed" } },
+      "training.fp8_recipe=delayed", "training.activation_func_fp8_input_store=true" } },
   { "config.sh",
     "export MINIBS=${MINIBS:=16}\nexport MICRO_BATCH_SIZE=2\nexport TENSOR_MODEL_PARALLEL=4\n"
     "export PIPELINE_MODEL_PARALLEL=2\nexport INTERLEAVED_PIPELINE=4\nexport CONTEXT_PARALLEL=1\n"

@@ -369,6 +369,122 @@ START_TEST (test_says)
 }
 END_TEST
 
+/*
+ * Products that take either layout: a cast writes one copy, as much is kept for the backward pass,
+ * and of cached weights one copy stays: none beside frozen ones, which it is. The scales of blocks
+ * differ by direction, so mxfp8 has two copies as ever.
+ */
+START_TEST (test_either_layout)
+{
+  static const Fp8Kind kinds[] = { FP8_DELAYED, FP8_MXFP8 };
+  const double         weights = 4 * H * H + 2 * H * FF;
+
+  for (guint i = 0; i < G_N_ELEMENTS (kinds); i++)
+    {
+      const double         one = kinds[i] == FP8_DELAYED ? 1 : 2 * 33. / 32;
+      TrainingOptions      plain = recipe (kinds[i]), either, caching, frozen;
+      g_autoptr (Workload) a = NULL, b = NULL, c = NULL, d = NULL;
+      const LayerDesc     *block;
+      double               read = 0, write = 0;
+      guint                launches = 0;
+
+      either = plain;
+      either.fp8_any_layout = TRUE;
+      caching = either;
+      caching.traits.caches_fp8_weights = TRUE;
+      frozen = caching;
+      frozen.peft = PEFT_LORA;
+      frozen.lora_r = 8;
+      frozen.lora_target_modules = "c_attn";
+      a = make (&plain, 1);
+      b = make (&either, 1);
+      c = make (&caching, 1);
+      d = make (&frozen, 1);
+      block = workload_layer (b, 1);
+      add_casts (block->forward, block->n_forward, "mlp.up.input", &read, &write, &launches);
+      add_casts (block->forward, block->n_forward, "mlp.up.weight", &read, &write, &launches);
+      add_casts (block->backward, block->n_backward, "mlp.up.grad", &read, &write, &launches);
+      ck_assert_double_eq (read, 2 * (MK + KN + MN));
+      ck_assert_double_eq (write, one * (MK + KN + MN));
+      ck_assert_uint_eq (launches, 3);
+      ck_assert_uint_eq (block->saved_bytes, workload_layer (a, 1)->saved_bytes);
+      ck_assert_double_eq ((double) workload_layer (c, 1)->cached_bytes, one * weights);
+      ck_assert_double_eq ((double) workload_layer (d, 1)->cached_bytes, (one - 1) * weights);
+    }
+}
+END_TEST
+
+/*
+ * Without a cache of transposes weights that are in fp8 alone have one copy, and each backward pass
+ * makes the other for its product; weights of 16 bits are cast as where no framework caches them.
+ */
+START_TEST (test_no_transpose_cache)
+{
+  TrainingOptions      frozen = recipe (FP8_DELAYED), trained = frozen, plain = frozen;
+  g_autoptr (Workload) a = NULL, b = NULL, c = NULL;
+  const LayerDesc     *block;
+  double               read = 0, write = 0;
+  guint                launches = 0;
+
+  trained.traits.caches_fp8_weights = trained.disable_parameter_transpose_cache = TRUE;
+  frozen = trained;
+  frozen.peft = PEFT_LORA;
+  frozen.lora_r = 8;
+  frozen.lora_target_modules = "c_attn";
+  a = make (&frozen, 1);
+  b = make (&trained, 1);
+  c = make (&plain, 1);
+  block = workload_layer (a, 1);
+  ck_assert_uint_eq (block->cached_bytes, 0);
+  add_casts (block->backward, block->n_backward, "mlp.up.weight.transpose", &read, &write,
+             &launches);
+  ck_assert_double_eq (read, KN);
+  ck_assert_double_eq (write, KN);
+  ck_assert_uint_eq (launches, 1);
+  ck_assert_uint_eq (workload_layer (b, 1)->cached_bytes, 0);
+  ck_assert_uint_eq (workload_layer (b, 1)->saved_bytes, workload_layer (c, 1)->saved_bytes);
+  ck_assert_uint_eq (workload_layer (b, 1)->n_backward, workload_layer (c, 1)->n_backward);
+}
+END_TEST
+
+/*
+ * A gate keeps fp8 copies of its two inputs, 2 bytes in place of 4 a token and feature: a cast
+ * reads 4 and writes 2 behind the forward kernel, another does the opposite before the backward
+ * kernel, which reads and writes as before.
+ */
+START_TEST (test_gate_inputs)
+{
+  const double         cell = M * FF;
+  ModelShape           shape = arch ("llama", 2, (gint64) H, 4, (gint64) FF, VOCAB);
+  MeshOptions          mesh = { .tp = 1, .pp = 1, .cp = 1, .vp = 1, .ep = 1, .routing_skew = 1 };
+  TrainingOptions      plain = training ((gint64) M, 1), narrow;
+  g_autoptr (Workload) a = NULL, b = NULL;
+  const LayerDesc     *wide, *block;
+  const KernelDesc    *down, *up, *before, *after;
+
+  plain.traits.fused_gate = TRUE;
+  narrow = plain;
+  narrow.activation_func_fp8_input_store = TRUE;
+  a = workload_new_stage (&shape, &plain, &mesh, 0);
+  b = workload_new_stage (&shape, &narrow, &mesh, 0);
+  wide = workload_layer (a, 1);
+  block = workload_layer (b, 1);
+  down = find_kernel (block->forward, block->n_forward, "mlp.activation.narrow");
+  up = find_kernel (block->backward, block->n_backward, "mlp.activation.widen");
+  before = find_kernel (wide->backward, wide->n_backward, "mlp.activation.backward");
+  after = find_kernel (block->backward, block->n_backward, "mlp.activation.backward");
+  ck_assert_double_eq ((double) wide->saved_bytes - (double) block->saved_bytes, 2 * cell);
+  ck_assert_double_eq (down->read_bytes, 4 * cell);
+  ck_assert_double_eq (down->write_bytes, 2 * cell);
+  ck_assert_double_eq (up->read_bytes, 2 * cell);
+  ck_assert_double_eq (up->write_bytes, 4 * cell);
+  ck_assert_double_eq (before->read_bytes, 6 * cell);
+  ck_assert_double_eq (after->read_bytes, before->read_bytes);
+  ck_assert_double_eq (after->write_bytes, before->write_bytes);
+  model_shape_clear (&shape);
+}
+END_TEST
+
 /* Bytes of the collectives of KIND, and how many there are. */
 static double
 sum_collectives (const KernelDesc *kernels, guint n, CollectiveKind kind, guint *count)
@@ -510,6 +626,9 @@ SUITE_MAIN (fp8)
   tcase_add_test (tcase, test_frozen_weights);
   tcase_add_test (tcase, test_fp8_params);
   tcase_add_test (tcase, test_says);
+  tcase_add_test (tcase, test_either_layout);
+  tcase_add_test (tcase, test_no_transpose_cache);
+  tcase_add_test (tcase, test_gate_inputs);
   tcase_add_test (tcase, test_tensor_group);
   tcase_add_test (tcase, test_experts);
   tcase_add_test (tcase, test_unaligned);

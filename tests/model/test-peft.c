@@ -385,6 +385,48 @@ START_TEST (test_no_targets)
 }
 END_TEST
 
+/*
+ * peft's prepare_model_for_kbit_training: of table and head 4 bytes a value in place of 2, with no
+ * scales; what a block hands on, and a checkpoint keeps, has 4 bytes a feature. Autocast narrows
+ * the head once: it reads 4 bytes a value and writes 2, which are there until the gradient of the
+ * head's input is made. The norm's fp32 input is what came: no copy of it.
+ */
+START_TEST (test_wide_stream)
+{
+  ModelShape           shape = arch ("llama", 2, (gint64) H, 4, (gint64) FF, (gint64) VOCAB);
+  TrainingOptions      plain = lora ("q_proj"), wide;
+  g_autoptr (Workload) a = NULL, b = NULL;
+  const LayerDesc     *table, *block, *head;
+  const KernelDesc    *narrow;
+
+  plain.load_in_4bit = TRUE;
+  plain.checkpointing = CHECKPOINT_FULL;
+  wide = plain;
+  wide.prepare_model_for_kbit_training = TRUE;
+  a = workload_new (&shape, &plain);
+  b = workload_new (&shape, &wide);
+  table = workload_layer (b, 0);
+  block = workload_layer (b, 1);
+  head = workload_layer (b, 3);
+  narrow = find_kernel (head->forward, head->n_forward, "head.narrow");
+  ck_assert_double_eq ((double) table->tensors[0].elements, 2 * VOCAB * H);
+  ck_assert_double_eq ((double) workload_n_parameters (b) - (double) workload_n_parameters (a),
+                       2 * VOCAB * H);
+  ck_assert_uint_eq (workload_n_parameters_of_model (b), workload_n_parameters_of_model (a));
+  ck_assert_uint_eq (workload_scale_bytes (b), workload_scale_bytes (a));
+  ck_assert_double_eq ((double) table->output_bytes, 4 * S * H);
+  ck_assert_double_eq ((double) block->output_bytes, 4 * S * H);
+  ck_assert_double_eq ((double) workload_layer (a, 1)->saved_bytes, 2 * S * H);
+  ck_assert_double_eq ((double) block->saved_bytes, 4 * S * H);
+  ck_assert_double_eq (narrow->read_bytes, 4 * VOCAB * H);
+  ck_assert_double_eq (narrow->write_bytes, 2 * VOCAB * H);
+  ck_assert_uint_eq (head->n_backward, workload_layer (a, 3)->n_backward);
+  ck_assert_double_eq ((double) head->saved_bytes - (double) workload_layer (a, 3)->saved_bytes,
+                       2 * VOCAB * H);
+  model_shape_clear (&shape);
+}
+END_TEST
+
 SUITE_MAIN (peft)
 {
   TCase *tcase = tcase_create ("all");
@@ -398,6 +440,7 @@ SUITE_MAIN (peft)
   tcase_add_test (tcase, test_packed);
   tcase_add_test (tcase, test_dequantized);
   tcase_add_test (tcase, test_packed_refusals);
+  tcase_add_test (tcase, test_wide_stream);
   tcase_add_test (tcase, test_dora);
   tcase_add_test (tcase, test_wrong_targets);
   tcase_add_test (tcase, test_no_targets);

@@ -50,7 +50,9 @@ expect_scales (const PlanInput *in, PlanTotals *totals)
 
       for (guint t = 0; t < layer->n_tensors; t++)
         {
-          double blocks = ceil ((double) layer->tensors[t].packed / 64);
+          const TensorDesc *tensor = &layer->tensors[t];
+          const gboolean    narrow = tensor->packed > tensor->elements; /* in 4 bits, not in fp32 */
+          double            blocks = narrow ? ceil ((double) tensor->packed / 64) : 0;
 
           if (blocks > 0)
             bytes += nested ? blocks + 4 * ceil (blocks / 256) + 4 : 4 * blocks;

@@ -93,17 +93,47 @@ read_below (const char *below, double *bound)
   return end > space + 1 && *end == '\0' ? g_strndup (below, (gsize) (space - below)) : NULL;
 }
 
+/* Whether KEY is a setting of a run, as "model.d_ff" is. */
+static gboolean
+is_setting (const char *key)
+{
+  const char *dot = strchr (key, '.');
+  guint       section;
+
+  return dot != NULL && training_find_setting (dot + 1, &section) != NULL
+         && g_str_has_prefix (key, training_sections[section].name);
+}
+
+/* "training.peft: lora", "mesh.cp: 1": none where SETTING holds always. */
+static char **
+split_where (const FrameworkImplied *setting)
+{
+  return g_strsplit (setting->where != NULL ? setting->where : "", ", ", -1);
+}
+
+static void
+check_where (const FrameworkImplied *setting, DiagList *diags)
+{
+  g_auto (GStrv) terms = split_where (setting);
+
+  for (char **term = terms; *term != NULL; term++)
+    {
+      g_auto (GStrv) parts = g_strsplit (*term, ": ", 2);
+
+      if (g_strv_length (parts) != 2 || !is_setting (parts[0]))
+        diag_error (diags, &setting->mark,
+                    "write settings and their values, as 'training.peft: lora, mesh.cp: 1'",
+                    "'where' cannot have '%s'", *term);
+    }
+}
+
 static void
 check_below (const FrameworkImplied *setting, DiagList *diags)
 {
   double           bound;
   g_autofree char *key = setting->below != NULL ? read_below (setting->below, &bound) : NULL;
-  const char      *dot = key != NULL ? strchr (key, '.') : NULL;
-  guint            section;
 
-  if (setting->below != NULL
-      && (dot == NULL || training_find_setting (dot + 1, &section) == NULL
-          || !g_str_has_prefix (key, training_sections[section].name)))
+  if (setting->below != NULL && (key == NULL || !is_setting (key)))
     diag_error (diags, &setting->mark, "write a setting and a number, as 'model.d_ff 10000'",
                 "'below' cannot be '%s'", setting->below);
 }
@@ -135,14 +165,44 @@ implied_find (Implied *self, const char *text, DiagList *diags)
       {
         check_setting (&g_array_index (framework->implies, FrameworkImplied, i), diags);
         check_below (&g_array_index (framework->implies, FrameworkImplied, i), diags);
+        check_where (&g_array_index (framework->implies, FrameworkImplied, i), diags);
       }
   return framework->implies;
 }
 
-char *
-implied_bound (const FrameworkImplied *setting, double *bound)
+static gboolean
+is_below (const FrameworkImplied *setting, ImpliedLookup find, gconstpointer row)
 {
-  return setting->below != NULL ? read_below (setting->below, bound) : NULL;
+  double           bound = 0, number;
+  g_autofree char *key = setting->below != NULL ? read_below (setting->below, &bound) : NULL;
+  const char      *value = key != NULL ? find (row, key) : NULL;
+  char            *end = NULL;
+
+  if (setting->below == NULL)
+    return TRUE;
+  number = value != NULL ? g_ascii_strtod (value, &end) : 0;
+  return value != NULL && end != value && *end == '\0' && number < bound;
+}
+
+static gboolean
+is_where (const FrameworkImplied *setting, ImpliedLookup find, gconstpointer row)
+{
+  g_auto (GStrv) terms = split_where (setting);
+
+  for (char **term = terms; *term != NULL; term++)
+    {
+      g_auto (GStrv) parts = g_strsplit (*term, ": ", 2);
+
+      if (g_strcmp0 (find (row, parts[0]), parts[1]) != 0)
+        return FALSE;
+    }
+  return TRUE;
+}
+
+gboolean
+implied_fits (const FrameworkImplied *setting, ImpliedLookup find, gconstpointer row)
+{
+  return is_below (setting, find, row) && is_where (setting, find, row);
 }
 
 gboolean

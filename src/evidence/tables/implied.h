@@ -22,8 +22,11 @@ ProfileSet *implied_profiles (const Implied *self);
  */
 const GArray *implied_find (Implied *self, const char *text, DiagList *diags);
 
-/* The setting that has to be below *BOUND for SETTING to hold, newly allocated; NULL: none. */
-char *implied_bound (const FrameworkImplied *setting, double *bound);
+/* What ROW has for KEY ("mesh.cp"); NULL: nothing, which no condition takes. */
+typedef const char *(*ImpliedLookup) (gconstpointer row, const char *key);
+
+/* Whether ROW's settings are as `below` and `where` of SETTING say. */
+gboolean implied_fits (const FrameworkImplied *setting, ImpliedLookup find, gconstpointer row);
 
 /*
  * SETTING holds for a row of that STRATEGY whose framework is called TEXT, on GPUs of ARCHITECTURE

@@ -311,19 +311,13 @@ find_override (const Draft *self, const char *key)
   return NULL;
 }
 
-/* A setting that is no number, or that nothing is said of, is not below. */
-static gboolean
-is_below (Draft *self, const FrameworkImplied *setting)
+/* What the row has for KEY; NULL: nothing. An ImpliedLookup. */
+static const char *
+find_value (gconstpointer self, const char *key)
 {
-  double                  bound = 0, number;
-  g_autofree char        *key = implied_bound (setting, &bound);
-  const ScenarioOverride *set = key != NULL ? find_override (self, key) : NULL;
-  char                   *end = NULL;
+  const ScenarioOverride *set = find_override (self, key);
 
-  if (key == NULL)
-    return TRUE;
-  number = set != NULL ? g_ascii_strtod (set->value, &end) : 0;
-  return set != NULL && end != set->value && *end == '\0' && number < bound;
+  return set != NULL ? set->value : NULL;
 }
 
 /*
@@ -382,7 +376,7 @@ finish_framework (Draft *self)
 
       /* A cell or a word of `options` goes before what the framework implies. */
       if (!implied_holds (setting, self->framework, self->strategy->name, gpus)
-          || !is_below (self, setting))
+          || !implied_fits (setting, find_value, self))
         continue;
       if (set == NULL && setting->instead_of == NULL)
         add_setting (self, setting->set, setting->to);

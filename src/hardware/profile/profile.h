@@ -67,14 +67,15 @@ struct _GpuProfile
   Figure matmul_fp4;   /* the same of nvfp4 products (E2M1 with a scale each 16) */
   gboolean bf16;       /* has bf16 matrix units */
   gboolean mxfp8;      /* its fp8 units take a scale for each 32 elements (OCP's MX formats) */
-  gboolean c2c;        /* shares a module with its CPU: host_link is no PCIe */
-  Figure   mfu_base;   /* FLOP/s that MFU is quoted on */
-  Figure   sms;        /* streaming multiprocessors or compute units */
-  Figure   hbm_bandwidth; /* B/s */
-  Figure   hbm_bytes;     /* usable: what the driver reports as total */
-  Figure   runtime_bytes; /* taken outside the framework's allocator by context and libraries;
+  gboolean fp8_any_layout; /* its fp8 products take operands of one scale in either layout */
+  gboolean c2c;            /* shares a module with its CPU: host_link is no PCIe */
+  Figure   mfu_base;       /* FLOP/s that MFU is quoted on */
+  Figure   sms;            /* streaming multiprocessors or compute units */
+  Figure   hbm_bandwidth;  /* B/s */
+  Figure   hbm_bytes;      /* usable: what the driver reports as total */
+  Figure   runtime_bytes;  /* taken outside the framework's allocator by context and libraries;
                              communicators are counted apart */
-  Figure   host_link;     /* B/s a direction, after PCIe encoding: what the link could carry */
+  Figure   host_link;      /* B/s a direction, after PCIe encoding: what the link could carry */
   Figure   host_copy_efficiency;   /* of pinned copies by the copy engine */
   Figure   host_copy_latency;      /* start-up of one such copy, s */
   Figure   host_duplex_efficiency; /* of each direction's copies while both run; 0: they do not hold
@@ -302,6 +303,8 @@ typedef struct
                        where nothing was */
   char      *strategy; /* under this one only; NULL: any */
   char      *below;    /* "model.d_ff 10000": where that setting is a number below; NULL: always */
+  char      *where;    /* "training.peft: lora, mesh.cp: 1": where the row says all of this; NULL:
+                          always */
   char      *gpus;     /* "hopper blackwell": on GPUs of these architectures only; NULL: on any */
   char      *called;   /* where the table calls it by this one of its names only; NULL: by any */
   char      *source;

@@ -45,13 +45,19 @@ Fp8Recipe
 fp8_recipe (const TrainingOptions *training)
 {
   Fp8Recipe recipe = { 0 };
+  gboolean  caches, alone; /* weights, which are in fp8 and in nothing else */
 
   if (training->fp8_recipe == FP8_NONE)
     return recipe;
   recipe = recipes[training->fp8_recipe];
   recipe.kept |= training->traits.keeps_fp8;
-  recipe.cached = recipe.kept && training->traits.caches_fp8_weights;
-  recipe.primary = recipe.cached && training->traits.fp8_params && recipe.granule == 0;
+  recipe.single = recipe.kept && recipe.granule == 0 && training->fp8_any_layout;
+  caches = recipe.kept && training->traits.caches_fp8_weights;
+  recipe.primary = caches && training->traits.fp8_params && recipe.granule == 0;
+  alone = recipe.primary || (caches && training->peft != PEFT_NONE);
+  recipe.cached = caches && (alone || !training->disable_parameter_transpose_cache);
+  recipe.late =
+      alone && training->disable_parameter_transpose_cache && recipe.granule == 0 && !recipe.single;
   return recipe;
 }
 

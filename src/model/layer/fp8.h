@@ -10,8 +10,10 @@
  *   DX = DY W    reads rows of DY and columns of W
  *   DW = DY' X   reads columns of DY and of X
  *
- * Matrix units take fp8 operands along the inner dimension only (Hopper; elsewhere scales differ by
- * direction), so that each operand is needed in both directions, as two copies.
+ * Matrix units take fp8 operands along the inner dimension only (Hopper), so that each operand is
+ * needed in both directions, as two copies. Data-centre Blackwell's take them in either layout: of
+ * a tensor that has one scale Transformer Engine makes and keeps one copy there (its
+ * nvte_is_non_tn_fp8_gemm_supported); where scales differ by direction there are two.
  */
 #pragma once
 
@@ -28,8 +30,10 @@ typedef struct
   gboolean
       searched;    /* the largest value of a tensor is found in a pass of its own before the cast */
   gboolean kept;   /* a cast makes both directions, and they are kept for the backward pass */
+  gboolean single; /* ... as one copy, which products take in either direction */
   gboolean cached; /* weights are cast once a step, and their copies stay */
   gboolean primary;  /* ... as the parameters, in the place of 16 bits */
+  gboolean late;     /* of weights that are in fp8 alone each backward pass makes the columns */
   gboolean gathered; /* sequence parallelism gathers fp8 */
 } Fp8Recipe;
 

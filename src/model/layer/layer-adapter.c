@@ -16,7 +16,8 @@ divide_up (guint64 a, guint64 b)
 
 /*
  * Transformer Engine's modules that are made under fp8_model_init have no other weight than its
- * copies in fp8; NeMo's and Megatron-Bridge's recipes make them so (fp8_params, fp8_param_gather).
+ * copy, or copies, in fp8; NeMo's and Megatron-Bridge's recipes make them so (fp8_params,
+ * fp8_param_gather).
  */
 static gboolean
 keeps_fp8_alone (const LayerBuilder *b, gboolean fp8)
@@ -44,6 +45,16 @@ layer_packing (const LayerBuilder *b, gint64 k, gint64 n, gboolean fp8)
       packing.launches = 3;
     }
   return packing;
+}
+
+Packing
+layer_wide_packing (const LayerBuilder *b, gint64 k, gint64 n)
+{
+  guint64 values = (guint64) (k * n);
+
+  if (!training_has_wide_stream (b->training))
+    return (Packing){ 0 };
+  return (Packing){ .values = values, .elements = 2 * values, .launches = 1, .stays = TRUE };
 }
 
 TensorDesc *

@@ -109,9 +109,13 @@ build_embedding (LayerBuilder *b)
   gboolean  learned = s->position == MODEL_POSITION_LEARNED;
   gint      module = layer_add_module (b, b->style->embed);
   double    tokens = learned ? b->tokens : b->stream_tokens;
+  Packing   table_packing = layer_wide_packing (b, vocab, width);
   TapeValue x, table;
 
-  layer_add_tensor (b, "weight", vocab, width, 0, FALSE);
+  if (table_packing.elements > 0)
+    layer_add_packed (b, "weight", table_packing);
+  else
+    layer_add_tensor (b, "weight", vocab, width, 0, FALSE);
   x = layer_look_up (b, module, width);
   if (learned)
     tape_comm_reduce (b->tape, "embed.reduce", x, layer_tensor_group (b));
@@ -211,6 +215,8 @@ build_head (LayerBuilder *b, double *held_bytes)
                              .batch = 1,
                              .bias = s->head_bias };
 
+  head.packing = layer_wide_packing (b, width, layer_local_vocab (b));
+
   layer_begin_streams (b, "head", last + 1, streams);
   if (s->norms != MODEL_NORMS_BEHIND)
     streams[last] = layer_add_norm (b, b->style->final_norm, "final_norm", streams[last],
@@ -220,7 +226,7 @@ build_head (LayerBuilder *b, double *held_bytes)
                                          b->stream_tokens, s->d_model, s->embed_dim, FALSE, WHOLE);
   if (!s->tied_embeddings || (!mesh_ends_meet (b->mesh) && last == 0))
     head.module = layer_add_weights (b, b->style->head != NULL ? b->style->head : "lm_head", width,
-                                     layer_local_vocab (b), s->head_bias, COLUMNS, (Packing){ 0 });
+                                     layer_local_vocab (b), s->head_bias, COLUMNS, head.packing);
   for (guint i = 1; i <= last; i++)
     {
       further = add_loss (b, streams[i], head, held_bytes);

@@ -66,7 +66,11 @@ TensorDesc *layer_add_tensor (LayerBuilder *b, const char *suffix, gint64 d0, gi
  * How a K x N matrix of a block is kept: not packed, unless frozen weights are asked to be, or
  * their products are in FP8 alone.
  */
-Packing     layer_packing (const LayerBuilder *b, gint64 k, gint64 n, gboolean fp8);
+Packing layer_packing (const LayerBuilder *b, gint64 k, gint64 n, gboolean fp8);
+
+/* The same of the table and of the head: as fp32, where they are so. */
+Packing layer_wide_packing (const LayerBuilder *b, gint64 k, gint64 n);
+
 TensorDesc *layer_add_packed (LayerBuilder *b, const char *suffix, Packing packing);
 
 /*

@@ -35,6 +35,13 @@ training_moment_dtype (const TrainingOptions *training)
 }
 
 gboolean
+training_has_wide_stream (const TrainingOptions *training)
+{
+  return training->prepare_model_for_kbit_training && training->load_in_4bit
+         && training->peft != PEFT_NONE;
+}
+
+gboolean
 training_has_master (const TrainingOptions *training)
 {
   return dtype_bits (training_master_dtype (training))

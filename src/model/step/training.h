@@ -203,7 +203,9 @@ typedef struct
   gint     moment_dtype;    /* Dtype of its moments, or ROLE_AUTO */
   gint     fp8_recipe;      /* Fp8Kind */
   gint     fp8_params;      /* FrameworkSays: of the trait */
-  gint     optimizer;       /* OptimizerKind */
+  gboolean disable_parameter_transpose_cache; /* fp8: weights' columns do not stay */
+  gboolean activation_func_fp8_input_store;   /* of a gate's inputs fp8 copies are kept */
+  gint     optimizer;                         /* OptimizerKind */
   gint64   optimizer_tile;  /* side of the tiles of matrices that share scales, of 8-bit AdamW, */
   gboolean optimizer_paged; /* its moments are in unified memory */
   gint64   ns_steps;        /* of Newton-Schulz, of Muon, */
@@ -229,14 +231,16 @@ typedef struct
   gboolean slice_heads;         /* and of attention's heads */
   gboolean use_dora;            /* DoRA: a magnitude for each output of an adapted module */
   gboolean load_in_4bit;        /* QLoRA: frozen linear modules of blocks are kept in NF4, */
-  gboolean bnb_4bit_use_double_quant; /* and the scales of their blocks in 8 bits */
+  gboolean prepare_model_for_kbit_training; /* ... and what is not in 4 bits is in fp32 */
+  gboolean bnb_4bit_use_double_quant;       /* and the scales of their blocks in 8 bits */
   gint64   document_length; /* mean, tokens: see documents.h; 0: sequences are one document */
   char    *shard_block;     /* what no boundary of shards cuts: shard-block.h; NULL: rows */
   char    *lengths;       /* file of sequence lengths, see sequence-lengths.h; NULL: all seq_len */
   char *measured_kernels; /* file of measured times, see measured-kernels.h; NULL: modelled ones */
   const struct _MeasuredKernels *measured; /* no option: that file */
-  FrameworkTraits traits; /* no option: training_take_traits, before a workload is made */
-  const GArray   *batch;  /* no option: gint64, the lengths of one micro-batch of that file; NULL:
+  FrameworkTraits traits;         /* no option: training_take_traits, before a workload is made */
+  gboolean        fp8_any_layout; /* no option: of the GPU's profile; set likewise */
+  const GArray   *batch; /* no option: gint64, the lengths of one micro-batch of that file; NULL:
                              micro_batch of seq_len each */
 } TrainingOptions;
 
@@ -256,6 +260,9 @@ guint training_compute_bytes (const TrainingOptions *training);
 Dtype    training_master_dtype (const TrainingOptions *training);
 Dtype    training_moment_dtype (const TrainingOptions *training);
 gboolean training_has_master (const TrainingOptions *training); /* they are wider */
+
+/* Embedding and head are kept in fp32, in which blocks hand their results on, and nothing else. */
+gboolean training_has_wide_stream (const TrainingOptions *training);
 
 /*
  * The mode of block BLOCK (from 0), the NTH (from 0) of its chunk: none, selective, full or

@@ -417,6 +417,7 @@ new_stage (const ModelShape *shape, const TrainingOptions *training, const MeshO
   self->classes = g_ptr_array_new_with_free_func (free_class);
   option_table_copy (training_options, training, &self->training);
   self->training.traits = training->traits;
+  self->training.fp8_any_layout = training->fp8_any_layout;
   self->training.batch = training->batch;
   self->training.measured = training->measured;
   option_table_copy (mesh_options, mesh, &self->mesh);

@@ -12,7 +12,8 @@ tape_unpack (Tape *tape, GArray *list, const TapeOp *op)
 
   if (packing->launches == 0)
     return;
-  desc = tape_stream (tape, KERNEL_ELEMENTWISE, tape_join (op->name, ".dequantize"),
+  desc = tape_stream (tape, KERNEL_ELEMENTWISE,
+                      tape_join (op->name, packing->stays ? ".narrow" : ".dequantize"),
                       2 * (double) packing->elements + packing->scale_read,
                       op->weight_bytes + packing->scale_write, packing->launches);
   desc.module = op->module;

@@ -140,10 +140,19 @@ push_cast (Tape *tape, GArray *list, const Fp8Source *from, TapeValue *rows, Tap
     g_array_index (list, TapeKernel, i).copy = (gint) (columns != NULL ? *columns : *rows);
 }
 
-/* Row by row and column by column have scales of their own: two casts. */
+/*
+ * Row by row and column by column have scales of their own: two casts. Where products take either
+ * layout the one copy is both.
+ */
 static void
 cast_both (Tape *tape, GArray *list, const Fp8Source *from, TapeValue *rows, TapeValue *columns)
 {
+  if (tape->fp8.single && rows != NULL && columns != NULL)
+    {
+      push_cast (tape, list, from, rows, NULL);
+      *columns = *rows;
+      return;
+    }
   if (tape->fp8.granule != FP8_ROW || rows == NULL || columns == NULL)
     {
       push_cast (tape, list, from, rows, columns);
@@ -153,15 +162,18 @@ cast_both (Tape *tape, GArray *list, const Fp8Source *from, TapeValue *rows, Tap
   push_cast (tape, list, from, NULL, columns);
 }
 
-/* The columns of VALUE, which is a copy. */
+/* The columns of what is a copy already. */
 static TapeValue
-transpose (Tape *tape, const Fp8Source *from)
+columns_of_copy (Tape *tape, const Fp8Source *from)
 {
-  TapeValue  columns = add_copy (tape, from, TRUE);
+  TapeValue  columns;
   KernelDesc desc =
       tape_stream (tape, KERNEL_COPY, tape_join (from->name, ".transpose"), 0, 0, from->parts);
   TapeKernel *kernel;
 
+  if (tape->fp8.single)
+    return (TapeValue) from->value;
+  columns = add_copy (tape, from, TRUE);
   desc.weight_gradient = from->weight_gradient;
   kernel = tape_push (tape, tape->backward, desc, FALSE);
   tape_kernel_reads (kernel, (TapeValue) from->value);
@@ -258,6 +270,14 @@ forward_input (Tape *tape, TapeOp *op)
   return rows;
 }
 
+/* What stays of WEIGHT. */
+static double
+cached_bytes (const Tape *tape, const Fp8Source *weight)
+{
+  return copy_bytes (tape, weight, FALSE)
+         + (tape->fp8.single || tape->fp8.late ? 0 : copy_bytes (tape, weight, TRUE));
+}
+
 /* Makes the weight's rows: *ROWS; or, cached, no value: returns what the product reads. */
 static double
 read_forward_weight (Tape *tape, TapeOp *op, TapeValue *rows)
@@ -266,11 +286,11 @@ read_forward_weight (Tape *tape, TapeOp *op, TapeValue *rows)
 
   if (tape->fp8.cached)
     {
-      double      bytes = copy_bytes (tape, &weight, FALSE) + copy_bytes (tape, &weight, TRUE);
+      double      bytes = cached_bytes (tape, &weight);
       TapeKernel *kernel;
 
       if (op->packing.elements > 0)
-        { /* one of both, without its scales, is the parameter; none is ever made again */
+        { /* one of them, without its scales, is the parameter; none is ever made again */
           tape->cached += bytes - (double) op->packing.values;
           return copy_bytes (tape, &weight, FALSE);
         }
@@ -289,6 +309,17 @@ read_forward_weight (Tape *tape, TapeOp *op, TapeValue *rows)
   return 0;
 }
 
+/* The columns of WEIGHT, which are gone when its product has run. */
+static void
+transpose_weight (Tape *tape, const Fp8Source *weight)
+{
+  KernelDesc desc = tape_stream (tape, KERNEL_COPY, tape_join (weight->name, ".transpose"),
+                                 elements_of (weight), elements_of (weight), weight->parts);
+
+  desc.module = weight->module;
+  tape_push (tape, tape->backward, desc, FALSE);
+}
+
 /* The same backwards with its columns. */
 static double
 read_backward_weight (Tape *tape, const TapeOp *op, TapeValue *columns)
@@ -297,6 +328,8 @@ read_backward_weight (Tape *tape, const TapeOp *op, TapeValue *columns)
 
   *columns = op->weight_columns;
   weight.known = tape->training->compile;
+  if (tape->fp8.late)
+    transpose_weight (tape, &weight);
   if (tape->fp8.cached)
     return copy_bytes (tape, &weight, TRUE);
   if (!tape->fp8.kept)
@@ -309,11 +342,11 @@ static double
 backward_copies (const Tape *tape, const TapeOp *op)
 {
   double m = rows_of (op), n = (double) op->shape.n, k = (double) op->shape.k;
-  double bytes = m * n * (op->frozen ? 1 : 2);
+  double bytes = m * n * (op->frozen || tape->fp8.single ? 1 : 2);
 
-  if (!tape->fp8.kept)
+  if (!tape->fp8.kept || tape->fp8.late)
     bytes += n * k * (double) op->shape.batch;
-  if (!op->frozen && (!tape->fp8.kept || tape_is_fp8 (tape, op->in[0])))
+  if (!op->frozen && !tape->fp8.single && (!tape->fp8.kept || tape_is_fp8 (tape, op->in[0])))
     bytes += m * k;
   return bytes;
 }
@@ -379,7 +412,7 @@ backward_gradient (Tape *tape, const TapeOp *op)
   if (made >= 0)
     return (TapeValue) made;
   if (tape_is_fp8 (tape, (TapeValue) gradient.value))
-    return transpose (tape, &gradient);
+    return columns_of_copy (tape, &gradient);
   cast_both (tape, tape->backward, &gradient, NULL, &columns);
   return columns;
 }
@@ -398,7 +431,7 @@ backward_input_columns (Tape *tape, const TapeOp *op)
   if (tape_is_fp8 (tape, op->in[0]) && tape->fp8.granule > 0)
     return op->in[0]; /* the copy with the columns' scales was gathered again */
   if (tape_is_fp8 (tape, op->in[0]))
-    columns = transpose (tape, &input);
+    columns = columns_of_copy (tape, &input);
   else
     cast_both (tape, tape->backward, &input, NULL, &columns);
   if (is_fused (tape))

@@ -19,7 +19,8 @@ backward_input (Tape *tape, const TapeOp *op, TapeValue *grad)
     return FALSE;
   dgrad.streams = s->streams;
   dgrad.launches = s->launches;
-  tape_unpack (tape, tape->backward, op);
+  if (!op->packing.stays)
+    tape_unpack (tape, tape->backward, op);
   dgrad.module = op->module;
   if (op->fp8)
     *grad = tape_fp8_backward_input (tape, op, dgrad);
@@ -189,7 +190,12 @@ tape_linear (Tape *tape, const char *name, TapeValue in, LinearSpec spec)
   op->bias_bytes = spec.bias ? tape->e * (double) spec.n * (double) spec.batch : 0;
   out = tape_add_output (tape, op, spec.rows * (double) spec.n);
   op->packing = spec.packing;
-  if (spec.packing.launches > 0)
+  if (spec.packing.stays)
+    {
+      tape_add_aux (tape, "narrow", op->weight_bytes, FALSE);
+      tape_unpack (tape, tape->forward, op);
+    }
+  else if (spec.packing.launches > 0)
     {
       op->backward_extra = op->weight_bytes;
       tape_add_value (tape, "dequantized", 0, op->weight_bytes, FALSE);

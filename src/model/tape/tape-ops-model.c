@@ -357,6 +357,7 @@ tape_embed (Tape *tape, const char *name, gint module, double count, double widt
   TapeValue  out = tape_add_output (tape, op, count * width);
   KernelDesc desc;
 
+  tape_tensor (tape, out)->bytes = tape->stream_e * count * width;
   op->backward = backward_embed;
   op->module = module;
   op->launches = count > EMBEDDING_SORTED_IDS ? 7 : 1;
@@ -364,7 +365,7 @@ tape_embed (Tape *tape, const char *name, gint module, double count, double widt
   op->fixed[1] = tape->e * width * MIN (count, vocab);
   op->weight_bytes = part ? tape->e * width * count : 0;
   op->aux = tape_add_aux (tape, "embed.ids", (part ? 9 : 8) * count, FALSE); /* ids, and the mask */
-  desc = tape_stream (tape, KERNEL_GATHER, name, tape->e * count * width + 8 * count, 0, 1);
+  desc = tape_stream (tape, KERNEL_GATHER, name, tape->stream_e * count * width + 8 * count, 0, 1);
   desc.module = module;
   tape_push_forward (tape, op, desc, FALSE);
   if (part)

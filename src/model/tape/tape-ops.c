@@ -9,7 +9,7 @@ TapeValue
 tape_input (Tape *tape, const char *name, double elements, gboolean needs_grad)
 {
   g_assert (tape->ops->len == 0);
-  return tape_add_value (tape, name, elements, elements * tape->e, needs_grad);
+  return tape_add_value (tape, name, elements, elements * tape->stream_e, needs_grad);
 }
 
 /* ---- matrix products ---- */
@@ -136,6 +136,7 @@ static TapeValue
 eager_rms_norm (Tape *tape, const char *name, TapeValue in, gint module, double rows, double width)
 {
   gboolean   half = tape->dtype != DTYPE_FP32;
+  gboolean   wide = tape_tensor (tape, in)->bytes > tape->e * rows * width; /* fp32 already */
   gboolean   plain = module < 0;
   double     n = rows * width, e = tape->e, weight = plain ? 0 : e * width;
   TapeOp    *op = tape_add_op (tape, name, &in, 1);
@@ -161,7 +162,7 @@ eager_rms_norm (Tape *tape, const char *name, TapeValue in, gint module, double 
       op->fixed[0] -= e * n;
       op->fixed[1] -= e * n;
     }
-  if (half)
+  if (half && !wide)
     tape_add_aux (tape, "norm.fp32_input", 4 * n, FALSE);
   else
     tape_save (tape, in);
@@ -239,6 +240,8 @@ tape_add (Tape *tape, const char *name, TapeValue a, TapeValue b)
   TapeOp   *op = tape_add_op (tape, name, in, 2);
   TapeValue out = tape_add_output (tape, op, tape_tensor (tape, a)->elements);
 
+  if (tape->stream_e > tape->e) /* the sum is as wide as the stream, whatever the branch is */
+    tape_tensor (tape, out)->bytes = tape_tensor (tape, a)->bytes;
   op->backward = backward_add;
   tape_push_forward (tape, op, tape_stream (tape, KERNEL_ELEMENTWISE, name, 0, 0, 1), TRUE);
   return out;
@@ -392,6 +395,45 @@ tape_squared_relu (Tape *tape, const char *name, TapeValue in)
   return out;
 }
 
+/* ---- gates whose inputs are kept in fp8 ---- */
+
+/* The inputs of OP as a cast brings them back from the copies that were kept. */
+static void
+backward_narrow_gate (Tape *tape, const TapeOp *op)
+{
+  double     wide = tape_tensor (tape, op->in[0])->bytes + tape_tensor (tape, op->in[1])->bytes;
+  TapeValue  inputs = tape_add_value (tape, "gate.inputs", wide / tape->e, wide, FALSE), grads[2];
+  KernelDesc cast = tape_stream (tape, KERNEL_ELEMENTWISE, tape_join (op->name, ".widen"), 0, 0, 1);
+  TapeKernel *kernel = tape_push (tape, tape->backward, cast, TRUE);
+
+  tape_kernel_reads (kernel, op->aux);
+  tape_kernel_writes (kernel, inputs);
+  kernel = tape_push_backward (tape, op,
+                               tape_stream (tape, KERNEL_ELEMENTWISE, tape_backward_name (op),
+                                            op->fixed[0], op->fixed[1], op->launches),
+                               TRUE, op->n_in, grads);
+  tape_kernel_reads (kernel, inputs);
+  tape_give_grads (tape, op, op->n_in, grads);
+}
+
+/* OP, recorded last, keeps a copy of a byte an element of its inputs, which a cast makes. */
+static void
+keep_narrow (Tape *tape, TapeOp *op)
+{
+  const TapeTensor gate = *tape_tensor (tape, op->in[0]), up = *tape_tensor (tape, op->in[1]);
+  KernelDesc       cast =
+      tape_stream (tape, KERNEL_ELEMENTWISE, tape_join (op->name, ".narrow"), 0, 0, 1);
+  TapeKernel *kernel;
+
+  op->backward = backward_narrow_gate;
+  op->backward_extra = gate.bytes + up.bytes;
+  op->aux = tape_add_aux (tape, "gate.fp8_inputs", gate.elements + up.elements, FALSE);
+  kernel = tape_push (tape, tape->forward, cast, TRUE);
+  tape_kernel_reads (kernel, op->in[0]);
+  tape_kernel_reads (kernel, op->in[1]);
+  tape_kernel_writes (kernel, op->aux);
+}
+
 /*
  * Eagerly silu (gate), then the product: 2 kernels; backwards two products and silu's: 3 kernels,
  * reads 6e, writes 3e.
@@ -410,8 +452,13 @@ tape_gate (Tape *tape, const char *name, TapeValue gate, TapeValue up)
   op->launches = fused ? 1 : 3;
   op->fixed[0] = 3 * fixed;
   op->fixed[1] = fixed;
-  tape_save (tape, gate);
-  tape_save (tape, up);
+  if (tape->training->activation_func_fp8_input_store)
+    keep_narrow (tape, op);
+  else
+    {
+      tape_save (tape, gate);
+      tape_save (tape, up);
+    }
   if (!fused)
     tape_add_aux (tape, "gate.activated", bytes, FALSE);
   return out;

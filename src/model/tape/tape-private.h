@@ -41,16 +41,18 @@
 typedef guint TapeValue;
 
 /*
- * How a frozen matrix is kept in 4 bits, or in fp8: its values in 16-bit elements, and the scales
- * of blocks of values. Of 4 bits it is made whole again before each product. Source: bitsandbytes,
- * nn/modules.py and autograd/_functions.py (MatMul4Bit).
+ * How a frozen matrix is kept in 4 bits, in fp8 or in fp32: its values in 16-bit elements, and the
+ * scales of blocks of values. Of 4 bits it is made whole again before each product; of fp32
+ * autocast makes a copy of 16 bits. Source: bitsandbytes, nn/modules.py and autograd/_functions.py
+ * (MatMul4Bit).
  */
 typedef struct
 {
-  guint64 values, elements;        /* 0 elements: it is not packed */
-  guint64 scale_bytes;             /* as they are kept, and */
-  double  scale_read, scale_write; /* of the kernels that unpack, for scales alone */
-  guint   launches;                /* of these kernels; 0: none, it is multiplied as it is kept */
+  guint64  values, elements;        /* 0 elements: it is not packed */
+  guint64  scale_bytes;             /* as they are kept, and */
+  double   scale_read, scale_write; /* of the kernels that unpack, for scales alone */
+  guint    launches;                /* of these kernels; 0: none, it is multiplied as it is kept */
+  gboolean stays; /* what they make is there until the backward pass has used it */
 } Packing;
 
 typedef struct
@@ -141,6 +143,7 @@ struct _Tape
   Dtype                  dtype;
   Fp8Recipe              fp8;
   double                 e;            /* bytes of the compute type */
+  double                 stream_e;     /* of what layers hand on */
   gboolean               join_next;    /* the next kernel of the backward pass joins */
   gboolean               join_forward; /* the same forwards */
   gboolean               join_product; /* the next product of a weight gradient joins */

@@ -12,6 +12,7 @@ tape_new (const TrainingOptions *training, gboolean compiled)
   self->training = &self->options;
   self->dtype = training_compute_dtype (training);
   self->e = training_compute_bytes (training);
+  self->stream_e = training_has_wide_stream (training) ? dtype_bytes (DTYPE_FP32) : self->e;
   self->fp8 = fp8_recipe (training);
   self->recomputed = block_parts_recomputed (training);
   self->counted = 1;
