@@ -100,7 +100,7 @@ updates_wholes (gconstpointer about)
 }
 
 static gboolean
-has_gate (gconstpointer about)
+has_gated_mlp (gconstpointer about)
 {
   return SHAPE (about)->gated_mlp;
 }
@@ -161,7 +161,7 @@ static const OptionFact facts[] = {
   { "moments of an optimizer", has_moments, "take an 'optimizer' with moments, such as adamw" },
   { "an update of tiles or matrices", updates_wholes,
     "take the 'optimizer' muon, shampoo or soap, or adamw-8bit with 'optimizer_tile'" },
-  { "a gated MLP", has_gate, "take a model with one, such as a Llama" },
+  { "a gated MLP", has_gated_mlp, "take a model with one, such as a Llama" },
   { "weights in fp8 that a framework keeps", caches_fp8_weights,
     "give 'fp8_recipe', and a 'framework' on Transformer Engine" },
   { "a second GPU", has_second_gpu, "take more GPUs" },
