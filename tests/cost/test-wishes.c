@@ -137,6 +137,43 @@ START_TEST (test_multicast)
 END_TEST
 
 /*
+ * Groups of n of a node's 8 GPUs have n channels of the switch, each at most a port over n + 1, of
+ * the search's list: of H100 (18 x 20.6 GB/s) 60 GB/s for 4, so 4 x 60 x 0.85 x 3/4 x 2 = 306 GB/s
+ * against a ring's 360, and 60 for 5, 408; of B200 (18 x 40.1) 90 for 6, 6 x 90 x 0.74 x 5/6 x 2 =
+ * 666 against 720, and 90 for 7, 799.
+ */
+static const struct
+{
+  const char *gpu, *intra;
+  guint       least; /* GPUs that the switch reduces for */
+} group_cases[] = { { "h100-sxm-80", "nvlink4-switch", 5 },
+                    { "b200-sxm-180", "nvlink5-switch", 7 } };
+
+START_TEST (test_multicast_of_groups)
+{
+  const ChannelCase where = {
+    .gpu = group_cases[_i].gpu, .intra = group_cases[_i].intra, .nodes = 1, .gpus = 8
+  };
+  Fixture             fixture;
+  g_autoptr (Cluster) cluster = cluster_by_parts (&fixture, &where);
+  g_autofree guint32 *ranks = fixture_all (cluster);
+
+  for (guint n = 2; n <= 8; n++)
+    {
+      g_autoptr (CollectivePlan) plan = collective_plan_new (cluster, COLLECTIVE_ALL_REDUCE, ranks,
+                                                             n, &collective_default_options);
+      CollectiveCost             cost;
+
+      collective_plan_cost (plan, 1e9, &cost);
+      ck_assert_int_eq (cost.algorithm,
+                        n < group_cases[_i].least ? ALGORITHM_RING : ALGORITHM_NVLS);
+    }
+  g_clear_pointer (&cluster, cluster_free);
+  fixture_clear (&fixture);
+}
+END_TEST
+
+/*
  * What 8 B200 and 8 cards of 400 Gbit/s a node ran unasked under release 2.29.7: an all-reduce of
  * 8 GiB takes the forced ring's time on 4 to 32 nodes, and another on 2, 64 and 67 (Together's log
  * of April 2026). By the library's figures on 64 nodes: ring 8 GiB / 192 GB/s + 1.4 x 4.8 ms, trees
@@ -459,6 +496,7 @@ wishes_suite (void)
   tcase_add_loop_test (library, test_channels, 0, G_N_ELEMENTS (channel_cases));
   tcase_add_test (library, test_channels_carry);
   tcase_add_test (library, test_multicast);
+  tcase_add_loop_test (library, test_multicast_of_groups, 0, G_N_ELEMENTS (group_cases));
   tcase_add_loop_test (library, test_big_all_reduce, 0, G_N_ELEMENTS (big_cases));
   tcase_add_loop_test (library, test_protocols_left, 0, G_N_ELEMENTS (left_cases));
   tcase_add_test (library, test_plug_in_of_an_older_library);

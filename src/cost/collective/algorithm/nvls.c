@@ -5,6 +5,8 @@
 
 #include "cost/collective/layout/trees-private.h"
 
+#define MAX_HEADS 32 /* NCCL_MAX_NVLS_ARITY */
+
 static gboolean
 exists_inside (const CollectiveGraph *graph, gboolean even)
 {
@@ -20,15 +22,33 @@ exists_across (const CollectiveGraph *graph, gboolean even)
 
 /* ---- the library's model --------------------------------------------------------------------- */
 
+/* Channels of the search, one for each head: of each card, on one node of each GPU. */
+static guint
+searched_heads (const CollectiveGraph *graph)
+{
+  return MIN (graph->n_nodes > 1 ? collective_graph_heads (graph) : graph->per_node, MAX_HEADS);
+}
+
+/*
+ * B/s of the heads' channels together, by the library's search: a channel takes its speed of every
+ * GPU's port and twice that of its head's (src/graph/search.cc, ncclTopoSearchTryNvls). So 8 H100
+ * have 8 x 40 GB/s, 4 of them 4 x 60, of which rings, at 360, are thought to be faster.
+ */
+static double
+searched_rate (const CollectiveGraph *graph, guint heads)
+{
+  return heads * collective_graph_speed (graph, graph->inside / (heads + 1));
+}
+
 static double
 believed_rate (const CollectiveGraph *graph, CollectiveKind kind, CollectiveProtocol protocol,
                double bytes)
 {
-  const guint n = collective_graph_case (graph);
+  const guint n = collective_graph_case (graph), heads = searched_heads (graph);
   double      members = (graph->per_node - 1.0) / graph->per_node;
-  double      port = graph->intra->bandwidth.value * graph->generation->link_factor;
-  double      bus = port * graph->generation->nvls_efficiency * members;
+  double      bus = searched_rate (graph, heads) * graph->generation->nvls_efficiency;
 
+  bus *= (heads - 1.0) / heads;
   if (kind == COLLECTIVE_ALL_REDUCE)
     bus *= 2;
   else

@@ -54,7 +54,9 @@ guint collective_graph_pair_channels (const CollectiveGraph *self);
 
 /* ---- of which the library's model is made ---- */
 
-guint  collective_graph_case (const CollectiveGraph *self);    /* of NODE_CASES */
+guint collective_graph_case (const CollectiveGraph *self); /* of NODE_CASES */
+/* B/s: the fastest channel of the search's list within LIMIT. */
+double collective_graph_speed (const CollectiveGraph *self, double limit);
 double collective_graph_ll_rate (const CollectiveGraph *self); /* B/s of LL, all channels */
 /* s of ALGORITHM's hop between nodes. */
 double collective_graph_net_hop (const CollectiveGraph *self, CollectiveAlgorithm algorithm,

@@ -505,6 +505,15 @@ collective_graph_pair_channels (const CollectiveGraph *self)
   return MIN (n, P2P_MAX);
 }
 
+double
+collective_graph_speed (const CollectiveGraph *self, double limit)
+{
+  const LibraryGeneration *generation = self->generation;
+
+  return first_speed (self->n_nodes > 1 ? generation->inter_speeds : generation->intra_speeds,
+                      limit);
+}
+
 guint
 collective_graph_case (const CollectiveGraph *self)
 {
