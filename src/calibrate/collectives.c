@@ -12,6 +12,7 @@ typedef enum
   FIT_INTRA = 1 << 0,   /* links inside nodes */
   FIT_NETWORK = 1 << 1, /* cards */
   FIT_SWITCH = 1 << 2,  /* links inside nodes that are switches */
+  FIT_INSIDE = 1 << 3,  /* those that say what takes place inside a node alone */
 } FitLinks;
 
 /* What is known of a figure that no profile states. */
@@ -42,6 +43,9 @@ static const struct
   { "ll128_rate", FIT_INTRA | FIT_NETWORK, { 1e8, 2e11, TRUE }, FALSE, KNOWN_TABLE },
   { "post_ll", FIT_NETWORK, { 1e-7, 1e-4, TRUE }, FALSE, KNOWN_TABLE },
   { "post_ll128", FIT_NETWORK, { 1e-7, 1e-4, TRUE }, FALSE, KNOWN_TABLE },
+  { "inside_start_ll", FIT_INSIDE, { 1e-7, 1e-4, TRUE }, FALSE, KNOWN_TABLE },
+  { "inside_hop_ll", FIT_INSIDE, { 1e-7, 1e-4, TRUE }, FALSE, KNOWN_TABLE },
+  { "inside_ll_rate", FIT_INSIDE, { 1e8, 2e11, TRUE }, FALSE, KNOWN_TABLE },
   { "hop_ll", FIT_INTRA | FIT_NETWORK, { 1e-7, 1e-3, TRUE }, FALSE, KNOWN_TABLE },
   { "hop_ll128", FIT_INTRA | FIT_NETWORK, { 1e-7, 1e-3, TRUE }, FALSE, KNOWN_TABLE },
   { "hop_simple", FIT_INTRA | FIT_NETWORK, { 1e-7, 1e-3, TRUE }, FALSE, KNOWN_TABLE },
@@ -74,7 +78,8 @@ has_parameter (const LinkProfile *link, guint links)
 {
   if (link->kind == LINK_NETWORK)
     return (links & FIT_NETWORK) != 0;
-  return (links & FIT_INTRA) != 0 || (link->kind == LINK_SWITCH && (links & FIT_SWITCH) != 0);
+  return (links & FIT_INTRA) != 0 || (link->kind == LINK_SWITCH && (links & FIT_SWITCH) != 0)
+         || (link->inside_hop_ll.value > 0 && (links & FIT_INSIDE) != 0);
 }
 
 static const char *

@@ -464,7 +464,7 @@ START_TEST (test_figures)
   g_autoptr (DiagList)   diags = diag_list_new ();
   g_autoptr (GArray)     figures = profile_set_figures (profiles, "link", "direct", diags);
   const FigureView      *first = &g_array_index (figures, FigureView, 0);
-  ck_assert_uint_eq (figures->len, 29);
+  ck_assert_uint_eq (figures->len, 32);
   ck_assert_str_eq (first->key, "bandwidth");
   ck_assert_int_eq (first->kind, QUANTITY_BANDWIDTH);
   ck_assert_double_eq (first->figure->value, 1e10);

@@ -32,7 +32,7 @@ static const Bound bounds[] = {
   { "zeropp", "49B, 2K tokens a GPU, ZeRO-3", "hardware_tflops_per_gpu", 0.34 },
   { "zeropp", "91B, 2K tokens a GPU, ZeRO-3", "hardware_tflops_per_gpu", 0.28 },
   { "zeropp", "138B, ", "hardware_tflops_per_gpu", 0.27 },
-  { "zeropp", "", "hardware_tflops_per_gpu", 0.37 },
+  { "zeropp", "", "hardware_tflops_per_gpu", 0.38 },
   { "mics", "sharded data parallelism over", "hardware_tflops_per_gpu", 0.18 },
   { "mics", "", "hardware_tflops_per_gpu", 0 }, /* of wide bands */
   { "famous", "Llama 3 405B, 8 192 GPUs, 8K tokens, as FSDP2", "mfu_percent", 0.25 },

@@ -202,6 +202,11 @@ typedef struct
    * a time (docs/collectives.md). 0: the library's own table for the GPU's generation.
    */
   Figure hop_ll, hop_ll128, hop_simple; /* s a step of a ring or tree over the hop, by protocol */
+  /*
+   * Of rings and trees under LL that stay in a node: s paid once, s a step, B/s of a channel; 0: as
+   * between nodes, where hops inside them are calibrated together with networks, which hide them.
+   */
+  Figure inside_start_ll, inside_hop_ll, inside_ll_rate;
   Figure post_ll, post_ll128; /* networks: least time of a step inside a node of a ring that goes
                                  over them, s: the proxies' posting keeps ranks at its pace */
   Figure ll_rate;      /* B/s of data under LL: of one channel; networks: of a node's proxies */

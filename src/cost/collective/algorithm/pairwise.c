@@ -1,19 +1,46 @@
 /* Messages between pairs: of GPUs all at once, of plain hosts round after round. */
 #include "cost/collective/algorithm/algorithm-private.h"
 
+#include <math.h>
+
 #include "cost/collective/layout/pairs-private.h"
 
 #define MAX_P2P 32
+#define LL_STEP 65536.0 /* bytes of a slot of a channel's buffer under LL */
 
 /* ---- messages: channels ---------------------------------------------------------------------- */
 
-/* Channels of a pair that exchanges BYTES: few while each gets little, all for large messages. */
+/*
+ * Channels of a pair of one node that exchanges BYTES (src/enqueue.cc, addP2pToPlan): as many as
+ * leave one to each rank of the communicator, fewer where each would get less than an eighth of a
+ * step of its buffer; more, as far as the pair has them, where it would get more than 32 steps.
+ */
 static guint
-pair_channels (const CollectiveGraph *graph, double bytes)
+pair_channels_inside (const Timed *self, double bytes)
 {
-  const LibraryProfile *library = graph->library;
-  guint                 most = collective_graph_pair_channels (graph), n = 1;
+  const CollectiveGraph *graph = self->graph;
+  const double           step = self->protocol == PROTOCOL_LL ? LL_STEP : timed_pair_chunk (self);
+  const guint            most = collective_graph_pair_channels (graph);
+  guint                  n = most;
 
+  while (n > 1 && n * graph->n_ranks > collective_graph_all_pairs_channels (graph))
+    n /= 2;
+  n = (guint) CLAMP (ceil (bytes / (step / 8)), 1, n);
+  while (n <= most / 2 && bytes / n > step * 32)
+    n *= 2;
+  return n;
+}
+
+/* The same between nodes: few while each gets little, all for large messages. */
+static guint
+pair_channels (const Timed *self, double bytes)
+{
+  const CollectiveGraph *graph = self->graph;
+  const LibraryProfile  *library = graph->library;
+  guint                  most = collective_graph_pair_channels (graph), n = 1;
+
+  if (graph->n_nodes == 1)
+    return pair_channels_inside (self, bytes);
   while (n < MIN (library->p2p_small.value, most) && bytes / n >= library->p2p_part.value)
     n *= 2;
   while (n < most && bytes / n >= library->p2p_part_big.value)
@@ -26,13 +53,13 @@ all_to_all_channels (const Timed *self)
 {
   const CollectiveGraph *graph = self->graph;
 
-  return MIN (pair_channels (graph, self->bytes / graph->n_ranks) * (graph->n_ranks - 1), MAX_P2P);
+  return MIN (pair_channels (self, self->bytes / graph->n_ranks) * (graph->n_ranks - 1), MAX_P2P);
 }
 
 static guint
 send_recv_channels (const Timed *self)
 {
-  return pair_channels (self->graph, self->bytes);
+  return pair_channels (self, self->bytes);
 }
 
 /* ---- messages: time -------------------------------------------------------------------------- */

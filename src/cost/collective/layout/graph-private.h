@@ -49,8 +49,9 @@ typedef struct
 void collective_graph_init (CollectiveGraph *self, const Cluster *cluster, const Members *members,
                             const LibraryProfile *library, const CollectiveOptions *options);
 
-/* Thread blocks that one send/receive pair is spread over at most. */
+/* Thread blocks that one send/receive pair is spread over at most, and that all pairs have. */
 guint collective_graph_pair_channels (const CollectiveGraph *self);
+guint collective_graph_all_pairs_channels (const CollectiveGraph *self);
 
 /* ---- of which the library's model is made ---- */
 

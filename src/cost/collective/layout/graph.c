@@ -477,7 +477,7 @@ net_pair_channels (const CollectiveGraph *self)
   const LibraryProfile *library = self->library;
   double rate = self->nic->bandwidth.value * MAX ((double) self->n_cards / self->per_node, 1);
   double rounds = ceil (self->n_ranks / library->p2p_round_ranks.value);
-  double most = library->p2p_rounds.value * power_of_two (MIN (self->channels, P2P_MAX));
+  double most = library->p2p_rounds.value * collective_graph_all_pairs_channels (self);
   guint  n = (guint) library->p2p_net_start.value;
 
   if (self->net_peer_channels > 0)
@@ -487,6 +487,12 @@ net_pair_channels (const CollectiveGraph *self)
   while (n > 1 && n * rounds > most)
     n /= 2;
   return n;
+}
+
+guint
+collective_graph_all_pairs_channels (const CollectiveGraph *self)
+{
+  return power_of_two (MIN (self->channels, P2P_MAX));
 }
 
 guint

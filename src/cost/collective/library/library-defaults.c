@@ -29,6 +29,9 @@ collective_default_figure (const LibraryProfile *library, const LinkProfile *lin
     const char *key;
     double      value;
   } figures[] = {
+    { "inside_start_ll", network ? 0 : library->base[ALGORITHM_RING][PROTOCOL_LL] },
+    { "inside_hop_ll", network ? 0 : hops[PROTOCOL_LL] },
+    { "inside_ll_rate", network ? 0 : generation->ll / generation->node_channels },
     { "hop_ll", hops[PROTOCOL_LL] },
     { "hop_ll128", hops[PROTOCOL_LL128] },
     { "hop_simple", hops[PROTOCOL_SIMPLE] },

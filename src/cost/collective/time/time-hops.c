@@ -30,16 +30,30 @@ link_hop (const LinkProfile *link, CollectiveProtocol protocol, double fallback)
     }
 }
 
+/* Whether the links of a node say what LL takes inside it, and nothing else is involved. */
+static gboolean
+is_inside_ll (const Timed *self)
+{
+  return self->graph->n_nodes == 1 && self->protocol == PROTOCOL_LL
+         && self->algorithm->peers == NULL && self->graph->intra->inside_hop_ll.value > 0;
+}
+
 double
 timed_base (const Timed *self)
 {
+  if (is_inside_ll (self))
+    return self->graph->intra->inside_start_ll.value;
   return self->graph->library->base[self->algorithm->id][self->protocol];
 }
 
 double
 timed_link_hop_intra (const Timed *self)
 {
-  return link_hop (self->graph->intra, self->protocol,
+  const LinkProfile *intra = self->graph->intra;
+
+  if (is_inside_ll (self))
+    return intra->inside_hop_ll.value + intra->latency.value;
+  return link_hop (intra, self->protocol,
                    self->graph->library->hop[self->graph->hop][ALGORITHM_RING][self->protocol]);
 }
 

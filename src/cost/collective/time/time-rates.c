@@ -50,6 +50,27 @@ timed_pair_copy_rate (const Timed *self)
       timed_figure_or (&intra->channel_rate, self->graph->generation->channel_rate));
 }
 
+/*
+ * B/s of data that one channel carries under LL. A ring's thread block works line by line, on what
+ * arrives last as on what it sends (src/device/all_gather.h and its like: one operation more than
+ * the steps).
+ */
+static double
+ll_channel_rate (const Timed *self)
+{
+  const CollectiveGraph   *graph = self->graph;
+  const LibraryGeneration *generation = graph->generation;
+  const double             inside = graph->intra->inside_ll_rate.value;
+  double                   steps;
+
+  if (graph->n_nodes > 1 || inside <= 0)
+    return timed_figure_or (&graph->intra->ll_rate, generation->ll / generation->node_channels);
+  if (!self->algorithm->connects_rings || collective_kind_is_rooted (self->kind))
+    return inside;
+  steps = collective_ring_steps (self->kind, graph->n_ranks);
+  return inside * steps / (steps + 1);
+}
+
 /* B/s of data that one channel carries. 0: not limited. */
 static double
 channel_rate (const Timed *self)
@@ -74,7 +95,7 @@ channel_rate (const Timed *self)
   switch (self->protocol)
     {
     case PROTOCOL_LL:
-      return timed_figure_or (&intra->ll_rate, generation->ll / generation->node_channels);
+      return ll_channel_rate (self);
     case PROTOCOL_LL128:
       return timed_figure_or (&intra->ll128_rate, generation->ring_ll128[0] / 2);
     default:
