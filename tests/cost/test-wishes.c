@@ -194,6 +194,51 @@ START_TEST (test_ll_inside)
 END_TEST
 
 /*
+ * A tree over 4 nodes of GH200 passes 4 hops between them. 2 KiB are 4 KiB on the wire under LL,
+ * which Slingshot sends at once; of 8 bytes more each hop is announced, two ways of 1.3 us.
+ */
+START_TEST (test_announced_messages)
+{
+  const ChannelCase   where = { "gh200-96", "nvlink4-mesh", "slingshot-200", 4, 4, { 0 }, 0 };
+  Fixture             fixture;
+  g_autoptr (Cluster) cluster = cluster_by_parts (&fixture, &where);
+  CollectiveOptions   asked = collective_default_options;
+  double              eager, announced;
+
+  asked.algorithm = ALGORITHM_TREE;
+  asked.protocol = PROTOCOL_LL;
+  eager = cost_of (cluster, COLLECTIVE_ALL_REDUCE, 2048, &asked).time;
+  announced = cost_of (cluster, COLLECTIVE_ALL_REDUCE, 2056, &asked).time;
+  ck_assert_double_eq_tol (announced - eager, 4 * 2 * 1.3e-6, 2e-8);
+  g_clear_pointer (&cluster, cluster_free);
+  fixture_clear (&fixture);
+}
+END_TEST
+
+/* Cards behind the CPU of a GPU's module: LL128 from release 2.28 on. */
+START_TEST (test_ll128_over_a_module)
+{
+  const ChannelCase        where = { "gh200-96", "nvlink4-mesh", "slingshot-200", 4, 4, { 0 }, 0 };
+  static const char *const releases[] = { "2.21", "2.28" };
+
+  for (guint i = 0; i < G_N_ELEMENTS (releases); i++)
+    {
+      Fixture             fixture;
+      g_autoptr (Cluster) cluster = cluster_by_parts (&fixture, &where);
+      CollectiveOptions   asked = collective_default_options;
+      gboolean            ran = FALSE;
+
+      asked.library = releases[i];
+      for (double bytes = 8; bytes < 1e10; bytes *= 2)
+        ran |= cost_of (cluster, COLLECTIVE_ALL_REDUCE, bytes, &asked).protocol == PROTOCOL_LL128;
+      ck_assert_int_eq (ran, i == 1);
+      g_clear_pointer (&cluster, cluster_free);
+      fixture_clear (&fixture);
+    }
+}
+END_TEST
+
+/*
  * What 8 B200 and 8 cards of 400 Gbit/s a node ran unasked under release 2.29.7: an all-reduce of
  * 8 GiB takes the forced ring's time on 4 to 32 nodes, and another on 2, 64 and 67 (Together's log
  * of April 2026). By the library's figures on 64 nodes: ring 8 GiB / 192 GB/s + 1.4 x 4.8 ms, trees
@@ -518,6 +563,8 @@ wishes_suite (void)
   tcase_add_test (library, test_multicast);
   tcase_add_loop_test (library, test_multicast_of_groups, 0, G_N_ELEMENTS (group_cases));
   tcase_add_test (library, test_ll_inside);
+  tcase_add_test (library, test_announced_messages);
+  tcase_add_test (library, test_ll128_over_a_module);
   tcase_add_loop_test (library, test_big_all_reduce, 0, G_N_ELEMENTS (big_cases));
   tcase_add_loop_test (library, test_protocols_left, 0, G_N_ELEMENTS (left_cases));
   tcase_add_test (library, test_plug_in_of_an_older_library);

@@ -115,7 +115,7 @@ typedef struct
       *tree_halvings; /* TreeHalving, one after another; NULL or empty: chunks stay as they are */
 
   gboolean nvls_at_use;  /* its buffers come with the first collective that runs on it */
-  gboolean pxn_over_c2c; /* PXN also by cards behind the CPU of a GPU's module */
+  gboolean pxn_over_c2c; /* PXN and LL128 also by cards behind the CPU of a GPU's module */
 } LibraryProfile;
 
 /* B/s of LL between N_NODES (2 or more). */

@@ -224,8 +224,9 @@ typedef struct
   Figure staged_rate;       /* networks: the same where data is staged in host memory */
   Figure sockets;           /* networks of sockets: connections that share a channel's data */
   Figure duplex_efficiency; /* networks: of each direction while both are in use */
-  Figure eager_limit; /* networks of sockets: bytes of the longest message that plain hosts send
-                         without announcing it (btl_tcp_eager_limit); 0: its default */
+  Figure eager_limit; /* networks: bytes of the longest message that is sent without announcing it:
+                         of sockets by plain hosts (btl_tcp_eager_limit; 0: its default), of others
+                         by the library's plug-in, on the wire (0: none is announced) */
   Figure queue; /* networks of sockets: bytes of data that a card which is sending sends before what
                    comes next: the answer to an announced message waits for them */
   Figure unaligned_slowdown; /* where a rank's part is no multiple of 16 bytes, but under LL: times

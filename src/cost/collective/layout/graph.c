@@ -230,7 +230,7 @@ path_to_card (const CollectiveGraph *self, const Cluster *cluster, const Members
   PathClass longest = PATH_LOCAL;
 
   if (cluster_node_is_unplaced (cluster, node->node))
-    return self->intra->kind == LINK_MESH ? PATH_PXN : PATH_PXB;
+    return self->gpu->c2c ? PATH_C2C : self->intra->kind == LINK_MESH ? PATH_PXN : PATH_PXB;
   for (guint i = 0; i < node->n; i++)
     {
       guint gpu = members->gpus[node->first + i];
@@ -244,15 +244,17 @@ path_to_card (const CollectiveGraph *self, const Cluster *cluster, const Members
 /*
  * Whether LL128 may go between nodes: NCCL trusts the order of 128-byte stores where the graph's
  * longest way to a card (typeInter) is at most PXB, and from compute capability 9.0 on PXN
- * (src/graph/tuning.cc, ncclTopoTuneModel).
+ * (src/graph/tuning.cc, isLL128Enabled). The way over the CPU of a GPU's module (P2C) comes before
+ * PXN; releases that do not know it find one through a root complex (PHB).
  */
 static gboolean
 is_near (const CollectiveGraph *self, const Cluster *cluster, const Members *members,
          const MemberNode *node)
 {
-  PathClass farthest = self->generation->ll128_over_pxn ? PATH_PXN : PATH_PXB;
+  const PathClass farthest = self->generation->ll128_over_pxn ? PATH_PXN : PATH_PXB;
+  const PathClass path = path_to_card (self, cluster, members, node);
 
-  return path_to_card (self, cluster, members, node) <= farthest;
+  return path == PATH_C2C ? self->library->pxn_over_c2c : path <= farthest;
 }
 
 /*

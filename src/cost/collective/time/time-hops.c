@@ -67,11 +67,37 @@ net_hop (const Timed *self, CollectiveAlgorithm row)
                      self->graph->library->hop[HOP_NET][row][self->protocol]);
 }
 
+/* Bytes on the wire of what a channel sends to another node at once. */
+static double
+message_bytes (const Timed *self)
+{
+  const Algorithm *algorithm = self->algorithm;
+  const guint      channels = algorithm->channels != NULL ? algorithm->channels (self) : 1;
+  const double     part = self->bytes / channels * timed_wire_scale (self->protocol);
+
+  return algorithm->connects_rings ? part / self->graph->n_ranks : part;
+}
+
+/*
+ * A message above the network's eager limit is announced, and the receiver fetches it: one way
+ * there and one back before its bytes leave.
+ */
+static double
+announcement (const Timed *self)
+{
+  const LinkProfile *nic = self->graph->nic;
+
+  if (nic == NULL || nic->eager_limit.value <= 0 || message_bytes (self) <= nic->eager_limit.value)
+    return 0;
+  return self->graph->hops * 2 * nic->latency.value;
+}
+
 /* With one rank a node nothing hides the network's latency: NCCL's tree row has it in full. */
 double
 timed_link_hop_net (const Timed *self)
 {
-  return net_hop (self, self->graph->per_node == 1 ? ALGORITHM_TREE : ALGORITHM_RING);
+  return net_hop (self, self->graph->per_node == 1 ? ALGORITHM_TREE : ALGORITHM_RING)
+         + announcement (self);
 }
 
 double
