@@ -771,14 +771,13 @@ compare_doubles (gconstpointer a, gconstpointer b)
 }
 
 /*
- * Relative errors of the modelled time of a GPU's own measured products, sorted. OTHERS: by the
- * other products, else by none.
+ * Relative errors of the modelled time of measured products, sorted. OTHERS: by the other products,
+ * else by none.
  */
 static GArray *
-errors_of_products (const GpuProfile *gpu, gboolean others)
+errors_of_products (const GpuProfile *gpu, const GArray *curve, gboolean others)
 {
-  const GArray *curve = gpu->matmul_curve;
-  GArray       *errors = g_array_new (FALSE, FALSE, sizeof (double));
+  GArray *errors = g_array_new (FALSE, FALSE, sizeof (double));
 
   for (guint i = 0; i < curve->len; i++)
     {
@@ -803,18 +802,23 @@ errors_of_products (const GpuProfile *gpu, gboolean others)
   return errors;
 }
 
+#define OPENXLA "tests/data/h100-openxla.matmul.csv"
+
 /*
- * The 80 products of an H100, short measurements: the profile's figures alone are within 8 % of the
- * median product, and each product predicted with the other 79 is nearer. The tail is printed:
- * products of a few us, timed one by one, hold more launch than the profile's kernel_latency.
+ * 80 products of an H100 that no figure was fitted to (OpenXLA, matmul_interpolator_data.h, key
+ * sm_90), short measurements: the profile's figures alone are within 8.1 % of the median product,
+ * and each product predicted with the other 79 is nearer. The tail is printed: products of a few
+ * us, timed one by one, hold more launch than the profile's kernel_latency.
  */
 START_TEST (test_measured_products)
 {
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
   g_autoptr (DiagList)   diags = diag_list_new ();
   const GpuProfile      *gpu = profile_set_gpu (profiles, "h100-sxm-80", NULL, diags);
-  g_autoptr (GArray)     alone = errors_of_products (gpu, FALSE);
-  g_autoptr (GArray)     left_out = errors_of_products (gpu, TRUE);
+  g_autofree char       *file = g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), OPENXLA, NULL);
+  g_autoptr (GArray)     curve = matmul_curve_load (file, diags);
+  g_autoptr (GArray)     alone = errors_of_products (gpu, curve, FALSE);
+  g_autoptr (GArray)     left_out = errors_of_products (gpu, curve, TRUE);
   double                 median[2], tail[2];
 
   ck_assert_uint_eq (alone->len, 80);
@@ -829,7 +833,7 @@ START_TEST (test_measured_products)
                i == 0 ? "by the profile's figures" : "each by the others too", 100 * median[i],
                100 * tail[i]);
     }
-  ck_assert_double_le (median[0], 0.08);
+  ck_assert_double_le (median[0], 0.081);
   ck_assert_double_le (median[1], median[0]);
   ck_assert_double_le (tail[1], tail[0]);
 }
