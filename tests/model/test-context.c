@@ -279,11 +279,12 @@ START_TEST (test_tokens_once_a_rank)
       find_kernel (layer->backward, layer->n_backward, "experts.return.backward")->read_bytes,
       rows * wire);
   ck_assert_double_eq (rows_of (layer, "experts.gate"), 2048);
-  ck_assert_str_eq (order, fp8 ? " experts.dispatch.encode experts.dispatch experts.permute "
+  ck_assert_str_eq (order, fp8 ? " experts.count experts.counts experts.dispatch.encode "
+                                 "experts.dispatch experts.permute experts.gate experts.up "
+                                 "experts.activation experts.down experts.combine experts.return"
+                               : " experts.count experts.counts experts.dispatch experts.permute "
                                  "experts.gate experts.up experts.activation experts.down "
-                                 "experts.combine experts.return"
-                               : " experts.dispatch experts.permute experts.gate experts.up "
-                                 "experts.activation experts.down experts.combine experts.return");
+                                 "experts.combine experts.return");
   if (fp8)
     {
       encode = find_kernel (layer->forward, layer->n_forward, "experts.dispatch.encode");

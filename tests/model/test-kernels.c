@@ -639,6 +639,76 @@ START_TEST (test_expert_products)
 }
 END_TEST
 
+/*
+ * Mixtral, 1024 tokens: the numbers of rows of 8 experts are summed up from a byte a token and
+ * expert, gathered from 4 ranks in 8 bytes each, and waited for, whichever way rows go; on one rank
+ * where each expert has a product of its own. Nobody waits for rows that are padded to a capacity,
+ * nor in a graph of the whole step; a capacity alone still leaves the number open.
+ */
+START_TEST (test_expert_counts)
+{
+  static const struct
+  {
+    MeshOptions    mesh;
+    ExpertProducts products;
+    GraphScope     graphs;
+    guint          launches; /* of the sums; 0: none */
+    guint          waits;
+  } cases[] = {
+    { { .ep = 4 }, EXPERT_PRODUCTS_GROUPED, GRAPHS_NONE, 11, 1 },
+    { { .ep = 4, .capacity_factor = 1 }, EXPERT_PRODUCTS_GROUPED, GRAPHS_BLOCK, 11, 1 },
+    { { .ep = 4, .dispatch = DISPATCH_DEEPEP }, EXPERT_PRODUCTS_STREAMS, GRAPHS_NONE, 11, 1 },
+    { { .ep = 1 }, EXPERT_PRODUCTS_STREAMS, GRAPHS_NONE, 2, 1 },
+    { { .ep = 1 }, EXPERT_PRODUCTS_SEQUENTIAL, GRAPHS_NONE, 2, 1 },
+    { { .ep = 1 }, EXPERT_PRODUCTS_GROUPED, GRAPHS_NONE, 0, 0 },
+    { { .ep = 4 }, EXPERT_PRODUCTS_STREAMS, GRAPHS_STEP, 0, 0 },
+    { { .ep = 4, .capacity_factor = 1.25, .pad_to_capacity = TRUE },
+      EXPERT_PRODUCTS_STREAMS,
+      GRAPHS_NONE,
+      0,
+      0 },
+  };
+  ModelShape shape = shipped ("mixtral-8x7b");
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      TrainingOptions      options = training (1024, 1);
+      MeshOptions          mesh = cases[i].mesh;
+      g_autoptr (Workload) workload = NULL;
+      const LayerDesc     *block;
+      guint                waits = 0, counts = 0;
+
+      mesh.routing_skew = 1;
+      options.expert_products = (gint) cases[i].products;
+      options.cuda_graphs = (gint) cases[i].graphs;
+      workload = workload_new_stage (&shape, &options, &mesh, 0);
+      block = workload_layer (workload, 1);
+      for (guint k = 0; k < block->n_forward; k++)
+        {
+          const KernelDesc *kernel = &block->forward[k];
+
+          waits += kernel->host_waits;
+          if (g_str_equal (kernel->name, "experts.count"))
+            assert_traffic (kernel, cases[i].launches, 1024 * 8, 0);
+          if (!g_str_equal (kernel->name, "experts.counts"))
+            continue;
+          counts++;
+          ck_assert (kernel->host_waits);
+          ck_assert_int_eq (kernel->comm, COLLECTIVE_ALL_GATHER);
+          ck_assert_int_eq (kernel->axis, MESH_EXPERT);
+          ck_assert_double_eq (kernel->read_bytes, 4 * 8 * 8);
+        }
+      ck_assert_uint_eq (waits, cases[i].waits);
+      ck_assert_uint_eq (counts, cases[i].launches == 11);
+      for (guint k = 0; k < block->n_backward; k++)
+        ck_assert (!block->backward[k].host_waits);
+      if (mesh.pad_to_capacity)
+        ck_assert_uint_eq (forward_kernel (workload, 1, "experts.up")->m, 1280);
+    }
+  model_shape_clear (&shape);
+}
+END_TEST
+
 /* Mixtral, 1024 tokens, 2 of 8 experts: 256 rows an expert. */
 START_TEST (test_experts)
 {
@@ -771,6 +841,7 @@ SUITE_MAIN (kernels)
   tcase_add_test (tcase, test_traffic_of_a_classic_block);
   tcase_add_test (tcase, test_softmax_that_does_not_fuse);
   tcase_add_test (tcase, test_chunked_loss);
+  tcase_add_test (tcase, test_expert_counts);
   tcase_add_test (tcase, test_experts);
   tcase_add_test (tcase, test_expert_products);
   tcase_add_test (tcase, test_attention_kinds);

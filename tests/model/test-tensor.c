@@ -451,7 +451,8 @@ START_TEST (test_order_of_shared_experts)
       if (!with)
         continue;
       ck_assert_msg (g_str_has_suffix (ahead,
-                                       " experts.permute experts.dispatch* mlp.gate mlp.up "
+                                       " experts.permute experts.count experts.counts "
+                                       "experts.dispatch* mlp.gate mlp.up "
                                        "mlp.activation experts.gate& experts.up experts.activation "
                                        "experts.down experts.return* mlp.down experts.combine& "
                                        "experts.add_shared mlp.residual"),

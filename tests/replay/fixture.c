@@ -401,13 +401,14 @@ random_experts (Overrides *o, GRand *rand, guint tp)
 {
   static const guint       degrees[] = { 1, 2, 4 };
   static const char *const capacities[] = { "0", "1.25" };
-  guint                    ep = PICK (rand, degrees);
+  guint                    ep = PICK (rand, degrees), chosen = g_rand_int_range (rand, 1, 3);
 
   overrides_add_int (o, "model.n_experts", 4);
-  overrides_add_int (o, "model.n_experts_per_token", g_rand_int_range (rand, 1, 3));
+  overrides_add_int (o, "model.n_experts_per_token", chosen);
   overrides_add_int (o, "mesh.ep", ep);
   overrides_add (o, "model.n_shared_experts", ep > 1 ? "2" : "0");
   overrides_add (o, "mesh.capacity_factor", PICK (rand, capacities));
+  overrides_add (o, "mesh.pad_to_capacity", chosen == 1 ? "true" : "false");
   overrides_add (o, "mesh.routing_skew", ep > 1 && g_rand_boolean (rand) ? "1.5" : "1");
   if (tp > 1)
     overrides_add_int (o, "mesh.sp", 1);

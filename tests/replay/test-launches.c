@@ -98,6 +98,7 @@ step_by_hand (const Replay *replay, GraphScope scope, double less)
       if (item->kind == ITEM_HOST_WAIT)
         {
           host = MAX (host, device);
+          open = -1;
           hand.waits++;
         }
       if (item->kind != ITEM_KERNEL)
@@ -114,8 +115,8 @@ step_by_hand (const Replay *replay, GraphScope scope, double less)
         launches = 1;
       if (graphed)
         open = item->phase;
-      host += launches * LAUNCH;
       hand.launches += launches;
+      host += launches * LAUNCH;
       device = MAX (device, host) + cost.alone;
     }
   hand.seconds = MAX (host, device);
@@ -214,6 +215,46 @@ START_TEST (test_waits)
 }
 END_TEST
 
+/*
+ * Experts with a product each: each forward pass of the block waits for the numbers of rows, which
+ * cuts its graph in two. A graph of the step cannot wait, and padded rows need not.
+ */
+START_TEST (test_experts)
+{
+  static const struct
+  {
+    GraphScope scope;
+    gboolean   pads;
+    guint      waits;
+  } cases[] = { { GRAPHS_NONE, FALSE, 3 },
+                { GRAPHS_BLOCK, FALSE, 3 },
+                { GRAPHS_STEP, FALSE, 1 },
+                { GRAPHS_NONE, TRUE, 1 } };
+  double seconds[G_N_ELEMENTS (cases)];
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autoptr (ProfileSet) profiles = fixture_toy_profiles ();
+      g_autoptr (Scenario)   scenario = bare_scenario (cases[i].scope, SYNC_NONE, 2);
+      g_autoptr (Replay)     replay = NULL;
+      Hand                   hand;
+
+      scenario->model.n_experts = 4;
+      scenario->model.n_experts_per_token = 1;
+      scenario->training.seq_len = 1 << 14;
+      scenario->training.expert_products = EXPERT_PRODUCTS_STREAMS;
+      scenario->mesh.capacity_factor = cases[i].pads ? 1 : 0;
+      scenario->mesh.pad_to_capacity = cases[i].pads;
+      replay = fixture_replay (scenario, profiles, FALSE, 0);
+      hand = step_by_hand (replay, cases[i].scope, 0);
+      ck_assert_uint_eq (hand.waits, cases[i].waits);
+      ck_assert_double_eq_tol (period_of (replay), hand.seconds, 1e-9 * hand.seconds + 1e-10);
+      seconds[i] = hand.seconds;
+    }
+  ck_assert_double_gt (seconds[0], seconds[3] + 2 * LAUNCH);
+}
+END_TEST
+
 static void
 assert_refused (Scenario *scenario, const char *why)
 {
@@ -251,6 +292,7 @@ launches_suite (void)
   tcase_add_test (hand, test_graphs);
   tcase_add_test (hand, test_graph_latency);
   tcase_add_test (hand, test_waits);
+  tcase_add_test (hand, test_experts);
   tcase_add_test (hand, test_refused);
   suite_add_tcase (suite, hand);
   return suite;

@@ -105,13 +105,18 @@ as_run (Driver *self, const KernelDesc *kernel)
 static OpRef
 walk_kernel (Driver *self, const KernelDesc *kernel)
 {
+  OpRef op;
+
   if (kernel->joins)
     walk_join_collectives (self);
   if (kernel->first_micro_only && driver_run (self)->micro > 0)
     return SCHEDULE_NONE;
-  return kernel->kind == KERNEL_COMMUNICATION
-             ? walk_collective (self, kernel)
-             : schedule_layer_kernel (self->b, as_run (self, kernel));
+  op = kernel->kind == KERNEL_COMMUNICATION
+           ? walk_collective (self, kernel)
+           : schedule_layer_kernel (self->b, as_run (self, kernel));
+  if (kernel->host_waits)
+    schedule_host_wait (self->b, schedule_record (self->b, SCHEDULE_COMPUTE));
+  return op;
 }
 
 void

@@ -356,6 +356,37 @@ permute (LayerBuilder *b, TapeValue x, double rows)
   return out;
 }
 
+/*
+ * How many rows each rank sends to each expert: summed up and gathered from all ranks. The host
+ * needs the numbers for the all-to-all's splits and for the products of each expert, so it waits
+ * (Megatron-LM, core/transformer/moe/token_dispatcher.py: preprocess, six sums and five copies to
+ * the host, then cuda_sync_point; torchtitan, distributed/expert_parallel.py; DeepEP waits for its
+ * notify kernel). One grouped product finds its rows on the GPU. Rows that are padded to a capacity
+ * are known beforehand, and what is captured as one graph cannot wait.
+ */
+static void
+count_rows (LayerBuilder *b)
+{
+  const gboolean known =
+      b->mesh->pad_to_capacity || b->training->cuda_graphs == GRAPHS_STEP
+      || (b->mesh->ep == 1 && b->training->expert_products == EXPERT_PRODUCTS_GROUPED);
+  const double experts = (double) b->shape->n_experts;
+  GArray      *list = b->tape->forward;
+
+  if (known)
+    return;
+  tape_push (b->tape, list,
+             tape_stream (b->tape, KERNEL_REDUCTION, "experts.count", b->stream_tokens * experts, 0,
+                          b->mesh->ep > 1 ? 11 : 2),
+             FALSE);
+  if (b->mesh->ep > 1)
+    tape_push (b->tape, list,
+               tape_comm_desc (b->tape, "experts.counts", COLLECTIVE_ALL_GATHER, MESH_EXPERT,
+                               8 * experts * (double) b->mesh->ep),
+               FALSE);
+  g_array_index (list, TapeKernel, list->len - 1).desc.host_waits = TRUE;
+}
+
 /* What came from several ranks, in the order of the ranks, sorted by expert; and back. */
 static TapeValue
 sort_rows (LayerBuilder *b, const char *name, TapeValue rows)
@@ -421,8 +452,7 @@ counted_rows (const LayerBuilder *b, TapeValue rows)
 /*
  * Rows travel to the ranks that have their experts and back (all-to-all). Each tensor rank sends
  * those of its own tokens, and the ranks that divide an expert gather what they received
- * (Megatron-LM's all-to-all dispatcher). The host's wait for the numbers of rows is left out.
- * SHARED as in cover_exchange.
+ * (Megatron-LM's all-to-all dispatcher). SHARED as in cover_exchange.
  */
 static TapeValue
 dispatch_rows (LayerBuilder *b, TapeValue x, TapeValue *shared)
@@ -434,6 +464,7 @@ dispatch_rows (LayerBuilder *b, TapeValue x, TapeValue *shared)
             tensor = expert_tensor_group (b);
   TapeValue rows = permute (b, x, sent);
 
+  count_rows (b);
   rows = tape_comm_exchange (b->tape, "experts.dispatch", rows,
                              received * (double) model_expert_width (b->shape), experts);
   cover_exchange (b, shared, widen);
@@ -468,6 +499,7 @@ dispatch_tokens (LayerBuilder *b, TapeValue x, TapeValue weights)
   CommGroup    experts = { .axis = MESH_EXPERT, .members = (guint) b->mesh->ep };
   TapeValue    rows;
 
+  count_rows (b);
   rows = tape_comm_dispatch (b->tape, "experts.dispatch", x, copies, wire, experts);
   rows = permute (b, rows, whole_rows (routed * fill));
   b->tape->counted = counted_rows (b, rows);

@@ -92,6 +92,14 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .or_zero = TRUE,
     .needs = "experts",
     .help = "tokens that an expert takes over its balanced share; 0: all that are routed to it" },
+  { .key = "pad_to_capacity",
+    .type = OPTION_BOOL,
+    .offset = FIELD (pad_to_capacity),
+    .fallback = "false",
+    .needs = "capacity_factor > 0",
+    .help = "each expert's rows are padded to its capacity: the host does not wait for their "
+            "numbers",
+    .source = "Megatron-LM, --moe-pad-expert-input-to-capacity" },
   { .key = "routing_skew",
     .type = OPTION_QUANTITY,
     .kind = QUANTITY_RATIO,
@@ -278,6 +286,7 @@ mesh_normalise (MeshOptions *mesh)
     mesh->dispatch = DISPATCH_NCCL;
   mesh->moe_overlap &= mesh->ep > 1 && mesh_pipeline (mesh) == PIPELINE_INTERLEAVED;
   mesh->shared_expert_overlap &= mesh->ep > 1;
+  mesh->pad_to_capacity &= mesh->capacity_factor > 0;
 }
 
 gboolean
@@ -289,8 +298,10 @@ mesh_folds_experts (const MeshOptions *mesh)
 double
 mesh_expert_fill (const MeshOptions *mesh)
 {
-  return mesh->capacity_factor > 0 ? MIN (mesh->routing_skew, mesh->capacity_factor)
-                                   : mesh->routing_skew;
+  if (mesh->capacity_factor <= 0)
+    return mesh->routing_skew;
+  return mesh->pad_to_capacity ? mesh->capacity_factor
+                               : MIN (mesh->routing_skew, mesh->capacity_factor);
 }
 
 double

@@ -79,6 +79,7 @@ typedef struct
   gint     context;                /* ContextKind */
   double   capacity_factor; /* tokens that an expert takes, over the balanced share; 0: as many as
                                are routed to it */
+  gboolean pad_to_capacity; /* fewer are padded to it, so that the host knows the numbers of rows */
   double   routing_skew;    /* tokens of the fullest expert rank over the mean; >= 1 */
   gint     dispatch;        /* MeshDispatch */
   gint     dispatch_dtype;  /* MeshDispatchDtype: of what goes to experts, not of what comes back */
@@ -99,7 +100,7 @@ typedef struct
   gboolean shared_expert_overlap; /* shared experts run while tokens travel to routed ones */
 } MeshOptions;
 
-#define MESH_N_OPTIONS 27
+#define MESH_N_OPTIONS 28
 extern const OptionSpec mesh_options[MESH_N_OPTIONS + 1];
 
 /*

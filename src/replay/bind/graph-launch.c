@@ -28,13 +28,18 @@ is_of_block (const Schedule *schedule, guint role, const ScheduleItem *item)
   return layer > 0 && layer <= blocks;
 }
 
-/* What a strategy launches among a block's kernels ends the graph: the rest is another one. */
+/*
+ * What a strategy launches among a block's kernels ends the graph, and so does the host's wait for
+ * one of them: the rest is another one.
+ */
 static LaunchKind
 next_of_block (GraphLaunch *self, const Schedule *schedule, guint role, const ScheduleItem *item)
 {
   guint    layer;
   gboolean inside;
 
+  if (item->kind == ITEM_HOST_WAIT)
+    self->open = FALSE;
   if (!is_issued (item))
     return LAUNCH_ALONE;
   if (!is_of_pass (item) || !is_of_block (schedule, role, item))
