@@ -372,8 +372,8 @@ START_TEST (test_dispatch_keeps_to_rails)
 END_TEST
 
 /*
- * Seconds of a step on four nodes whose tokens have 8 of 32 experts, in passes side by side; rows are
- * padded, so that the host is no part of it.
+ * Seconds of a step on four nodes whose tokens have 8 of 32 experts, in passes side by side; rows
+ * are padded, so that the host is no part of it.
  */
 static double
 step_with_dispatch (ProfileSet *profiles, const char *dispatch, const char *sms)

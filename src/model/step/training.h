@@ -199,10 +199,10 @@ typedef struct
   gboolean compile;                  /* compiled: element-wise chains fused, cheaper issue */
   gint     precision;                /* PrecisionKind */
   gint     reduce_dtype;             /* Dtype of the gradient reduction, or REDUCE_AUTO */
-  gint     master_dtype;    /* Dtype of the weights that the optimizer updates, or ROLE_AUTO */
-  gint     moment_dtype;    /* Dtype of its moments, or ROLE_AUTO */
-  gint     fp8_recipe;      /* Fp8Kind */
-  gint     fp8_params;      /* FrameworkSays: of the trait */
+  gint     master_dtype; /* Dtype of the weights that the optimizer updates, or ROLE_AUTO */
+  gint     moment_dtype; /* Dtype of its moments, or ROLE_AUTO */
+  gint     fp8_recipe;   /* Fp8Kind */
+  gint     fp8_params;   /* FrameworkSays: of the trait */
   gboolean disable_parameter_transpose_cache; /* fp8: weights' columns do not stay */
   gboolean activation_func_fp8_input_store;   /* of a gate's inputs fp8 copies are kept */
   gint     optimizer;                         /* OptimizerKind */
