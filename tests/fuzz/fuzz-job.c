@@ -38,8 +38,9 @@ LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
     { "training.seq_len", "128", "fuzz" },
   };
   g_autoptr (InputFiles) files = input_files_new ();
+  const guint            n = G_N_ELEMENTS (user);
   const JobRequest       request = {
-          .lenient = size % 2 == 1, .files = files, .overrides = user, .n_overrides = G_N_ELEMENTS (user)
+          .lenient = size % 2 == 1, .files = files, .overrides = user, .n_overrides = n
   };
   g_autoptr (DiagList)   diags = diag_list_new ();
   g_autofree char       *file = fuzz_file ("job", data, size);
