@@ -331,11 +331,11 @@ is_small (const Schedule *schedule)
   return n <= 2500;
 }
 
-/* What few plans do not miss, others do: a tenth of them at least. */
+/* What few plans do not miss, others do: a fifth of them at least. */
 static guint
 n_cases (void)
 {
-  return MAX (cases_of (CASES), CASES / 10);
+  return MAX (cases_of (CASES), CASES / 5);
 }
 
 static void
