@@ -4,7 +4,7 @@
     >>> run = shardsim.simulate(cluster="dgx-h100", model="llama-3-8b", strategy="fsdp2",
     ...                         seq_len=2048)
     >>> run.fits, round(run.step_time_s, 2)
-    (True, 0.31)
+    (True, 0.3)
 
 docs/python.md explains it. Calls may run in threads: they share nothing but the limit that
 max_memory_use() sets, and the interpreter's lock is released while the library works.
