@@ -73,8 +73,11 @@ text (const Figures *self, gboolean details, GString *out)
 
 /* ---- the picture ----------------------------------------------------------------------------- */
 
-/* Rows of the round that the row FIRST begins: filled points fit, hollow ones do not. */
-static void
+/*
+ * Rows of the round that the row FIRST begins: filled points fit, hollow ones do not. Whether there
+ * are any of these.
+ */
+static gboolean
 draw_round (const Figures *self, guint first, guint colour, Facets *facets)
 {
   const char *round = FIGURE_ROW (self, Submission, first)->round;
@@ -97,6 +100,7 @@ draw_round (const Figures *self, guint first, guint colour, Facets *facets)
   if (any_unfit)
     facets_draw (facets, NULL, "data index %u using 1:3 with points ls %u pt 6 lw 2 ps 1.1", block,
                  colour);
+  return any_unfit;
 }
 
 static gboolean
@@ -113,6 +117,7 @@ plot (const Figures *self, const char *style, GArray *pictures)
 {
   static const guint colours[] = { 1, 4, 6, 5, 8, 3, 7 };
   Facets            *facets = facets_new ("%s-step-time", self->name);
+  gboolean           any_unfit = FALSE;
   guint              n = 0;
 
   g_string_append (facets->head, "set logscale xy\nset xlabel 'published step time, s'\n"
@@ -124,8 +129,9 @@ plot (const Figures *self, const char *style, GArray *pictures)
   facets_draw (facets, NULL, "x / 1.15 with lines ls 22");
   for (guint i = 0; i < self->rows->len; i++)
     if (begins_round (self, i))
-      draw_round (self, i, colours[n++ % G_N_ELEMENTS (colours)], facets);
-  facets_draw (facets, "does not fit", "NaN with points lc rgb '#404040' pt 6 lw 2 ps 1.1");
+      any_unfit |= draw_round (self, i, colours[n++ % G_N_ELEMENTS (colours)], facets);
+  if (any_unfit)
+    facets_draw (facets, "does not fit", "NaN with points lc rgb '#404040' pt 6 lw 2 ps 1.1");
   facets_finish (facets, NULL, 760, 600, style, pictures);
 }
 
