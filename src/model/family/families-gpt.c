@@ -61,13 +61,13 @@ read_neo_layers (const ConfigNode *map, ModelShape *shape, DiagList *diags)
   for (guint i = 0; types != NULL && i < config_node_length (types); i++)
     {
       const ConfigNode *part = config_node_item (types, i);
-      const ConfigNode *kinds = part != NULL && config_node_kind (part) == CONFIG_LIST
-                                    ? config_node_item (part, 0)
-                                    : NULL;
+      const gboolean    is_pair =
+          part != NULL && config_node_kind (part) == CONFIG_LIST && config_node_length (part) == 2;
+      const ConfigNode *kinds = is_pair ? config_node_item (part, 0) : NULL;
       gint64            times = 0;
 
       if (kinds == NULL || config_node_kind (kinds) != CONFIG_LIST
-          || config_node_length (kinds) == 0 || config_node_length (part) != 2
+          || config_node_length (kinds) == 0
           || !import_integer (config_node_item (part, 1), "attention_types", 1, &times, diags))
         break;
       for (gint64 t = 0; t < times && windowed->len < shape->n_layers; t++)

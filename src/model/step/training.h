@@ -206,9 +206,9 @@ typedef struct
   gboolean disable_parameter_transpose_cache; /* fp8: weights' columns do not stay */
   gboolean activation_func_fp8_input_store;   /* of a gate's inputs fp8 copies are kept */
   gint     optimizer;                         /* OptimizerKind */
-  gint64   optimizer_tile;  /* side of the tiles of matrices that share scales, of 8-bit AdamW, */
-  gboolean optimizer_paged; /* its moments are in unified memory */
-  gint64   ns_steps;        /* of Newton-Schulz, of Muon, */
+  gboolean optimizer_paged;                   /* its moments are in unified memory */
+  gint64   optimizer_tile; /* side of the tiles of matrices that share scales, of 8-bit AdamW */
+  gint64   ns_steps;       /* of Newton-Schulz, of Muon, */
   gint64   precondition_frequency; /* steps between two decompositions, of Shampoo and SOAP, and */
   gint64   max_preconditioner_dim; /* the longest side that they take; 0: their own defaults */
   char    *matrix_parameters;      /* names of those that these three take; NULL: matrices of
@@ -226,9 +226,9 @@ typedef struct
   gint     peft;                /* PeftKind */
   gint64   lora_r;              /* rank of the adapters */
   char    *lora_target_modules; /* names of the modules that get one */
-  gboolean lora_a2a;            /* under tensor ranks: see model/shape/peft.h */
   gint64   trained_slices;      /* of each MLP's width; a rank trains one of them */
   gboolean slice_heads;         /* and of attention's heads */
+  gboolean lora_a2a;            /* under tensor ranks: see model/shape/peft.h */
   gboolean use_dora;            /* DoRA: a magnitude for each output of an adapted module */
   gboolean load_in_4bit;        /* QLoRA: frozen linear modules of blocks are kept in NF4, */
   gboolean prepare_model_for_kbit_training; /* ... and what is not in 4 bits is in fp32 */
