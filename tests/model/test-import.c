@@ -260,8 +260,8 @@ static const Refused refused[] = {
     "1:16: 'albert' has an encoder whose layers share their weights, and no loss over next tokens, "
     "which are not simulated" },
   { "{\"model_type\": \"gpt_neo\", \"num_layers\": 4, \"hidden_size\": 64, \"num_heads\": 4, "
-    "\"attention_types\": [[], [2]]}",
-    "1:95: 'attention_types' does not say 4 layers" },
+    "\"vocab_size\": 100, \"max_position_embeddings\": 64, \"attention_types\": [[], [2]]}",
+    "1:148: 'attention_types' does not say 4 layers" },
   { "{\"hidden_size\": 64}", "1:1: missing key 'model_type'" },
   { "{\"architectures\": []}", "1:1: missing key 'model_type'" },
   { "{\"model_type\": [1]}", "1:16: expected a value, got a list" },
