@@ -39,11 +39,12 @@ static const Read reads[] = {
     "[training]\nbatch_size = 8\nseq_len = 8192\nwarmup_steps = 200\ncompile = false\n"
     "data_parallel_degree = -1\ntensor_parallel_degree = 8\n"
     "[experimental]\npipeline_parallel_degree = 2\npipeline_parallel_schedule = \"gpipe\"\n"
-    "[float8]\nenable_float8_linear = true\n[optimizer]\nfused = false\n",
+    "[float8]\nenable_float8_linear = true\nenable_fsdp_float8_all_gather = true\n"
+    "precompute_float8_dynamic_scale_for_fsdp = true\n[optimizer]\nfused = false\n",
     { "cluster.name", "4 x dgx-h100" },
     { "model.config=llama-3-70b", "training.micro_batch=1", "training.grad_accum=8", "mesh.tp=8",
       "mesh.pp=2", "mesh.pipeline=gpipe", "training.fp8_recipe=tensorwise",
-      "training.optimizer=adamw", "strategy.shard=all" } },
+      "training.fp8_gather=precomputed", "training.optimizer=adamw", "strategy.shard=all" } },
   /* replicas of shard groups; quantized linears by their later name; chunks of stages */
   { "tt.toml",
     "[model]\nname = \"llama3\"\nflavor = \"405B\"\nconverters = [\"quantize.linear.float8\"]\n"
@@ -830,10 +831,8 @@ START_TEST (test_warnings_are_few)
     "deepspeed zero_optimization.stage", /* stage 2's offload */
     "deepspeed zero_optimization.offload_optimizer.pin_memory",
     "deepspeed zero_optimization.offload_param.pin_memory",
-    "llm-foundry optimizer.name",                      /* one moment, as SGD with momentum */
-    "megatron-lm --fp8-param-gather",                  /* in memory, not on the wire */
-    "torchtitan float8.enable_fsdp_float8_all_gather", /* on the wire, not in memory */
-    "axolotl sample_packing",                          /* lengths of samples */
+    "llm-foundry optimizer.name", /* one moment, as SGD with momentum */
+    "axolotl sample_packing",     /* lengths of samples */
     "hf-trainer packing",
     "hf-trainer group_by_length",
     "hf-trainer auto_find_batch_size", /* which is known when it has run */

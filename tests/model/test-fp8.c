@@ -325,9 +325,24 @@ START_TEST (test_frozen_weights)
 }
 END_TEST
 
+/* Kernels of a block whose names end so. */
+static guint
+named (const Workload *workload, const char *suffix)
+{
+  const LayerDesc *block = workload_layer (workload, 1);
+  guint            found = 0;
+
+  for (guint i = 0; i < block->n_forward; i++)
+    found += g_str_has_suffix (block->forward[i].name, suffix);
+  for (guint i = 0; i < block->n_backward; i++)
+    found += g_str_has_suffix (block->backward[i].name, suffix);
+  return found;
+}
+
 /*
  * As parameters the two copies take the place of 16 bits, which are counted: nothing stays beside
- * them, and kernels are the same. Blocks' scales cannot be the parameters'.
+ * them. They came in fp8: in place of a cast of each of 4 weights (and, searched, two kernels
+ * before it) one makes the columns. Blocks' scales cannot be the parameters'.
  */
 START_TEST (test_fp8_params)
 {
@@ -347,7 +362,10 @@ START_TEST (test_fp8_params)
       ck_assert_uint_eq (workload_cached_bytes (b),
                          kinds[i] == FP8_BLOCKWISE ? workload_cached_bytes (a) : 0);
       ck_assert_uint_eq (workload_layer (a, 1)->saved_bytes, workload_layer (b, 1)->saved_bytes);
-      ck_assert_uint_eq (workload_layer (a, 1)->n_forward, workload_layer (b, 1)->n_forward);
+      ck_assert_uint_eq (named (b, ".weight.transpose"), kinds[i] == FP8_BLOCKWISE ? 0 : 4);
+      ck_assert_uint_eq (named (a, ".weight.cast"), 4);
+      ck_assert_uint_eq (named (b, ".weight.cast"), kinds[i] == FP8_BLOCKWISE ? 4 : 0);
+      ck_assert_uint_eq (named (b, ".weight.amax"), 0);
     }
 }
 END_TEST

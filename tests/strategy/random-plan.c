@@ -117,13 +117,24 @@ draw_training (RandomPlan *self, GRand *rand, guint case_)
   if (t->precision != PRECISION_FP32 && !t->load_in_4bit
       && t->tiled_in_splits * t->tiled_out_splits == 1 && case_ % 4 == 1)
     t->fp8_recipe = FP8_TENSORWISE + (gint) (case_ / 4 % 5);
-  t->traits.caches_fp8_weights = t->peft == PEFT_LORA && case_ / 20 % 2 == 1;
+  t->traits.fp8_params = t->fp8_recipe == FP8_DELAYED;
+  t->traits.caches_fp8_weights =
+      (t->peft == PEFT_LORA || t->traits.fp8_params) && case_ / 20 % 2 == 1;
   t->loss = (gint) (case_ / 2 % (LOSS_CHUNKED + 1));
   t->loss_chunk = 1 + case_ % 150; /* up to 384 tokens a micro-step */
   t->attention = g_rand_int_range (rand, 0, 4);
   t->reduce_dtype = g_rand_boolean (rand)            ? REDUCE_AUTO
                     : t->precision == PRECISION_FP32 ? DTYPE_FP32
                                                      : DTYPE_BF16;
+}
+
+/* Of the two strategies that gather in fp8: as torchao does where it makes the products. */
+static void
+draw_fp8_gather (RandomPlan *self, const Strategy *strategy, guint case_)
+{
+  if ((g_str_equal (strategy->name, "fsdp2") || g_str_equal (strategy->name, "hsdp"))
+      && self->training.fp8_recipe == FP8_TENSORWISE)
+    self->training.fp8_gather = FP8_GATHER_SEARCHED + (gint) (case_ / 20 % 2);
 }
 
 /* Of a strategy whose workers train slices: by turns two or four, of MLPs and of heads. */
@@ -140,6 +151,7 @@ draw_slices (RandomPlan *self, guint case_)
   t->use_dora = t->load_in_4bit = t->bnb_4bit_use_double_quant = FALSE;
   t->tiled_in_splits = t->tiled_out_splits = 1;
   t->fp8_recipe = FP8_NONE;
+  t->fp8_gather = FP8_GATHER_NONE;
 }
 
 /* In some cases one of the optimizers that need more than elements, whatever its exchange. */
@@ -419,7 +431,7 @@ describe (RandomPlan *self, guint32 seed, guint case_)
       self->description,
       "seed %u case %u: %s L=%d mtp=%d h=%d V=%d tied=%d experts=%d ranks=%u/%u of %u micro=%d "
       "accum=%d ckpt=%d%s%s tiles=%dx%d loss=%d "
-      "precision=%d optimizer=%d/%d fp8=%d lora=%d dora=%d 4bit=%d slices=%d/%d "
+      "precision=%d optimizer=%d/%d fp8=%d/%d lora=%d dora=%d 4bit=%d slices=%d/%d "
       "tp=%d sp=%d cp=%d ep=%d etp=%d pp=%d vp=%d "
       "pipeline=%d p2p=%d;",
       seed, case_, self->shape.family, (int) self->shape.n_layers, (int) self->shape.n_mtp,
@@ -430,10 +442,10 @@ describe (RandomPlan *self, guint32 seed, guint case_)
       self->training.partition_activations ? " (slices)" : "", (int) self->training.tiled_in_splits,
       (int) self->training.tiled_out_splits, self->training.loss, self->training.precision,
       self->training.optimizer, self->training.matrix_exchange, self->training.fp8_recipe,
-      self->training.peft ? (int) self->training.lora_r : 0, self->training.use_dora,
-      self->training.load_in_4bit, (int) self->training.trained_slices, self->training.slice_heads,
-      (int) m->tp, (int) m->sp, (int) m->cp, (int) m->ep, (int) m->etp, (int) m->pp, (int) m->vp,
-      m->pipeline, m->p2p);
+      self->training.fp8_gather, self->training.peft ? (int) self->training.lora_r : 0,
+      self->training.use_dora, self->training.load_in_4bit, (int) self->training.trained_slices,
+      self->training.slice_heads, (int) m->tp, (int) m->sp, (int) m->cp, (int) m->ep, (int) m->etp,
+      (int) m->pp, (int) m->vp, m->pipeline, m->p2p);
 }
 
 static gboolean
@@ -494,6 +506,7 @@ make_forward (RandomPlan *self)
   t->checkpointing = CHECKPOINT_NONE;
   t->cpu_checkpointing = t->partition_activations = FALSE;
   t->fp8_recipe = FP8_NONE;
+  t->fp8_gather = FP8_GATHER_NONE;
   return TRUE;
 }
 
@@ -552,6 +565,7 @@ plan_new (const Strategy *strategy, guint32 seed, guint case_, Axes axes)
     make_mtp (self, case_);
   draw_training (self, rand, case_);
   draw_optimizer (self, case_);
+  draw_fp8_gather (self, strategy, case_);
   if (slices)
     draw_slices (self, case_);
   for (;; axes--)

@@ -144,9 +144,9 @@ llama_lora (guint blocks, guint micros)
 }
 
 Workload *
-llama_of_framework (guint blocks, const FrameworkTraits *traits)
+llama_of_framework (guint blocks, const FrameworkTraits *traits, const char *training)
 {
-  return build (blocks, 1, (Extras){ .traits = *traits }, NULL, NULL);
+  return build (blocks, 1, (Extras){ .traits = *traits, .training = training }, NULL, NULL);
 }
 
 Schedule *

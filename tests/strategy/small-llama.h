@@ -38,8 +38,8 @@ Workload *llama_tiled (guint blocks, guint in_splits, guint out_splits);
 /* The first, with LoRA adapters of rank 8 on all linears of its blocks. */
 Workload *llama_lora (guint blocks, guint micros);
 
-/* The first, of a framework that does as TRAITS say. */
-Workload *llama_of_framework (guint blocks, const FrameworkTraits *traits);
+/* The first, of a framework that does as TRAITS say, with options of `training` as above. */
+Workload *llama_of_framework (guint blocks, const FrameworkTraits *traits, const char *training);
 
 /*
  * The schedule of WORKLOAD on MESH under STRATEGY with such OPTIONS, which the checker found sound.

@@ -128,7 +128,7 @@ START_TEST (test_communicators)
 {
   const Row            *row = &rows[_i];
   const FrameworkTraits traits = { .one_communicator = row->one };
-  g_autoptr (Workload)  workload = llama_of_framework (3, &traits);
+  g_autoptr (Workload)  workload = llama_of_framework (3, &traits, NULL);
   g_autoptr (Schedule)  schedule = schedule_on (row->strategy, row->options, workload);
   g_autofree char      *lines = lines_of (schedule);
 
@@ -215,7 +215,7 @@ static const struct
 START_TEST (test_flat_buffers)
 {
   const FrameworkTraits traits = { .first_coordinator = flats[_i].first };
-  g_autoptr (Workload)  workload = llama_of_framework (3, &traits);
+  g_autoptr (Workload)  workload = llama_of_framework (3, &traits, NULL);
   g_autoptr (Schedule)  schedule = schedule_on (flats[_i].strategy, flats[_i].options, workload);
   const Counts          want = flats[_i].counts, got = counts_of (schedule);
 
@@ -294,7 +294,7 @@ END_TEST
 START_TEST (test_synchronises)
 {
   const FrameworkTraits traits = { .first_coordinator = _i == 1 };
-  g_autoptr (Workload)  workload = llama_of_framework (3, &traits);
+  g_autoptr (Workload)  workload = llama_of_framework (3, &traits, NULL);
   g_autoptr (Schedule)  schedule =
       schedule_on ("zero3", SMALL ",prefetch_bucket_size=0,max_reuse_distance=0", workload);
   ScheduleItems          items = schedule_items (schedule, 0, SECTION_STEADY);

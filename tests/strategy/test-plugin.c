@@ -80,7 +80,7 @@ static const struct
 {
   const char *module, *message;
 } refused[] = {
-  { "plugin-old", "was built for strategy API 14, this program has 13: build it again" },
+  { "plugin-old", "was built for strategy API 15, this program has 14: build it again" },
   { "plugin-taken", "a strategy 'fsdp2' exists already" },
   { "plugin-empty", "does not export 'shardsim_strategy'" },
   { "no-such-plugin", "cannot load plugin" },

@@ -253,6 +253,44 @@ START_TEST (test_frozen_shards)
 }
 END_TEST
 
+/*
+ * Weights that are gathered in fp8: of a block's 41 088 elements 40 960, in 7 tensors, a byte each.
+ * fully_shard gathers blocks and table twice, the head once, and finds 7 scales a gathering of a
+ * block or, precomputed, 21 a step. ZeRO-1 gathers all that it has updated once.
+ */
+static const struct
+{
+  const char *strategy, *training;
+  gboolean    kept;              /* in fp8, and in no 16 bits */
+  double      gathered, reduced; /* all-reduced: beside gradients */
+} narrow[] = {
+  { "fsdp2", "fp8_recipe=tensorwise", FALSE, 2 * (6 * 41088. + 2 * 6400 + 6464), 0 },
+  { "fsdp2", "fp8_recipe=tensorwise;fp8_gather=searched", FALSE,
+    2 * (6 * 41088. + 2 * 6400 + 6464) - 6 * 40960, 6 * 7 * 4 },
+  { "fsdp2", "fp8_recipe=tensorwise;fp8_gather=precomputed", FALSE,
+    2 * (6 * 41088. + 2 * 6400 + 6464) - 6 * 40960, 21 * 4 },
+  { "zero1", "fp8_recipe=delayed", FALSE, 2 * 136128., 2 * 136128. },
+  { "zero1", "fp8_recipe=delayed", TRUE, 2 * 136128. - 3 * 40960, 2 * 136128. },
+};
+
+START_TEST (test_gathered_in_fp8)
+{
+  const MeshGroup       all = { .size = 4, .stride = 1 };
+  const FrameworkTraits traits = { .caches_fp8_weights = narrow[_i].kept,
+                                   .fp8_params = narrow[_i].kept };
+  Built                 built =
+      build_of (llama_of_framework (3, &traits, narrow[_i].training), narrow[_i].strategy, "");
+  PlanTotals totals = { 0 };
+
+  schedule_totals (built.schedule, 0, &totals);
+  ck_assert_double_eq (plan_totals_traffic (&totals, COLLECTIVE_ALL_GATHER, all),
+                       narrow[_i].gathered);
+  ck_assert_double_eq (plan_totals_traffic (&totals, COLLECTIVE_ALL_REDUCE, all),
+                       narrow[_i].reduced);
+  clear (&built);
+}
+END_TEST
+
 /* What is refused, and what is said of it. */
 static const struct
 {
@@ -298,6 +336,7 @@ SUITE_MAIN (sharded)
   tcase_add_loop_test (tcase, test_states, 0, G_N_ELEMENTS (states));
   tcase_add_loop_test (tcase, test_windows, 0, G_N_ELEMENTS (windows));
   tcase_add_test (tcase, test_frozen_shards);
+  tcase_add_loop_test (tcase, test_gathered_in_fp8, 0, G_N_ELEMENTS (narrow));
   tcase_add_loop_test (tcase, test_refused, 0, G_N_ELEMENTS (refused));
   suite_add_tcase (suite, tcase);
   return suite_run (suite);

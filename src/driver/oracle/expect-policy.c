@@ -86,6 +86,34 @@ expect_padded_trainable (const PlanInput *in, guint first, guint end, const Shar
   return layers_padded (in, first, end, format, kind, m, NULL, TRUE);
 }
 
+double
+expect_narrow (const PlanInput *in, guint first, guint end, guint kind, double m, double *tensors)
+{
+  const gboolean spread = mesh_spreads_experts (workload_mesh (in->workload));
+  double         sum = 0;
+
+  for (guint i = first; i < end; i++)
+    {
+      const LayerDesc *layer = workload_layer (in->workload, i);
+      double           unit = 0;
+
+      for (guint t = 0; t < layer->n_tensors; t++)
+        {
+          const TensorDesc *tensor = &layer->tensors[t];
+          gboolean          apart = spread && t > 0 && tensor->expert != tensor[-1].expert;
+
+          sum += apart ? floor (unit / m) * m : 0; /* of experts, or before or behind them */
+          unit = apart ? 0 : unit;
+          if (!tensor->narrow || (spread && tensor->expert) != (kind == 1))
+            continue;
+          unit += (double) tensor->elements;
+          *tensors += 1;
+        }
+      sum += floor (unit / m) * m;
+    }
+  return sum;
+}
+
 /* All tensors of KIND as one list, of all layers in turn. */
 static double
 joined_padded (const PlanInput *in, const UnitPolicy *policy, guint kind, guint m,
@@ -434,6 +462,8 @@ add_routes (const PlanInput *in, const Policy *policy, const IssueForm *form, Pl
         const RoutePass pass = { .elements = form->passed[r][k],
                                  .slack = form->slack[r][k],
                                  .walks = form->walks[r][k],
+                                 .narrow = form->narrow[r][k],
+                                 .wide = form->wide[r][k],
                                  .uneven = form->uneven,
                                  .plain_before = form->plain_before[r][k] };
 
@@ -450,6 +480,10 @@ add_compressors (const Policy *policy, const IssueForm *form, PlanTotals *totals
     {
       MeshGroup group = policy->kinds[k].routes[ROUTE_REDUCE].hops[0].group;
 
+      if (form->scales[k] > 0)
+        plan_totals_add (totals, COLLECTIVE_ALL_REDUCE,
+                         policy->kinds[k].states[STATE_PARAMETERS].group,
+                         form->scales[k] * dtype_bytes (DTYPE_FP32));
       if (form->all_reduced[k] > 0)
         plan_totals_add (totals, COLLECTIVE_ALL_REDUCE, group, form->all_reduced[k]);
       if (form->all_gathered[k] > 0)

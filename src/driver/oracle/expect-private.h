@@ -25,7 +25,7 @@ void plan_expect_policy (const PlanInput *in, const Policy *policy, const Issue 
 /* What passes a route in a step, or (reductions) in a micro-step: IssueForm says it. */
 typedef struct
 {
-  double   elements, slack, walks;
+  double   elements, slack, walks, narrow, wide;
   gboolean uneven;
   guint    plain_before;
 } RoutePass;

@@ -217,6 +217,16 @@ add_traffic (PlanTotals *totals, const PolicyHop *hop, Amount bytes)
     }
 }
 
+/* A byte in place of what DTYPE has. */
+static void
+narrow_bytes (const RouteForm *self, const PolicyHop *hop, Amount *bytes)
+{
+  double saved = self->times / self->parts * (dtype_bytes (hop->dtype) - 1);
+
+  bytes->most -= (self->pass.narrow - self->pass.wide) * saved;
+  bytes->slack += self->pass.wide * saved;
+}
+
 /* NEXT: the hop behind it in its walk. */
 static void
 add_hop (RouteForm *self, const PolicyHop *hop, const PolicyHop *next)
@@ -237,6 +247,8 @@ add_hop (RouteForm *self, const PolicyHop *hop, const PolicyHop *next)
     }
   n = held (self);
   bytes = bytes_of (n, hop->codec, hop->dtype);
+  if (hop->narrow)
+    narrow_bytes (self, hop, &bytes);
   if (hop->hop == HOP_MOVE)
     {
       self->totals->moves[move_kind (hop->from, hop->to)] += bytes.most;

@@ -57,6 +57,13 @@ double expect_all_padded (const PlanInput *in, const UnitPolicy *policy, guint k
 /* Of them those that are trained, padded on their own: what gradients and optimizer have. */
 double expect_trainable_padded (const PlanInput *in, const UnitPolicy *policy, guint kind, guint m);
 
+/*
+ * Elements of weights of KIND in the layers [FIRST, END) that narrow hops carry as a byte each, of
+ * a unit as many on each of M ranks. Adds the number of these weights to *TENSORS.
+ */
+double expect_narrow (const PlanInput *in, guint first, guint end, guint kind, double m,
+                      double *tensors);
+
 /* Most padded elements of a unit's parameters, of any kind: of a layer's or of a module. */
 double expect_largest (const PlanInput *in, const Policy *policy, UnitGranularity granularity);
 

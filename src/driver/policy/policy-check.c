@@ -552,3 +552,20 @@ policy_check_packed (const Strategy *strategy, const Policy *policy, const Workl
     }
   return TRUE;
 }
+
+/* Products take weights as fully_shard has gathered them: another runtime brings 16 bits. */
+gboolean
+policy_check_narrow (const Strategy *strategy, const Policy *policy, const Workload *workload,
+                     DiagList *diags)
+{
+  const PolicyRoute *gather = &policy->kinds[0].routes[ROUTE_GATHER];
+
+  if (workload_training (workload)->fp8_gather == FP8_GATHER_NONE)
+    return TRUE;
+  for (guint h = 0; h < gather->n; h++)
+    if (gather->hops[h].narrow)
+      return TRUE;
+  diag_error (diags, NULL, "set 'training.fp8_gather' to none, or take fsdp2 or hsdp",
+              "strategy '%s' gathers no parameters in fp8", strategy->name);
+  return FALSE;
+}

@@ -93,7 +93,8 @@ typedef struct
   const char    *name;      /* of its communicator: "shard" */
   Place          from, to;  /* of a move: the own shard's */
   Dtype          dtype;     /* of the elements that pass */
-  const Codec   *codec;     /* as which they pass; NULL: as they are */
+  const Codec   *codec;     /* as which they pass; NULL: as they are, */
+  gboolean       narrow;    /* or those of weights that products take in fp8 so: a byte each */
   Transport      transport; /* of a collective; of the hosts: from and to their memory */
   PolicyCadence  cadence;
   const char    *label; /* of its op; NULL: the collective's kind, the move's ends */

@@ -21,7 +21,7 @@
 #include "driver/policy/exchange.h"
 #include "schedule/builder.h"
 
-#define STRATEGY_API_VERSION 13
+#define STRATEGY_API_VERSION 14
 
 /* Micro-batches that differ in the lengths of their sequences. */
 typedef struct
@@ -85,6 +85,8 @@ typedef struct
   guint64           trainable_elements; /* of these with a gradient: the rest is frozen */
   const TensorDesc *tensors;            /* the gathered tensors */
   guint             n_tensors;
+  guint64           narrow;    /* of `elements` those that a narrow hop takes as a byte each, */
+  guint             n_narrow;  /* so many tensors */
   const TensorDesc *trainable; /* of them those with a gradient */
   guint             n_trainable;
   guint    shares; /* unit that owns the tensors (itself, or the embedding's for a tied head) */
@@ -302,9 +304,12 @@ typedef struct
 typedef struct
 {
   double   passed[ROUTE_N][2];
-  double   slack[ROUTE_N][2]; /* as few as `passed` less these */
-  double   copied[2];         /* of the second copy, on all that share it; */
-  double   kept[2];           /* of that in GPU memory though its home is elsewhere */
+  double   slack[ROUTE_N][2];  /* as few as `passed` less these */
+  double   narrow[ROUTE_N][2]; /* of `passed` those that a narrow hop takes as a byte each, */
+  double   wide[ROUTE_N][2];   /* but for so many at most */
+  double   scales[2]; /* values whose largest is found over the ranks that share parameters */
+  double   copied[2]; /* of the second copy, on all that share it; */
+  double   kept[2];   /* of that in GPU memory though its home is elsewhere */
   double   walks[ROUTE_N][2]; /* in at most so many walks: encoded payloads end in a block each */
   gboolean uneven;            /* which begin with any number of elements: shares are rounded up */
   /* Hops (a bit each) before which the issue works on the data, so that it is decoded there. */

@@ -175,6 +175,10 @@ gboolean policy_check_average (const Strategy *strategy, const Policy *policy,
 gboolean policy_check_packed (const Strategy *strategy, const Policy *policy,
                               const Workload *workload, DiagList *diags);
 
+/* The same where weights are to be gathered in fp8. */
+gboolean policy_check_narrow (const Strategy *strategy, const Policy *policy,
+                              const Workload *workload, DiagList *diags);
+
 /* The same where layers predict further tokens. */
 gboolean policy_check_tables (const Strategy *strategy, const Policy *policy,
                               const Workload *workload, DiagList *diags);

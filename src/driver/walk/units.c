@@ -38,6 +38,8 @@ unit_new (const Workload *workload, guint index, const TensorDesc *tensors, guin
   for (guint t = 0; t < n; t++)
     {
       unit.elements += tensors[t].elements;
+      unit.narrow += tensors[t].narrow ? tensors[t].elements : 0;
+      unit.n_narrow += tensors[t].narrow;
       unit.n_trainable += !tensors[t].frozen;
       unit.trainable_elements += tensors[t].frozen ? 0 : tensors[t].elements;
     }

@@ -34,6 +34,7 @@ typedef struct
   gboolean cached; /* weights are cast once a step, and their copies stay */
   gboolean primary;  /* ... as the parameters, in the place of 16 bits */
   gboolean late;     /* of weights that are in fp8 alone each backward pass makes the columns */
+  gboolean narrow;   /* weights come in fp8 to whom has them whole: nothing is left to cast */
   gboolean gathered; /* sequence parallelism gathers fp8 */
 } Fp8Recipe;
 

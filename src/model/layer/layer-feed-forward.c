@@ -166,11 +166,12 @@ add_stacked (LayerBuilder *b, const ExpertWeight *weight)
 {
   const gboolean transposed = b->style->transposed_experts;
   const gint64   k = weight->k, n = weight->n;
-  TensorDesc    *bias;
+  TensorDesc    *tensor, *bias;
 
-  layer_add_tensor (b, weight->name, local_experts (b), transposed ? k : n, transposed ? n : k,
-                    TRUE)
-      ->stacked = TRUE;
+  tensor = layer_add_tensor (b, weight->name, local_experts (b), transposed ? k : n,
+                             transposed ? n : k, TRUE);
+  tensor->stacked = TRUE;
+  tensor->narrow = b->tape->fp8.narrow && b->tape->fp8.kept;
   if (!b->shape->expert_bias)
     return;
   bias = layer_add_tensor (b, tape_join (weight->name, "_bias"), local_experts (b), n, 0, TRUE);
@@ -186,7 +187,8 @@ add_expert (LayerBuilder *b, gint64 expert, const ExpertWeight *weight)
       g_strdup_printf ("%" G_GINT64_FORMAT ".%s.weight", expert, weight->name);
   g_autofree char *bias = g_strdup_printf ("%" G_GINT64_FORMAT ".%s.bias", expert, weight->name);
 
-  layer_add_tensor (b, weights, weight->n, weight->k, 0, TRUE);
+  layer_add_tensor (b, weights, weight->n, weight->k, 0, TRUE)->narrow =
+      b->tape->fp8.narrow && b->tape->fp8.kept;
   if (b->shape->expert_bias)
     layer_add_tensor (b, bias, weight->n, 0, 0, TRUE)->replicated =
         weight->division == ROWS && b->mesh->etp > 1;

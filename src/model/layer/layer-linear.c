@@ -30,6 +30,17 @@ trained_part (const LayerBuilder *b, gint64 k, gint64 n, Division division, gint
   trained[1] = division == COLUMNS ? n / b->slices : n;
 }
 
+/* torchtitan leaves a layer as it is whose dimensions do not fit; divided ones have to. */
+static gboolean
+linear_is_fp8 (const LayerBuilder *b, gint64 k, gint64 n)
+{
+  const Fp8Recipe *recipe = &b->tape->fp8;
+
+  if (recipe->name == NULL || b->layer.kind != LAYER_BLOCK)
+    return FALSE;
+  return recipe->kept || b->tp > 1 || (k % recipe->multiple == 0 && n % recipe->multiple == 0);
+}
+
 /*
  * The weight, K x N, or the slice of it that is trained and all others: tensors of their own, that
  * products read as one.
@@ -37,15 +48,17 @@ trained_part (const LayerBuilder *b, gint64 k, gint64 n, Division division, gint
 static void
 add_plain_weight (LayerBuilder *b, gint64 k, gint64 n, Division division)
 {
-  gboolean transposed = b->style->transposed && b->layer.kind == LAYER_BLOCK;
-  gint64   trained[2], rest_k, rest_n;
+  gboolean    transposed = b->style->transposed && b->layer.kind == LAYER_BLOCK;
+  gint64      trained[2], rest_k, rest_n;
+  TensorDesc *weight;
 
   trained_part (b, k, n, division, trained);
   rest_k = division == ROWS ? k - trained[0] : k;
   rest_n = division == COLUMNS ? n - trained[1] : n;
-  layer_add_tensor (b, "weight", transposed ? trained[0] : trained[1],
-                    transposed ? trained[1] : trained[0], 0, FALSE)
-      ->replicated = division == WHOLE && b->tp > 1;
+  weight = layer_add_tensor (b, "weight", transposed ? trained[0] : trained[1],
+                             transposed ? trained[1] : trained[0], 0, FALSE);
+  weight->replicated = division == WHOLE && b->tp > 1;
+  weight->narrow = b->tape->fp8.narrow && linear_is_fp8 (b, k, n);
   if (trained[0] * trained[1] < k * n)
     layer_mark_others (b, layer_add_tensor (b, "weight.others", transposed ? rest_k : rest_n,
                                             transposed ? rest_n : rest_k, 0, FALSE));
@@ -98,17 +111,6 @@ add_product (LayerBuilder *b, const char *role, TapeValue in, LinearSpec spec)
   return in_splits * out_splits > 1
              ? tape_tiled_linear (b->tape, role, in, spec, in_splits, out_splits)
              : tape_linear (b->tape, role, in, spec);
-}
-
-/* torchtitan leaves a layer as it is whose dimensions do not fit; divided ones have to. */
-static gboolean
-linear_is_fp8 (const LayerBuilder *b, gint64 k, gint64 n)
-{
-  const Fp8Recipe *recipe = &b->tape->fp8;
-
-  if (recipe->name == NULL || b->layer.kind != LAYER_BLOCK)
-    return FALSE;
-  return recipe->kept || b->tp > 1 || (k % recipe->multiple == 0 && n % recipe->multiple == 0);
 }
 
 TapeValue

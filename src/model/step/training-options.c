@@ -19,6 +19,7 @@ static const char *const reduce_choices[] = { "fp32", "bf16", "fp16", "auto", NU
 static const char *const says_choices[] = { "auto", "true", "false", NULL };
 static const char *const fp8_choices[] = { "none",      "tensorwise", "rowwise", "delayed",
                                            "blockwise", "mxfp8",      NULL };
+static const char *const gather_choices[] = { "none", "searched", "precomputed", NULL };
 static const char *const optimizer_choices[] = { "adamw",      "adamw-fused",  "sgd",  "none",
                                                  "adamw-8bit", "sgd-momentum", "lamb", "adafactor",
                                                  "muon",       "shampoo",      "soap", NULL };
@@ -253,6 +254,16 @@ const OptionSpec training_options[] = {
     .help = "parameters of these layers are kept in fp8, none of 16 bits beside them; auto: as the "
             "framework has it",
     .source = "Megatron-LM, --fp8-param-gather" },
+  { .key = "fp8_gather",
+    .type = OPTION_ENUM,
+    .choices = gather_choices,
+    .offset = FIELD (fp8_gather),
+    .fallback = "none",
+    .needs = "fp8_recipe: tensorwise",
+    .help = "fully_shard casts its shards of these layers and gathers them in fp8; scales are "
+            "searched in each gathering, or of all weights at once behind the update",
+    .source = "torchao.float8, Float8LinearConfig.enable_fsdp_float8_all_gather; "
+              "precompute_float8_dynamic_scale_for_fsdp" },
   { .key = "disable_parameter_transpose_cache",
     .type = OPTION_BOOL,
     .offset = FIELD (disable_parameter_transpose_cache),

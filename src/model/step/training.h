@@ -167,6 +167,14 @@ typedef enum
   FP8_MXFP8,      /* 1 x 32 of all, scales of 8 bits */
 } Fp8Kind;
 
+/* Whether fully_shard gathers in fp8, and where the scales come from. */
+typedef enum
+{
+  FP8_GATHER_NONE,
+  FP8_GATHER_SEARCHED,    /* from the shards, in each gathering */
+  FP8_GATHER_PRECOMPUTED, /* of all weights at once, behind the update */
+} Fp8Gather;
+
 /*
  * The last choice of a role's type, behind fp32, bf16 and fp16. Of the reduction: the strategy's
  * own default; of what the optimizer keeps: what the precision implies.
@@ -203,6 +211,7 @@ typedef struct
   gint     moment_dtype; /* Dtype of its moments, or ROLE_AUTO */
   gint     fp8_recipe;   /* Fp8Kind */
   gint     fp8_params;   /* FrameworkSays: of the trait */
+  gint     fp8_gather;   /* Fp8Gather */
   gboolean disable_parameter_transpose_cache; /* fp8: weights' columns do not stay */
   gboolean activation_func_fp8_input_store;   /* of a gate's inputs fp8 copies are kept */
   gint     optimizer;                         /* OptimizerKind */

@@ -42,6 +42,7 @@ typedef struct
   gboolean    sliced;      /* the slice of a tensor that is trained, or (frozen) all others */
   gboolean    replicated;  /* of a tensor group: whole on each of its ranks; with sp its gradient
                              there is a partial sum, added up once a step */
+  gboolean    narrow;      /* what gathers it whole brings it in fp8 */
 } TensorDesc;
 
 /*

@@ -14,7 +14,8 @@
  *
  * Kept for the backward pass: Transformer Engine's recipes keep the columns of the input, torchao's
  * the input as it came, and cast it again. So with the weight; where its copies are cached they are
- * no values of the pass: kernels of the first micro-step make them, and they stay.
+ * no values of the pass: kernels of the first micro-step make them, and they stay. Weights that
+ * come in fp8 (`narrow`) are rows; columns are made of them.
  */
 #include "model/tape/tape-fp8-private.h"
 
@@ -278,6 +279,27 @@ cached_bytes (const Tape *tape, const Fp8Source *weight)
          + (tape->fp8.single || tape->fp8.late ? 0 : copy_bytes (tape, weight, TRUE));
 }
 
+/*
+ * Makes the columns of WEIGHT, of which there are the rows: *COLUMNS, or (NULL) what is no value of
+ * the pass.
+ */
+static void
+transpose_weight (Tape *tape, GArray *list, const Fp8Source *weight, TapeValue *columns)
+{
+  const double bytes = elements_of (weight);
+  KernelDesc   desc = tape_stream (tape, KERNEL_COPY, tape_join (weight->name, ".transpose"), bytes,
+                                 columns == NULL ? bytes : 0, weight->parts);
+  TapeKernel  *kernel;
+
+  desc.module = weight->module;
+  desc.first_micro_only = is_cached (tape, weight) && !tape->fp8.late;
+  kernel = tape_push (tape, list, desc, FALSE);
+  if (columns == NULL)
+    return;
+  *columns = add_copy (tape, weight, TRUE);
+  tape_kernel_writes (kernel, *columns);
+}
+
 /* Makes the weight's rows: *ROWS; or, cached, no value: returns what the product reads. */
 static double
 read_forward_weight (Tape *tape, TapeOp *op, TapeValue *rows)
@@ -294,30 +316,26 @@ read_forward_weight (Tape *tape, TapeOp *op, TapeValue *rows)
           tape->cached += bytes - (double) op->packing.values;
           return copy_bytes (tape, &weight, FALSE);
         }
+      if (tape->fp8.primary)
+        { /* the copies are the parameters: 2 bytes a weight, which are counted as its 16 bits */
+          if (!tape->fp8.single && !tape->fp8.late)
+            transpose_weight (tape, tape->forward, &weight, NULL);
+          return copy_bytes (tape, &weight, FALSE);
+        }
       /* Both copies of the weight of OP, made once a step by one kernel. */
       if (tape->fp8.searched)
         push_search (tape, tape->forward, &weight, FALSE);
       kernel = push_pass (tape, tape->forward, &weight, KERNEL_ELEMENTWISE, ".cast", 0, 1, FALSE);
       kernel->desc.write_bytes += bytes;
-      /* As the parameters they are 2 bytes a weight, which are counted as its 16 bits. */
-      tape->cached += tape->fp8.primary ? 0 : bytes;
+      tape->cached += bytes;
       return copy_bytes (tape, &weight, FALSE);
     }
+  if (tape->fp8.narrow)
+    return copy_bytes (tape, &weight, FALSE);
   cast_both (tape, tape->forward, &weight, rows, tape->fp8.kept ? &op->weight_columns : NULL);
   if (tape->fp8.kept)
     tape_save (tape, op->weight_columns);
   return 0;
-}
-
-/* The columns of WEIGHT, which are gone when its product has run. */
-static void
-transpose_weight (Tape *tape, const Fp8Source *weight)
-{
-  KernelDesc desc = tape_stream (tape, KERNEL_COPY, tape_join (weight->name, ".transpose"),
-                                 elements_of (weight), elements_of (weight), weight->parts);
-
-  desc.module = weight->module;
-  tape_push (tape, tape->backward, desc, FALSE);
 }
 
 /* The same backwards with its columns. */
@@ -329,10 +347,12 @@ read_backward_weight (Tape *tape, const TapeOp *op, TapeValue *columns)
   *columns = op->weight_columns;
   weight.known = tape->training->compile;
   if (tape->fp8.late)
-    transpose_weight (tape, &weight);
+    transpose_weight (tape, tape->backward, &weight, NULL);
   if (tape->fp8.cached)
     return copy_bytes (tape, &weight, TRUE);
-  if (!tape->fp8.kept)
+  if (tape->fp8.narrow)
+    transpose_weight (tape, tape->backward, &weight, columns);
+  else if (!tape->fp8.kept)
     cast_both (tape, tape->backward, &weight, NULL, columns);
   return 0;
 }

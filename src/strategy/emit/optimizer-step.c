@@ -197,6 +197,17 @@ broadcast_updated (StrategyRun *run, guint kind, BufferRef parameters)
     }
 }
 
+/* Of a rank's part of the optimizer: what it updates of weights that others get in fp8. */
+static guint64
+narrow_share (const StrategyRun *run, guint kind)
+{
+  guint64 sum = 0;
+
+  for (guint u = 0; u < run->n_units; u++)
+    sum += plan_unit_is (&run->units[u], kind) ? run->units[u].narrow : 0;
+  return sum / run->policy->kinds[kind].states[STATE_OPTIMIZER].group.size;
+}
+
 void
 emit_gather_updated (StrategyRun *run, BufferRef parameters)
 {
@@ -215,6 +226,7 @@ emit_gather_updated (StrategyRun *run, BufferRef parameters)
                                      .end = route->n,
                                      .last_micro = TRUE,
                                      .held = strategy_share_of (run, kind, STATE_OPTIMIZER),
+                                     .narrow = narrow_share (run, kind),
                                      .collectives = SCHEDULE_COMPUTE,
                                      .from = route_whole (parameters),
                                      .to = route_whole (parameters),

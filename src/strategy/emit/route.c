@@ -13,6 +13,7 @@ typedef struct
   StreamRef        allocated; /* of whose pool that is */
   StreamRef        stream;    /* of the op that made it; SCHEDULE_NONE: of none of the walk's */
   guint64          held;      /* its elements, */
+  guint64          narrow;    /* some of which are narrow, */
   Dtype            dtype;     /* their type, */
   const Codec     *codec;     /* and as what they are encoded */
 } Walker;
@@ -128,6 +129,13 @@ recode (Walker *self, Dtype dtype, const Codec *codec, gboolean ends)
                buffer_of (self, self->place, encoded));
 }
 
+/* Bytes of elements of which so many are NARROW. */
+static Payload
+narrowed (Payload payload, guint64 narrow)
+{
+  return payload_of_bytes (payload_bytes (payload) - narrow * (dtype_bytes (payload.dtype) - 1));
+}
+
 /* ---- hops ------------------------------------------------------------------------------------ */
 
 static gboolean
@@ -228,10 +236,14 @@ emit_hop (Walker *self, guint h)
   gboolean         adds = policy_hop_adds_parts (self->walk->route, hop);
   Place            place = hop->hop == HOP_MOVE ? hop->to : self->place;
   Payload          payload = { self->held, hop->dtype, hop->codec }, after;
+  guint64          narrow = hop->narrow ? self->narrow : 0;
   RouteEnd         next;
 
   if (hop->hop == HOP_COLLECTIVE && hop->kind == COLLECTIVE_ALL_GATHER)
-    payload.elements *= hop->group.size;
+    {
+      payload.elements *= hop->group.size;
+      narrow *= hop->group.size;
+    }
   after = payload;
   if (hop->hop == HOP_COLLECTIVE && hop->kind == COLLECTIVE_REDUCE_SCATTER)
     after.elements = (self->held + hop->group.size - 1) / hop->group.size;
@@ -249,7 +261,7 @@ emit_hop (Walker *self, guint h)
                          self->walk->comms != NULL
                              ? self->walk->comms[h]
                              : strategy_comm (self->run, self->walk->kind, self->walk->route, h),
-                         hop->kind, payload,
+                         hop->kind, narrow > 0 ? narrowed (payload, narrow) : payload,
                          hop->label != NULL ? hop->label : collective_kind_name (hop->kind));
   arrive (self, next, place);
   self->held = after.elements;
@@ -297,6 +309,7 @@ emit_route (StrategyRun *run, const RouteWalk *walk)
     self.last = due;
   self.at = walk->from;
   self.held = walk->held;
+  self.narrow = walk->narrow;
   self.stream = SCHEDULE_NONE;
   self.place = route->hops[first].hop == HOP_MOVE ? route->hops[first].from : walk->place;
   if (walk->route == ROUTE_FROZEN)

@@ -30,7 +30,8 @@ typedef struct
   Place              place;      /* where the data is, if the first hop is a collective */
   guint              first, end; /* the hops that are walked; at most all */
   gboolean           first_micro, last_micro; /* micro-step of the step: which of them are due */
-  guint64            held;               /* elements that the rank holds where the walk begins */
+  guint64            held;               /* elements that the rank holds where the walk begins, */
+  guint64            narrow;             /* of which so many pass narrow hops as a byte each */
   StreamRef          moves, collectives; /* on which hops take place */
   const StreamRef   *drives;             /* to and from drives; NULL: as other moves */
   const RouteEnd *staging;  /* what lies in pinned memory between hops; NULL: buffers come and go */

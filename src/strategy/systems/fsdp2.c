@@ -47,12 +47,37 @@ check_reshard (const PlanInput *in, const Fsdp2Options *options, DiagList *diags
   return TRUE;
 }
 
+/*
+ * As _fsdp_param.py has it: what a tensor makes for its gathering is asked of its shard, never of a
+ * slice. Formats that products read in place have no place for two types.
+ */
+static gboolean
+check_gather (const PlanInput *in, const Fsdp2Options *options, DiagList *diags)
+{
+  const ShardFormat *format = shard_format_find (shard_format_all[options->format]);
+
+  if (workload_training (in->workload)->fp8_gather == FP8_GATHER_NONE)
+    return TRUE;
+  if (shard_format_is_in_place (format))
+    return diag_option_error (diags, "shard_format", "take 'shard_format: rows-inside'",
+                              "with 'fp8_gather' parameters are copied out of what was gathered");
+  if (options->cpu_offload
+      && workload_training (in->workload)->fp8_gather == FP8_GATHER_PRECOMPUTED)
+    return diag_option_error (diags, "cpu_offload", "set 'fp8_gather' to searched",
+                              "scales are precomputed of shards in GPU memory");
+  if (options->reshard_after_forward > RESHARD_TO + 1)
+    return diag_option_error (diags, "reshard_after_forward", "take true or false",
+                              "with 'fp8_gather' no slices of what was gathered stay");
+  return TRUE;
+}
+
 gboolean
 fsdp2_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
   const Fsdp2Options *options = opt;
 
   return check_unit_groups (&in->mesh, options->shard, diags) && check_reshard (in, options, diags)
+         && check_gather (in, options, diags)
          && compression_check (in, &options->compression, diags);
 }
 
@@ -91,14 +116,18 @@ reduce_last (PolicyRoute *route, gboolean all)
 void
 fsdp2_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
 {
-  const Fsdp2Options *o = opt;
-  gboolean            pipelined = in->mesh.stages > 1;
+  const Fsdp2Options    *o = opt;
+  gboolean               pipelined = in->mesh.stages > 1;
+  const TrainingOptions *training = workload_training (in->workload);
 
   shard_policy (in, o->shard, shard_format_find (shard_format_all[o->format]), policy);
   for (guint kind = 0; kind < policy->n_kinds; kind++)
     {
       MeshGroup group = policy->kinds[kind].states[STATE_PARAMETERS].group;
       guint     ranks = ranks_after_forward (o, group.size);
+
+      policy->kinds[kind].routes[ROUTE_GATHER].hops[0].narrow =
+          training->fp8_gather != FP8_GATHER_NONE;
 
       if (ranks > 0) /* neighbours of the shard group share slices of what was gathered */
         policy_add_second_copy (&policy->kinds[kind], "post_forward",

@@ -4,6 +4,7 @@
  * reduce-scatters), each rank updates its part, and an all-gather brings the updated parameters to
  * everyone. Sources: Rajbhandari et al., arXiv:1910.02054; deepspeed/runtime/zero/stage_1_and_2.py.
  */
+#include "model/layer/fp8.h"
 #include "strategy/policy/replicated.h"
 #include "strategy/shards/format.h"
 #include "strategy/shards/group.h"
@@ -126,6 +127,9 @@ zero1_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
   unit_groups (&in->mesh, o->shard, groups, NULL);
   for (guint k = 0; k < policy->n_kinds; k++)
     {
+      /* Megatron-LM's parameters that are in fp8 are so in the buffer that is gathered, too */
+      policy->kinds[k].routes[ROUTE_UPDATE].hops[0].narrow =
+          o->partition == 0 && fp8_recipe (workload_training (in->workload)).primary;
       if (groups[k].replica.size > 1)
         shard_in_groups (&policy->kinds[k], &groups[k]);
       if (o->partition == 1)

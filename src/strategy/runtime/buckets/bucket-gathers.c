@@ -7,7 +7,7 @@
 typedef struct
 {
   GArray   *units; /* guint */
-  guint64   elements;
+  guint64   elements, narrow;
   BufferRef parameters;
   EventRef  done;
   gboolean  gathered, waited;
@@ -67,6 +67,7 @@ make_buckets (BucketGathers *self, const StrategyRun *run, guint kind, double si
         bucket = new_bucket (self, kind);
       g_array_append_val (bucket->units, u);
       bucket->elements += unit->trainable_elements;
+      bucket->narrow += unit->narrow;
       self->bucket_of[u] = self->buckets[kind]->len - 1;
       if ((double) bucket->elements >= size)
         bucket = NULL;
@@ -132,6 +133,7 @@ gather (const BucketGathers *self, StrategyRun *run, guint kind, ParameterBucket
                                  .end = POLICY_MAX_HOPS,
                                  .last_micro = TRUE,
                                  .held = (bucket->elements + parts - 1) / parts,
+                                 .narrow = bucket->narrow / parts,
                                  .collectives = self->stream,
                                  .from = end,
                                  .to = end,

@@ -4,6 +4,18 @@
 #include "strategy/emit/common.h"
 #include "strategy/runtime/buckets/issue-buckets.h"
 
+#include <math.h>
+
+/* Elements of KIND, number K, that are gathered as a byte each when all that is updated is. */
+static double
+narrow_updates (const PlanInput *in, const UnitPolicy *kind, guint k)
+{
+  double parts = kind->states[STATE_OPTIMIZER].group.size, tensors = 0;
+  double all = expect_narrow (in, 0, workload_n_layers (in->workload), k, 1, &tensors);
+
+  return floor (all / parts) * parts;
+}
+
 /* Parameters that are gathered in buckets: each of these is padded, and there may be but one. */
 static void
 pad_buckets (const PlanInput *in, const UnitPolicy *kind, guint k, IssueForm *form)
@@ -12,7 +24,8 @@ pad_buckets (const PlanInput *in, const UnitPolicy *kind, guint k, IssueForm *fo
 
   form->walks[ROUTE_UPDATE][k] = expect_modules (in) + 1;
   form->passed[ROUTE_UPDATE][k] += (parts - 1) * expect_modules (in);
-  form->slack[ROUTE_UPDATE][k] = (parts - 1) * (expect_modules (in) + 1);
+  form->slack[ROUTE_UPDATE][k] = form->wide[ROUTE_UPDATE][k] =
+      (parts - 1) * (expect_modules (in) + 1);
 }
 
 /*
@@ -46,6 +59,7 @@ buckets_form (const PlanInput *in, const Policy *policy, IssueForm *form)
       /* what owners of whole tensors broadcast has no padding */
       form->passed[ROUTE_UPDATE][k] = expect_trainable_padded (
           in, kind, k, kind->format->owned != NULL ? 1 : kind->states[STATE_OPTIMIZER].group.size);
+      form->narrow[ROUTE_UPDATE][k] = narrow_updates (in, kind, k);
       if (o->overlap_param_gather)
         pad_buckets (in, kind, k, form);
     }

@@ -40,6 +40,39 @@ gathers (const PlanInput *in, gboolean by_chunks)
 }
 
 /*
+ * Of the layers [FIRST, END) elements of KIND that are a byte in what was gathered. Adds the number
+ * of their weights to *TENSORS.
+ */
+static double
+narrow_elements (const PlanInput *in, const Policy *policy, guint kind, guint first, guint end,
+                 double *tensors)
+{
+  guint m = policy->kinds[kind].states[STATE_PARAMETERS].group.size;
+
+  if (workload_training (in->workload)->fp8_gather == FP8_GATHER_NONE)
+    return 0;
+  return expect_narrow (in, first, end, kind, m, tensors);
+}
+
+/*
+ * Adds weights that are gathered in fp8 so many TIMES, and the search for their scales. They are
+ * blocks', of which all stay gathered or none. Returns elements of the compute type that they take
+ * less.
+ */
+static double
+add_narrow (const PlanInput *in, const Policy *policy, guint kind, guint first, guint end,
+            double times, IssueForm *form)
+{
+  double   compute = dtype_bytes (policy->compute), tensors = 0;
+  double   narrow = narrow_elements (in, policy, kind, first, end, &tensors);
+  gboolean once = workload_training (in->workload)->fp8_gather == FP8_GATHER_PRECOMPUTED;
+
+  form->narrow[ROUTE_GATHER][kind] += times * narrow;
+  form->scales[kind] += tensors * (once ? 1 : times);
+  return narrow * (compute - 1) / compute;
+}
+
+/*
  * Adds what CHUNK's units of KIND pass. Returns padded elements that are gathered for long. What
  * goes after a forward use leaves a slice where there is a second copy; the shards are then needed
  * once, in each micro-step or, by chunks, in a step.
@@ -52,13 +85,12 @@ add_chunk (const PlanInput *in, const Policy *policy, guint kind, guint chunk, I
   gboolean          chunks = is_whole (policy) && in->mesh.stages > 1;
   guint             m = unit->states[STATE_PARAMETERS].group.size, first, end;
   double            micro_steps = expect_micro_steps (in), steps = chunks ? 1 : micro_steps;
-  double            all, stay, n = gathers (in, chunks);
+  ExpectFilter      staying = issue->reshard_root ? is_shared_table : stays;
+  double            all, stay, n = gathers (in, chunks), halves;
 
   workload_chunk (in->workload, chunk, &first, &end);
   all = expect_padded (in, first, end, unit->format, kind, m, NULL);
-  stay = policy->stays ? all
-                       : expect_padded (in, first, end, unit->format, kind, m,
-                                        issue->reshard_root ? is_shared_table : stays);
+  stay = policy->stays ? all : expect_padded (in, first, end, unit->format, kind, m, staying);
   if (unit->copy.group.size > 0)
     {
       form->passed[ROUTE_GATHER][kind] += steps * all;
@@ -67,7 +99,8 @@ add_chunk (const PlanInput *in, const Policy *policy, guint kind, guint chunk, I
     }
   else
     form->passed[ROUTE_GATHER][kind] += steps * stay + n * (all - stay);
-  return chunks ? all : stay;
+  halves = add_narrow (in, policy, kind, first, end, policy->stays ? steps : n, form);
+  return chunks || policy->stays ? all - halves : stay;
 }
 
 /*
@@ -79,7 +112,7 @@ static double
 whole_bytes (const PlanInput *in, const Policy *policy, gboolean largest)
 {
   guint  reduce = dtype_bytes (policy->kinds[0].routes[ROUTE_REDUCE].hops[0].dtype);
-  double most = 0;
+  double most = 0, tensors = 0;
 
   if (!largest)
     return (double) workload_n_trainable_parameters (in->workload) * reduce;
@@ -94,7 +127,9 @@ whole_bytes (const PlanInput *in, const Policy *policy, gboolean largest)
           const LayerDesc *layer = workload_layer (in->workload, i);
 
           sum += (double) layer->trainable_elements * reduce;
-          sum += policy->stays ? (double) layer->elements * dtype_bytes (policy->compute) : 0;
+          sum += policy->stays ? (double) layer->elements * dtype_bytes (policy->compute)
+                                     - narrow_elements (in, policy, 0, i, i + 1, &tensors)
+                               : 0;
         }
       most = MAX (most, sum);
     }

@@ -91,8 +91,7 @@ copy_in (StrategyRun *run, guint unit, Dtype dtype, double read, double written)
   Fsdp2State *s = run->state;
 
   s->units[unit].gather = schedule_alloc_on (run->b, s->copy_in, PLACE_HBM, POOL_GATHERED,
-                                             run->shares[unit].padded * compute_bytes (run->policy),
-                                             "all-gather output");
+                                             fsdp2_gathered_bytes (run, unit), "all-gather output");
   emit_stream_kernel (run->b, s->copy_in, KERNEL_COPY, "copy_in", dtype, read, written);
   schedule_uses (run->b, s->units[unit].gather, SCHEDULE_WHOLE, ACCESS_WRITE);
 }
@@ -110,6 +109,7 @@ gather (StrategyRun *run, guint unit, PolicyRouteKind route, guint first, guint6
                                  .first = first,
                                  .end = POLICY_MAX_HOPS,
                                  .held = elements,
+                                 .narrow = fsdp2_narrow_elements (run, unit),
                                  .collectives = s->gather,
                                  .from = route_whole (u->gather),
                                  .to = route_whole (u->gather),
@@ -134,23 +134,33 @@ unshard_slice (StrategyRun *run, guint unit)
   gather (run, unit, ROUTE_COPY, 0, elements);
 }
 
-/* From the fp32 shards, cast on the way. */
-static void
-unshard_shard (StrategyRun *run, guint unit)
+void
+fsdp2_read_shard (StrategyRun *run, guint unit, BufferRef staged)
 {
-  Fsdp2State *s = run->state;
-  guint       compute = compute_bytes (run->policy), master = element_bytes (run, STATE_PARAMETERS);
-  guint64     elements = run->shares[unit].elements;
-  double      shard_elements = (double) elements;
-  BufferRef   staged = stage_shard (run, unit, elements);
+  const Fsdp2State *s = run->state;
 
-  /* Read the fp32 shard, write it in compute precision, copy that to its slot of the output. */
-  copy_in (run, unit, DTYPE_FP32, shard_elements * (master + (in_place (run) ? 0 : compute)),
-           shard_elements * (in_place (run) ? 1 : 2) * compute);
   if (staged != SCHEDULE_NONE)
     schedule_uses (run->b, staged, SCHEDULE_WHOLE, ACCESS_READ);
   else
     schedule_uses (run->b, s->shards, unit, ACCESS_READ);
+}
+
+/* From the fp32 shards, cast on the way. */
+static void
+unshard_shard (StrategyRun *run, guint unit)
+{
+  guint     compute = compute_bytes (run->policy), master = element_bytes (run, STATE_PARAMETERS);
+  guint64   elements = run->shares[unit].elements;
+  double    narrow = (double) fsdp2_narrow_elements (run, unit), wide = (double) elements - narrow;
+  BufferRef staged = stage_shard (run, unit, elements), cast = fsdp2_cast_shard (run, unit, staged);
+
+  /* Read the fp32 shard, write it in compute precision, copy that to its slot of the output. */
+  copy_in (run, unit, DTYPE_FP32, narrow + wide * (master + (in_place (run) ? 0 : compute)),
+           narrow + wide * (in_place (run) ? 1 : 2) * compute);
+  fsdp2_read_shard (run, unit, staged);
+  if (cast != SCHEDULE_NONE)
+    schedule_uses (run->b, cast, SCHEDULE_WHOLE, ACCESS_READ);
+  schedule_free (run->b, cast);
   schedule_free (run->b, staged);
   gather (run, unit, ROUTE_GATHER, n_fetches (run, unit), elements);
 }
@@ -216,11 +226,11 @@ copy_out (StrategyRun *run, const UnitSlot *slot)
   guint            compute = compute_bytes (run->policy);
   guint64          strided = share->strided * compute;
   BufferRef        interleaved = SCHEDULE_NONE;
-  double           bytes = (double) share->padded * compute_bytes (run->policy);
+  guint64          whole = fsdp2_gathered_bytes (run, slot->unit);
+  double           bytes = (double) whole;
 
   schedule_wait (run->b, SCHEDULE_COMPUTE, u->gathered);
-  u->full =
-      schedule_alloc (run->b, PLACE_HBM, POOL_GATHERED, share->padded * compute, "parameters");
+  u->full = schedule_alloc (run->b, PLACE_HBM, POOL_GATHERED, whole, "parameters");
   if (strided > 0)
     interleaved = schedule_alloc (run->b, PLACE_HBM, POOL_GATHERED, strided, "interleaved shards");
   /*

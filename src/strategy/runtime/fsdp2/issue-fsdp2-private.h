@@ -66,6 +66,18 @@ fsdp2_sums_whole (const StrategyRun *run)
 gboolean fsdp2_stays_gathered (const StrategyRun *run, guint unit);
 /* Gathers UNIT, AHEAD of its turn or not; from its slice of the second copy where it has one. */
 void fsdp2_unshard (StrategyRun *run, guint unit, gboolean ahead);
+/* The op emitted last reads the shard of UNIT, where it was STAGED or (NONE) where it lives. */
+void fsdp2_read_shard (StrategyRun *run, guint unit, BufferRef staged);
+
+/* Of a rank's shard of UNIT the elements that are gathered as a byte each. */
+guint64 fsdp2_narrow_elements (const StrategyRun *run, guint unit);
+/* Bytes of all of UNIT as it is gathered. */
+guint64 fsdp2_gathered_bytes (const StrategyRun *run, guint unit);
+/* Those elements as they are gathered, made on the copy-in stream; NONE: there are none. */
+BufferRef fsdp2_cast_shard (StrategyRun *run, guint unit, BufferRef staged);
+/* The scales of all weights, behind the update, where they are precomputed. */
+void fsdp2_precompute_scales (StrategyRun *run);
+
 /* What was gathered for the use of SLOT becomes the parameters that its kernels read. */
 void fsdp2_take_forward (StrategyRun *run, const UnitSlot *slot);
 void fsdp2_take_backward (StrategyRun *run, const UnitSlot *slot);

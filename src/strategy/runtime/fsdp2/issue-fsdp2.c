@@ -289,7 +289,10 @@ fsdp2_step_end (StrategyRun *run)
           schedule_uses (run->b, s->shards, i, ACCESS_READ_WRITE);
     }
   else
-    emit_share_update (run, FALSE);
+    {
+      emit_share_update (run, FALSE);
+      fsdp2_precompute_scales (run);
+    }
   fsdp2_follow_compute (run);
   for (guint i = 0; i < run->n_units; i++)
     {
