@@ -396,6 +396,39 @@ static const Read reads[] = {
     { "model.config=meta-llama/Llama-3.1-8B", "strategy.name=fsdp2", "mesh.tp=2", "mesh.pp=2",
       "mesh.pipeline=1f1b", "training.micro_batch=1", "training.global_batch=64",
       "training.seq_len=4096", "training.activation_checkpointing=full" } },
+  /* digits in groups, a later optimizer by the nearest, attention by its new name */
+  { "ax.yaml",
+    "base_model: meta-llama/Llama-3.1-8B\nsequence_len: 16_384\nmicro_batch_size: 1\n"
+    "optimizer: adamw_torch_4bit\nbf16: auto\nattention: eager\ntiled_mlp: true\n"
+    "deepspeed: zero3.json\n",
+    { "cluster.name", "1 x dgx-h100" },
+    { "training.seq_len=16384", "training.optimizer=adamw-8bit", "training.attention=eager",
+      "strategy.name=zero3" } },
+  /* weights in bf16 go before the loop's precision */
+  { "lf.yaml",
+    "model_name_or_path: meta-llama/Llama-3.1-8B\nstage: sft\nfinetuning_type: full\n"
+    "cutoff_len: 2048\npure_bf16: true\nbf16: true\nuse_adam_mini: true\n",
+    { "cluster.name", "1 x dgx-h100" },
+    { "training.precision=bf16", "training.seq_len=2048" } },
+  /* NeMo's resolvers, one in another */
+  { "nemo.yaml",
+    "trainer: {devices: 8, num_nodes: 1, precision: bf16}\nmodel:\n  mcore_gpt: true\n"
+    "  micro_batch_size: 1\n  global_batch_size: ${multiply:${divide_ceil:30, 8}, 8}\n"
+    "  encoder_seq_length: ${divide_floor:8200, 2}\n  num_layers: 4\n  hidden_size: 512\n"
+    "  ffn_hidden_size: ${multiply:4, ${.hidden_size}}\n  num_attention_heads: 8\n"
+    "  tokenizer: {type: GPT2BPETokenizer}\n",
+    { "cluster.name", "1 x dgx-h100" },
+    { "model.d_ff=2048", "training.global_batch=32", "training.seq_len=4100" } },
+  /* chunks of a layout; rotary embeddings of latent attention are its own; DeepSpeed's file */
+  { "layout.sh",
+    "torchrun pretrain_gpt.py --num-layers 14 --hidden-size 1024 --num-attention-heads 8 \\\n"
+    "  --seq-length 4096 --micro-batch-size 1 --global-batch-size 64 --bf16 \\\n"
+    "  --pipeline-model-parallel-size 4 --pipeline-model-parallel-layout 'E|(t,t|)*5,t*3|tL' \\\n"
+    "  --multi-latent-attention --position-embedding-type rope --empty-unused-memory-level 1 \\\n"
+    "  --deepspeed_config ds.json --zero-stage 1\n",
+    { "cluster.name", "2 x dgx-h100" },
+    { "mesh.pp=4", "mesh.vp=2", "mesh.layers=0, 2, 2, 2, 2, 2, 3, 1", "model.kv_lora_rank=32",
+      "strategy.name=zero1" } },
 };
 
 static GPtrArray *
@@ -483,6 +516,22 @@ static const Said sayings[] = {
   { "tt.toml", "[training]\nseq_len = = 4\n", HERE, { "tt.toml:2:11: error: TOML: " }, FALSE },
   { "tt.toml", "[model\n", HERE, { "tt.toml:1:", "TOML: " }, FALSE },
   { "tt.toml", "[a]\nb = 1\n[a]\nc = 2\n", HERE, { "tt.toml:3:", "TOML: " }, FALSE },
+  /* a chunk of none but a further token's layer; chunks that the stages do not divide */
+  { "m.sh",
+    "torchrun pretrain_gpt.py --num-layers 4 --hidden-size 64 --num-attention-heads 4 \\\n"
+    "  --seq-length 64 --micro-batch-size 1 --global-batch-size 8 --bf16 \\\n"
+    "  --pipeline-model-parallel-size 4 --pipeline-model-parallel-layout 'Ett|tt|m|L'\n",
+    HERE,
+    { "m.sh:3:36: error: '--pipeline-model-parallel-layout: Ett|tt|m|L' cannot be followed",
+      "chunks of blocks (t)" },
+    FALSE },
+  { "m.sh",
+    "torchrun pretrain_gpt.py --num-layers 4 --hidden-size 64 --num-attention-heads 4 \\\n"
+    "  --seq-length 64 --micro-batch-size 1 --global-batch-size 8 --bf16 \\\n"
+    "  --pipeline-model-parallel-size 2 --pipeline-model-parallel-layout 'Ett|t|tL'\n",
+    HERE,
+    { "error: '--pipeline-model-parallel-layout: Ett|t|tL' cannot be followed" },
+    FALSE },
   { "tt.toml",
     TITAN
     "[parallelism]\npipeline_parallel_degree = 2\npipeline_parallel_schedule = \"DualPipeV\"\n",
@@ -837,7 +886,13 @@ START_TEST (test_warnings_are_few)
     "hf-trainer group_by_length",
     "hf-trainer auto_find_batch_size", /* which is known when it has run */
     "megatron-lm --reset-attention-mask",
-    "hf-trainer deepspeed", /* the file's name says much */
+    "hf-trainer deepspeed",           /* the file's name says much */
+    "megatron-lm --deepspeed_config", /* the line has the stage */
+    "megatron-lm --deepspeed-config",
+    "megatron-lm --empty-unused-memory-level", /* the host's time for the cache */
+    "axolotl optim",                           /* 4 bits a state as 8 */
+    "axolotl tiled_mlp",                       /* in one piece */
+    "llama-factory use_adam_mini",             /* as AdamW */
     NULL,
   };
   g_auto (GStrv)       names = framework_names (FALSE);

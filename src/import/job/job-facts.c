@@ -8,6 +8,8 @@
 
 #include "import/job/job-private.h"
 
+#define MOST_LAYOUT 16384 /* letters of a pipeline's layout */
+
 /* ---- cluster and model ----------------------------------------------------------------------- */
 
 /* Whether the user names a type of node and not how many. */
@@ -411,6 +413,70 @@ derive_expert_layers (JobReader *self, const JobValue *value)
     derive (self, value, "model.first_dense_layers", count_text (dense));
 }
 
+/* LAYOUT with what its "*N" repeat written out: a letter, or what stands in brackets before it. */
+static GString *
+write_out_layout (const char *layout)
+{
+  GString *out = g_string_new (NULL);
+  gsize    last = 0, open = 0; /* where what a '*' repeats, and a bracket, began */
+
+  for (const char *at = layout; *at != '\0' && out->len <= MOST_LAYOUT; at++)
+    if (*at == '(')
+      open = out->len;
+    else if (*at == ')')
+      last = open;
+    else if (*at == '*')
+      {
+        const guint64    n = g_ascii_strtoull (at + 1, NULL, 10);
+        g_autofree char *part = g_strdup (out->str + last);
+
+        g_string_truncate (out, last);
+        for (guint64 i = 0; i < n && out->len <= MOST_LAYOUT; i++)
+          g_string_append (out, part);
+        at += strspn (at + 1, "0123456789");
+      }
+    else if (strchr (", \t'\"", *at) == NULL)
+      {
+        last = out->len;
+        g_string_append_c (out, *at);
+      }
+  return out;
+}
+
+/* Megatron-Core's layout: chunks with '|' between, in the model's order, of letters: E, t, m, L. */
+static void
+derive_layout (JobReader *self, const JobValue *value)
+{
+  g_autoptr (GString) letters = write_out_layout (value->value), layers = g_string_new (NULL);
+  g_auto (GStrv)      chunks = g_strsplit (letters->str, "|", -1);
+  const guint         n = g_strv_length (chunks);
+  const char         *pp = job_option (self, "mesh.pp");
+  const guint64       stages = pp != NULL ? g_ascii_strtoull (pp, NULL, 10) : 1;
+  gboolean            plain = letters->len <= MOST_LAYOUT && stages > 0 && n % stages == 0;
+
+  for (guint c = 0; plain && c < n; c++)
+    {
+      const char *chunk = chunks[c];
+      guint       blocks = 0;
+
+      for (guint i = 0; chunk[i] != '\0'; i++)
+        blocks += chunk[i] == 't';
+      plain = chunk[strspn (chunk, c == 0       ? "Et"
+                                   : c + 1 == n ? "tmL"
+                                                : "t")]
+                  == '\0'
+              && (blocks > 0 || c == 0 || c + 1 == n);
+      g_string_append_printf (layers, "%s%u", c > 0 ? ", " : "", blocks);
+    }
+  if (!plain)
+    {
+      refuse (self, value, "--pipeline-model-parallel-layout", "chunks of blocks (t), embedding (E) first, head (L) last");
+      return;
+    }
+  derive (self, value, "mesh.vp", count_text (n / stages));
+  derive (self, value, "mesh.layers", g_strdup (layers->str));
+}
+
 /* Tokens to the left and to the right: "127,0", "(127, 0)"; "-1,-1" is no window. */
 static void
 derive_window (JobReader *self, const JobValue *value)
@@ -459,6 +525,7 @@ job_derive (JobReader *self)
     { "fact.job_world", derive_world },
     { "fact.expert_layers", derive_expert_layers },
     { "fact.window", derive_window },
+    { "fact.layout", derive_layout },
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (facts); i++)

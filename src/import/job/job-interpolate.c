@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "import/job/job-private.h"
+
 #define MOST_DEPTH 16   /* names that stand for names */
 #define MOST_TEXT  4096 /* bytes of a value */
 
@@ -47,6 +49,33 @@ whole_name (const char *key, const char *name)
   return dots == 0 ? g_strdup (name) : g_strconcat (map, ".", name + dots, NULL);
 }
 
+/* What NeMo's resolver before the colon of INSIDE makes of two numbers; NULL: it is none of these. */
+static char *
+work_out (Interpolation *self, const char *key, const char *inside, const char *colon)
+{
+  static const struct
+  {
+    const char *name, *form; /* of the first number, then of the second */
+  } resolvers[] = {
+    { "multiply", "(%s)*(%s)" },
+    { "divide_floor", "(%s)//(%s)" },
+    { "divide_ceil", "0-(0-(%s))//(%s)" },
+  };
+  g_autofree char *arguments = expand_text (self, key, colon + 1);
+  g_auto (GStrv)   two = g_strsplit (arguments != NULL ? arguments : "", ",", 3);
+
+  for (guint i = 0; g_strv_length (two) == 2 && i < G_N_ELEMENTS (resolvers); i++)
+    if (strncmp (inside, resolvers[i].name, (gsize) (colon - inside)) == 0
+        && resolvers[i].name[colon - inside] == '\0')
+      {
+        g_auto (GStrv)   form = g_strsplit (resolvers[i].form, "%s", 3);
+        g_autofree char *sum = g_strconcat (form[0], two[0], form[1], two[1], form[2], NULL);
+
+        return job_work_out (sum);
+      }
+  return NULL;
+}
+
 /* What INSIDE stands for; NULL: not known. */
 static char *
 stands_for (Interpolation *self, const char *key, const char *inside)
@@ -61,7 +90,7 @@ stands_for (Interpolation *self, const char *key, const char *inside)
   if (colon != NULL) /* a variable's name has no small letters, a resolver's has */
     return strcspn (inside, "abcdefghijklmnopqrstuvwxyz.") > (gsize) (colon - inside)
                ? expand_text (self, key, colon + 1 + (colon[1] == '-'))
-               : NULL;
+               : work_out (self, key, inside, colon);
   name = whole_name (key, inside);
   setting = g_hash_table_lookup (self->by_key, name);
   return setting != NULL && setting->value != NULL

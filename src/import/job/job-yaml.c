@@ -43,15 +43,36 @@ read_list (GPtrArray *settings, const char *key, const ConfigNode *list, const S
     g_ptr_array_add (settings, job_setting_new (key, all->str, mark));
 }
 
+/* TEXT; YAML 1.1, which the frameworks read, groups digits of a number: "500_000". */
+static char *
+scalar_text (const char *text)
+{
+  const char    *digits = text + (*text == '-' || *text == '+');
+  g_auto (GStrv) groups = NULL;
+
+  if (!g_ascii_isdigit (*digits) || digits[strspn (digits, "0123456789_.")] != '\0')
+    return g_strdup (text);
+  groups = g_strsplit (text, "_", -1);
+  return g_strjoinv (NULL, groups);
+}
+
+static void
+read_scalar (GPtrArray *settings, const char *key, const ConfigNode *node, const SourceMark *mark)
+{
+  g_autofree char *text = NULL;
+
+  if (!config_node_is_null (node))
+    text = scalar_text (config_node_text (node));
+  g_ptr_array_add (settings, job_setting_new (key, text, mark));
+}
+
 static void
 read_node (GPtrArray *settings, const char *key, const ConfigNode *node, const SourceMark *mark)
 {
   switch (config_node_kind (node))
     {
     case CONFIG_SCALAR:
-      g_ptr_array_add (
-          settings,
-          job_setting_new (key, config_node_is_null (node) ? NULL : config_node_text (node), mark));
+      read_scalar (settings, key, node, mark);
       break;
     case CONFIG_LIST:
       read_list (settings, key, node, mark);
