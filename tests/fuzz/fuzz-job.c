@@ -1,7 +1,7 @@
 /*
  * job_load over arbitrary bytes, beside a cluster, a model and a length: diagnostics, or scenarios
  * that print as what reads back to the same, and an account that prints. Of odd sizes what cannot
- * be followed is a warning. Small scenarios are replayed.
+ * be followed is a warning, of multiples of 3 the job says how many nodes there are. Small scenarios are replayed.
  */
 #include "fuzz.h"
 #include "import/job/job.h"
@@ -31,10 +31,13 @@ int LLVMFuzzerTestOneInput (const guint8 *data, gsize size);
 int
 LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
 {
-  static const ScenarioOverride user[] = {
-    { "cluster.name", "1 x dgx-h100", "fuzz" }, { "model.arch", "llama", "fuzz" },
-    { "model.n_layers", "2", "fuzz" },          { "model.d_model", "256", "fuzz" },
-    { "model.n_heads", "4", "fuzz" },           { "model.vocab", "1024", "fuzz" },
+  const ScenarioOverride user[] = {
+    { "cluster.name", size % 3 == 0 ? "dgx-h100" : "1 x dgx-h100", "fuzz" },
+    { "model.arch", "llama", "fuzz" },
+    { "model.n_layers", "2", "fuzz" },
+    { "model.d_model", "256", "fuzz" },
+    { "model.n_heads", "4", "fuzz" },
+    { "model.vocab", "1024", "fuzz" },
     { "training.seq_len", "128", "fuzz" },
   };
   g_autoptr (InputFiles) files = input_files_new ();

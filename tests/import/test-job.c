@@ -512,6 +512,12 @@ static const Said sayings[] = {
     { "error: the job does not say the cluster", "--cluster '4 x dgx-h100'",
       "error: the job does not say the model", "--model llama-3-8b" },
     FALSE },
+  /* no job at all, beside a type of node, whose number the job would say */
+  { "none.sh",
+    "#!/bin/bash\necho nothing\n",
+    { "cluster.name", "dgx-h100" },
+    { "error: neither a scenario nor a job of a framework that is known here" },
+    FALSE },
   /* TOML's own terms, line and column */
   { "tt.toml", "[training]\nseq_len = = 4\n", HERE, { "tt.toml:2:11: error: TOML: " }, FALSE },
   { "tt.toml", "[model\n", HERE, { "tt.toml:1:", "TOML: " }, FALSE },
@@ -666,6 +672,38 @@ START_TEST (test_sayings)
 END_TEST
 
 /* Files of many keys, each of which would be looked for in all tables, are refused before. */
+/* Of YAML, JSON and TOML, good and broken, no message and no account has a secret's value. */
+START_TEST (test_secrets)
+{
+  static const char *const user[] = { "cluster.name", "1 x dgx-h100", NULL };
+  static const char *const jobs[][2] = {
+    { "x.yaml", "stage: sft\nfinetuning_type: full\nhub_token: S3CR\nmy_secret: {a: S3CR}\n" },
+    { "x.yaml", "stage: sft\nfinetuning_type: full\napi_key: [S3CR\n" },
+    { "x.json", "{\"train_batch_size\": 8, \"zero_optimization\": {\"stage\": 9}, "
+                "\"hub\": {\"password\": \"S3CR\"}}" },
+    { "x.toml", "[model]\nname = \"llama3\"\nflavor = \"8B\"\nwandb_api_key = \"S3CR\"\n" },
+    { "x.toml", "[model]\nwandb_api_key = \"S3CR\n" },
+  };
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (GString)    text = g_string_new (NULL);
+  g_autofree char       *said = NULL;
+  g_autoptr (GPtrArray)  all = NULL;
+  g_autoptr (JobAccount) account = NULL;
+
+  all = load (jobs[_i][0], jobs[_i][1], user, FALSE, &account, diags);
+  said = diag_list_format (diags, FALSE);
+  if (account != NULL)
+    for (guint i = 0; i < account->entries->len; i++)
+      {
+        const JobEntry *entry = g_ptr_array_index (account->entries, i);
+
+        g_string_append_printf (text, "%s %s\n", entry->key, entry->value);
+      }
+  ck_assert_ptr_null (strstr (said, "S3CR"));
+  ck_assert_ptr_null (strstr (text->str, "S3CR"));
+}
+END_TEST
+
 START_TEST (test_many_keys)
 {
   static const char *const user[] = { "cluster.name", "1 x dgx-h100", NULL };
@@ -922,6 +960,7 @@ SUITE_MAIN (job)
 
   tcase_add_loop_test (tests, test_reads, 0, G_N_ELEMENTS (reads));
   tcase_add_loop_test (tests, test_sayings, 0, G_N_ELEMENTS (sayings));
+  tcase_add_loop_test (tests, test_secrets, 0, 5);
   tcase_add_test (tests, test_many_keys);
   tcase_add_test (tests, test_as);
   tcase_add_test (tests, test_lenient);

@@ -299,6 +299,12 @@ static const Published published[] = {
     "'num_attention_heads': 16, 'num_key_value_heads': 8, 'head_dim': 256, "
     "'intermediate_size': 14336, 'vocab_size': 256000",
     9241705984UL, "safetensors, looked up" },
+  /* 256000 x 1152 + 26 (4 x 1152 x 1024 + 3 x 1152 x 6912 + 2 x 1152) + 1152 */
+  { "vaultgemma", "vaultgemma-1b",
+    "'num_hidden_layers': 26, 'hidden_size': 1152, 'num_attention_heads': 4, "
+    "'num_key_value_heads': 4, 'head_dim': 256, 'intermediate_size': 6912, "
+    "'vocab_size': 256000",
+    1038741120UL, "by hand; published as 1B" },
   { "gemma3_text", "gemma-3-1b",
     "'num_hidden_layers': 26, 'hidden_size': 1152, 'num_attention_heads': 4, "
     "'num_key_value_heads': 1, 'head_dim': 256, 'intermediate_size': 6912, "

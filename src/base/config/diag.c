@@ -291,6 +291,18 @@ diag_list_append_warnings (DiagList *self, const DiagList *source)
   diag_list_append (self, lighter);
 }
 
+void
+diag_list_hide_lines (DiagList *self, gboolean (*hide) (const char *excerpt))
+{
+  for (guint i = 0; i < self->diags->len; i++)
+    {
+      Diag *diag = g_ptr_array_index (self->diags, i);
+
+      if (diag->excerpt != NULL && hide (diag->excerpt))
+        g_clear_pointer (&diag->excerpt, g_free);
+    }
+}
+
 gboolean
 diag_list_is_empty (const DiagList *self)
 {

@@ -100,6 +100,9 @@ void diag_list_append (DiagList *self, const DiagList *source);
 /* The same as warnings: of what is left out, where the rest goes on. */
 void diag_list_append_warnings (DiagList *self, const DiagList *source);
 
+/* Leaves out the source lines, as they would be printed, of which HIDE is true. */
+void diag_list_hide_lines (DiagList *self, gboolean (*hide) (const char *excerpt));
+
 gboolean diag_list_is_empty (const DiagList *self);
 guint    diag_list_n_errors (const DiagList *self);
 gboolean diag_list_has_errors (const DiagList *self);

@@ -8,6 +8,7 @@
 #include "import/job/job-shell.h"
 #include "import/job/job-toml.h"
 #include "import/job/job-yaml.h"
+#include "import/shell/shell-private.h"
 
 /* ---- syntax ---------------------------------------------------------------------------------- */
 
@@ -85,15 +86,66 @@ job_text_is_yaml (const char *file, const char *text)
   return job_syntax_of (file, text) == &syntaxes[SYNTAX_YAML];
 }
 
+/* Whether a part of the key looks like a secret's name; numbers and switches are none. */
+static gboolean
+is_secret (const JobSetting *setting)
+{
+  const char    *value = setting->value;
+  g_auto (GStrv) parts = g_strsplit (setting->key, ".", -1);
+
+  if (value == NULL || value[strspn (value, "0123456789.-")] == '\0'
+      || g_ascii_strcasecmp (value, "true") == 0 || g_ascii_strcasecmp (value, "false") == 0)
+    return FALSE;
+  for (guint i = 0; parts[i] != NULL; i++)
+    if (shell_name_is_secret (parts[i]))
+      return TRUE;
+  return FALSE;
+}
+
+/* A secret's value is none of ours, and no message shows a line that has one. */
+static void
+hide_secrets (GPtrArray *settings)
+{
+  g_autoptr (GHashTable) lines = g_hash_table_new (NULL, NULL);
+
+  for (guint i = 0; i < settings->len; i++)
+    {
+      JobSetting *setting = g_ptr_array_index (settings, i);
+
+      if (!is_secret (setting))
+        continue;
+      g_free (setting->value);
+      setting->value = g_strdup ("...");
+      g_hash_table_add (lines, GUINT_TO_POINTER (setting->mark.line));
+    }
+  for (guint i = 0; i < settings->len; i++)
+    {
+      JobSetting *setting = g_ptr_array_index (settings, i);
+
+      if (g_hash_table_contains (lines, GUINT_TO_POINTER (setting->mark.line)))
+        setting->mark.text = NULL;
+    }
+}
+
+/* Of a line that is cut, the name may be in the part that is left out. */
+static gboolean
+may_show_secret (const char *excerpt)
+{
+  return g_str_has_prefix (excerpt, "...") || shell_line_may_hold_secret (excerpt);
+}
+
 JobSource *
 job_source_new (const char *file, const char *text, DiagList *diags)
 {
-  const JobSyntax *syntax = job_syntax_of (file, text);
-  GPtrArray       *settings = syntax->read (file, text, diags);
-  JobSource       *self;
+  g_autoptr (DiagList) said = diag_list_new ();
+  GPtrArray           *settings = job_syntax_of (file, text)->read (file, text, said);
+  JobSource           *self;
 
+  diag_list_hide_lines (said, may_show_secret);
+  diag_list_append (diags, said);
   if (settings == NULL)
     return NULL;
+  hide_secrets (settings);
   self = g_new0 (JobSource, 1);
   self->file = g_strdup (file);
   self->settings = settings;

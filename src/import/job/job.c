@@ -369,7 +369,7 @@ find_frameworks (const JobRequest *request, GPtrArray **own, DiagList *diags)
   return *own = framework_load_all (FALSE, diags);
 }
 
-/* SOURCE (NULL: it could not be read) is a scenario, or nobody's: then its loader tells why. */
+/* SOURCE is a scenario, or nobody's: then its loader tells why. */
 static gboolean
 is_ours (const JobSource *source, const JobRequest *request)
 {
@@ -378,7 +378,7 @@ is_ours (const JobSource *source, const JobRequest *request)
   g_autoptr (GPtrArray) own = NULL;
 
   return request->as == NULL
-         && (source == NULL || job_is_scenario (source)
+         && (job_is_scenario (source)
              || job_detect (find_frameworks (request, &own, untold), source, tied) == NULL);
 }
 
@@ -406,7 +406,7 @@ job_load (const char *file, const char *text, const JobRequest *request, JobAcco
       text = read;
     }
   source = job_source_new (file, text, said);
-  if (job_text_is_yaml (file, text) && is_ours (source, request))
+  if (source != NULL && job_text_is_yaml (file, text) && is_ours (source, request))
     return load_scenario (file, text, request, diags);
   diag_list_append (diags, said);
   if (source == NULL)
@@ -416,7 +416,7 @@ job_load (const char *file, const char *text, const JobRequest *request, JobAcco
   {
     g_auto (JobReader) reader = reader_new (source, frameworks, request, own, diags);
     g_autoptr (GArray) given = read_job (&reader, source, NULL);
-    const GArray      *overrides = job_overrides (&reader);
+    const GArray      *overrides = given != NULL ? job_overrides (&reader) : NULL;
 
     if (given != NULL)
       scenarios = scenario_load_given (request->strategies, reader.file,

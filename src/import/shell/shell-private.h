@@ -161,6 +161,7 @@ ShellPlace shell_place_origin (ShellPlace place);
 void       shell_fail (Shell *shell, ShellPlace place, const char *hint, const char *format, ...)
     G_GNUC_PRINTF (4, 5);
 gboolean shell_name_is_secret (const char *name);
+gboolean shell_line_may_hold_secret (const char *line);
 
 /* One level deeper; FALSE, after an error, where it is too deep. Then nothing is to be undone. */
 gboolean shell_enter (Shell *shell, ShellPlace place);

@@ -223,8 +223,8 @@ shell_name_is_secret (const char *name)
 }
 
 /* Whether a line assigns to a name that looks like a secret, or holds what looks like one. */
-static gboolean
-line_may_hold_secret (const char *line)
+gboolean
+shell_line_may_hold_secret (const char *line)
 {
   static const char *const marks[] = { "hf_", "sk-", "ghp_", "nvapi-", "Bearer ", NULL };
   const char              *p = line;
@@ -271,7 +271,7 @@ mark_in (const ShellSource *source, gsize at, guint length)
     low + 1,
     (guint) (at - g_array_index (source->lines, gsize, low)) + 1,
     length,
-    n > MAX_SHOWN || !g_utf8_validate (text, -1, NULL) || line_may_hold_secret (text)
+    n > MAX_SHOWN || !g_utf8_validate (text, -1, NULL) || shell_line_may_hold_secret (text)
         ? NULL
         : intern_text (text),
   };

@@ -173,6 +173,7 @@ static const StyleRow rows[] = {
   { "olmo2 olmo3 exaone4",
     NULL,
     { .behind1 = "post_attention_layernorm", .behind2 = "post_feedforward_layernorm" } },
+  { "vaultgemma", NULL, { .norm2 = "pre_feedforward_layernorm" } },
   { "gemma2 gemma3_text", "olmo2", { .norm2 = "pre_feedforward_layernorm" } },
   { "gemma4_text",
     "gemma2",
