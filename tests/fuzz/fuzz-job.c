@@ -1,7 +1,8 @@
 /*
  * job_load over arbitrary bytes, beside a cluster, a model and a length: diagnostics, or scenarios
  * that print as what reads back to the same, and an account that prints. Of odd sizes what cannot
- * be followed is a warning, of multiples of 3 the job says how many nodes there are. Small scenarios are replayed.
+ * be followed is a warning, of multiples of 3 the job says how many nodes there are.
+ * Small scenarios are replayed.
  */
 #include "fuzz.h"
 #include "import/job/job.h"

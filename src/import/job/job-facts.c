@@ -443,6 +443,18 @@ write_out_layout (const char *layout)
   return out;
 }
 
+/* Blocks of CHUNK; -1: it has what cannot stand at its place, or nothing amid the others. */
+static int
+count_blocks (const char *chunk, gboolean first, gboolean last)
+{
+  const char *allowed = first ? "Et" : last ? "tmL" : "t";
+  int         blocks = 0;
+
+  for (guint i = 0; chunk[i] != '\0'; i++)
+    blocks += chunk[i] == 't';
+  return chunk[strspn (chunk, allowed)] == '\0' && (blocks > 0 || first || last) ? blocks : -1;
+}
+
 /* Megatron-Core's layout: chunks with '|' between, in the model's order, of letters: E, t, m, L. */
 static void
 derive_layout (JobReader *self, const JobValue *value)
@@ -456,21 +468,15 @@ derive_layout (JobReader *self, const JobValue *value)
 
   for (guint c = 0; plain && c < n; c++)
     {
-      const char *chunk = chunks[c];
-      guint       blocks = 0;
+      const int blocks = count_blocks (chunks[c], c == 0, c + 1 == n);
 
-      for (guint i = 0; chunk[i] != '\0'; i++)
-        blocks += chunk[i] == 't';
-      plain = chunk[strspn (chunk, c == 0       ? "Et"
-                                   : c + 1 == n ? "tmL"
-                                                : "t")]
-                  == '\0'
-              && (blocks > 0 || c == 0 || c + 1 == n);
-      g_string_append_printf (layers, "%s%u", c > 0 ? ", " : "", blocks);
+      plain = blocks >= 0;
+      g_string_append_printf (layers, "%s%d", c > 0 ? ", " : "", blocks);
     }
   if (!plain)
     {
-      refuse (self, value, "--pipeline-model-parallel-layout", "chunks of blocks (t), embedding (E) first, head (L) last");
+      refuse (self, value, "--pipeline-model-parallel-layout",
+              "chunks of blocks (t), embedding (E) first, head (L) last");
       return;
     }
   derive (self, value, "mesh.vp", count_text (n / stages));

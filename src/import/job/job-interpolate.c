@@ -49,7 +49,7 @@ whole_name (const char *key, const char *name)
   return dots == 0 ? g_strdup (name) : g_strconcat (map, ".", name + dots, NULL);
 }
 
-/* What NeMo's resolver before the colon of INSIDE makes of two numbers; NULL: it is none of these. */
+/* What NeMo's resolver before COLON makes of two numbers; NULL: it is none of these. */
 static char *
 work_out (Interpolation *self, const char *key, const char *inside, const char *colon)
 {
