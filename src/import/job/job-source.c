@@ -131,7 +131,9 @@ hide_secrets (GPtrArray *settings)
 static gboolean
 may_show_secret (const char *excerpt)
 {
-  return g_str_has_prefix (excerpt, "...") || shell_line_may_hold_secret (excerpt);
+  return shell_line_may_hold_secret (excerpt)
+         || (g_str_has_prefix (excerpt, "...")
+             && strpbrk (excerpt, G_CSET_a_2_z G_CSET_A_2_Z G_CSET_DIGITS) != NULL);
 }
 
 JobSource *
