@@ -458,6 +458,52 @@ START_TEST (test_ranking_of_strategies)
 }
 END_TEST
 
+/*
+ * Goals of memory are about one peak each, and where the kind is not said it is what was allocated.
+ * Of two runs that ran one is predicted to fit, of two that did not both are predicted not to,
+ * where the goal of any outcome has three of four.
+ */
+START_TEST (test_goals_of_memory)
+{
+  static const char text[] = HEADER RUN ("a-1", "1", "1", "", "peak_allocated_gib", "10", "test")
+      RUN ("a-2", "1", "1", "", "peak_gib", "10", "test")
+          RUN ("a-3", "1", "1", "", "peak_reserved_gib", "10", "test")
+              RUN ("a-4", "1", "1", "", "peak_device_gb", "10", "test")
+                  RUN ("a-5", "1", "1", "", "fits", "1", "test")
+                      RUN ("a-6", "1", "2", "", "fits", "1", "test")
+                          RUN ("a-7", "1", "1", "", "fits", "0", "test")
+                              RUN ("a-8", "1", "2", "", "fits", "0", "test");
+  static const char wanted[] =
+      "- { rows: allocated, of: memory, peak: allocated, sources: [a], median: 0.01 }\n"
+      "- { rows: reserved, of: memory, sources: [a], median: 0.2 }\n"
+      "- { rows: device, of: memory, peak: device, sources: [a], median: 0.04 }\n"
+      "- { rows: any, of: fits, sources: [a], right: 0.7 }\n"
+      "- { rows: ran, of: fits, outcome: ran, sources: [a], right: 1 }\n"
+      "- { rows: not, of: fits, outcome: out_of_memory, sources: [a], right: 0.95 }\n";
+  const double predicted[] = { 11, 13, 12, 14, 1, 0, 0, 0 };
+  const double shares[] = { 1, 1, 1, 1, 0.5, 1.1, 0.8, 1.2 };
+  static const struct
+  {
+    guint    n;
+    double   first;
+    gboolean met;
+  } expected[] = { { 2, 0.2, FALSE },  { 1, 0.2, TRUE },  { 1, 0.4, FALSE },
+                   { 4, 0.75, FALSE }, { 2, 0.5, FALSE }, { 2, 1, TRUE } };
+  g_autoptr (TrainingValidation) v = summary_of_goals (text, wanted, predicted, shares);
+
+  ck_assert_uint_eq (v->goals->len, G_N_ELEMENTS (expected));
+  for (guint i = 0; i < v->goals->len; i++)
+    {
+      const GoalResult *goal = &g_array_index (v->goals, GoalResult, i);
+
+      ck_assert_uint_eq (goal->n, expected[i].n);
+      ck_assert_double_eq_tol (goal->first, expected[i].first, 1e-12);
+      ck_assert_int_eq (goal->met, expected[i].met);
+    }
+  ck_assert_double_eq (g_array_index (v->goals, GoalResult, 3).second, 1);
+}
+END_TEST
+
 /* Mistakes in the goals are the table's: a bound that is missing, or of another kind. */
 START_TEST (test_bad_goals)
 {
@@ -468,6 +514,8 @@ START_TEST (test_bad_goals)
     "- { rows: speed, of: time, sources: [a], median: 0.06, nodes: 0 }\n",
     "- { rows: tau, of: ranking, sources: [a], tau: 0.8, nodes: 16 }\n",
     "- { rows: tau, of: ranking, sources: [a], tau: 0.8, p90: 0.1 }\n",
+    "- { rows: speed, of: time, sources: [a], median: 0.06, peak: device }\n",
+    "- { rows: peak, of: memory, sources: [a], median: 0.06, outcome: ran }\n",
     "- { rows: fits, of: fits, sources: [a], right: 0.9, healthy: true }\n",
     "- { rows: fits, of: fits, sources: [a], right: 0.9, strategies: true }\n",
     "- { rows: fits, of: fits, right: 0.9 }\n",
@@ -828,6 +876,7 @@ SUITE_MAIN (validate_training)
   tcase_add_test (tests, test_trend_of_many_nodes);
   tcase_add_test (tests, test_networks);
   tcase_add_test (tests, test_slow_runs);
+  tcase_add_test (tests, test_goals_of_memory);
   tcase_add_test (tests, test_bad_goals);
   tcase_add_test (tests, test_mapping);
   tcase_add_test (tests, test_framework);

@@ -11,13 +11,15 @@
 typedef struct
 {
   char    *rows;
-  gint     of;
+  gint     of, peak, outcome;
   double   bounds[5]; /* of the keys from `median` on */
   gint64   nodes;
   gboolean healthy, tensor_over_nodes, strategies;
 } Draft;
 
 static const char *const kinds[] = { "time", "memory", "fits", "ranking", "trend", NULL };
+static const char *const peaks[] = { "reserved", "allocated", "device", NULL };
+static const char *const outcomes[] = { "any", "ran", "out_of_memory", NULL };
 
 #define BOUND(i, name, text)                                                                  \
   {                                                                                           \
@@ -52,6 +54,18 @@ static const OptionSpec keys[] = {
   BOUND (RIGHT, "right", "at least: the share of rows that are right"),
   BOUND (TAU, "tau", "at least: Kendall's tau-b, mean of the groups"),
   BOUND (SLOPE, "slope", "at most: how the error grows with each doubling of the nodes"),
+  { .key = "peak",
+    .type = OPTION_ENUM,
+    .choices = peaks,
+    .offset = G_STRUCT_OFFSET (Draft, peak),
+    .fallback = "reserved",
+    .help = "memory: which peak" },
+  { .key = "outcome",
+    .type = OPTION_ENUM,
+    .choices = outcomes,
+    .offset = G_STRUCT_OFFSET (Draft, outcome),
+    .fallback = "any",
+    .help = "fits: runs alone that ended so" },
   { .key = "nodes",
     .type = OPTION_INT,
     .offset = G_STRUCT_OFFSET (Draft, nodes),
@@ -111,6 +125,8 @@ check_filters (const ConfigNode *node, gint kind, DiagList *diags)
     const char *key;
     guint       kinds;
   } filters[] = {
+    { "peak", 1u << GOAL_MEMORY },
+    { "outcome", 1u << GOAL_FITS },
     { "nodes", 1u << GOAL_TIME | 1u << GOAL_TREND },
     { "healthy", 1u << GOAL_TIME },
     { "tensor_over_nodes", 1u << GOAL_TIME },
@@ -167,6 +183,8 @@ read_goal (GArray *goals, const ConfigNode *node, DiagList *diags)
       return;
     }
   goal.kind = (GoalKind) draft.of;
+  goal.peak = (GoalPeak) draft.peak;
+  goal.outcome = (GoalOutcome) draft.outcome;
   goal.title = draft.rows;
   goal.first = draft.bounds[bounds_of[goal.kind][0]];
   if (bounds_of[goal.kind][1] != NOTHING)

@@ -231,6 +231,27 @@ count_fits (TrainingValidation *self)
 /* ---- goals ----------------------------------------------------------------------------------- */
 
 static gboolean
+is_of_peak (TrainingMetric metric, GoalPeak peak)
+{
+  switch (peak)
+    {
+    case GOAL_PEAK_ALLOCATED:
+      return metric == METRIC_PEAK_ALLOCATED_GIB || metric == METRIC_PEAK_GIB;
+    case GOAL_PEAK_DEVICE:
+      return metric == METRIC_PEAK_DEVICE_GB;
+    default:
+      return metric == METRIC_PEAK_RESERVED_GIB;
+    }
+}
+
+static gboolean
+is_of_outcome (const TrainingRow *row, GoalOutcome outcome)
+{
+  return row->metric == METRIC_FITS
+         && (outcome == GOAL_OUTCOME_ANY || (row->value != 0) == (outcome == GOAL_OUTCOME_RAN));
+}
+
+static gboolean
 is_of_goal (const ValidatedTraining *row, gconstpointer user)
 {
   const TrainingGoal *goal = user;
@@ -247,17 +268,18 @@ is_of_goal (const ValidatedTraining *row, gconstpointer user)
     case GOAL_TREND:
       return named && training_metric_is_speed (row->measured->metric);
     case GOAL_MEMORY:
-      return named && row->measured->metric == METRIC_PEAK_RESERVED_GIB;
+      return named && is_of_peak (row->measured->metric, goal->peak);
     default:
-      return named && row->measured->metric == METRIC_FITS;
+      return named && is_of_outcome (row->measured, goal->outcome);
     }
 }
 
-/* Right rows and offenders among the rows of RESULT's goal. */
+/* Right rows among those of RESULT's goal, and offenders where it is about runs of any outcome. */
 static void
 judge_fits (const TrainingValidation *self, GoalResult *result)
 {
-  guint right = 0;
+  const gboolean any = result->goal->outcome == GOAL_OUTCOME_ANY;
+  guint          right = 0;
 
   for (guint i = 0; i < self->rows->len; i++)
     {
@@ -267,7 +289,7 @@ judge_fits (const TrainingValidation *self, GoalResult *result)
         continue;
       result->n++;
       right += (row->predicted != 0) == (row->measured->value != 0);
-      result->second += row->measured->value == 0 && row->memory_share < TRAINING_FULL_SHARE;
+      result->second += any && row->measured->value == 0 && row->memory_share < TRAINING_FULL_SHARE;
     }
   result->first = (double) right / MAX (result->n, 1);
   result->met = result->first >= result->goal->first && result->second <= result->goal->second;

@@ -167,16 +167,23 @@ show_goal (const Column *column, gconstpointer row)
   return goal_text (result->goal, result->goal->first, "%.0f %%");
 }
 
+static gboolean
+has_no_second (const TrainingGoal *goal)
+{
+  return goal->kind == GOAL_RANKING || goal->kind == GOAL_TREND
+         || (goal->kind == GOAL_FITS && goal->outcome != GOAL_OUTCOME_ANY);
+}
+
 static char *
 show_second (const Column *column, gconstpointer row)
 {
   const GoalResult *result = row;
 
   (void) column;
+  if (has_no_second (result->goal))
+    return g_strdup ("");
   if (result->goal->kind == GOAL_FITS)
     return g_strdup_printf ("%.0f below %.0f %%", result->second, 100 * TRAINING_FULL_SHARE);
-  if (result->goal->kind == GOAL_RANKING || result->goal->kind == GOAL_TREND)
-    return g_strdup ("");
   return g_strdup_printf ("%.1f %%", 100 * result->second);
 }
 
@@ -186,11 +193,10 @@ show_second_goal (const Column *column, gconstpointer row)
   const GoalResult *result = row;
 
   (void) column;
+  if (has_no_second (result->goal) || !isfinite (result->goal->second))
+    return g_strdup ("");
   if (result->goal->kind == GOAL_FITS)
     return g_strdup ("0");
-  if (result->goal->kind == GOAL_RANKING || result->goal->kind == GOAL_TREND
-      || !isfinite (result->goal->second))
-    return g_strdup ("");
   return g_strdup_printf ("%.0f %%", 100 * result->goal->second);
 }
 
@@ -263,7 +269,8 @@ goals_json (const TrainingValidation *self)
     {
       const GoalResult   *result = &g_array_index (self->goals, GoalResult, i);
       struct json_object *object = json_object_new_object (), *wanted = json_object_new_object ();
-      const char *first = keys[result->goal->kind].first, *second = keys[result->goal->kind].second;
+      const char         *first = keys[result->goal->kind].first;
+      const char *second = has_no_second (result->goal) ? NULL : keys[result->goal->kind].second;
 
       json_add_text (object, "rows", result->goal->title);
       json_add_count (object, "n", result->n);
