@@ -354,6 +354,30 @@ START_TEST (test_tight_remedies)
 }
 END_TEST
 
+/* Retries of the allocator are named with what they may cost; where memory is ample nothing is. */
+START_TEST (test_retries_are_told)
+{
+  g_autoptr (GPtrArray) all = one_prediction ();
+  Prediction           *p = g_ptr_array_index (all, 0);
+  const MemoryUse       before = p->hbm;
+
+  p->hbm.capacity = 100 * p->hbm.device;
+  for (guint retries = 0; retries < 2; retries++)
+    {
+      g_autoptr (GString) text = g_string_new (NULL);
+
+      p->hbm.n_retries = retries;
+      report_prediction_text (p, text);
+      ck_assert_uint_eq (strstr (text->str, "it may go either way") != NULL, retries);
+      ck_assert_uint_eq (strstr (text->str, "1 to 5 times as long. Remedy: memory.allocator: "
+                                            "expandable, or a smaller micro_batch.")
+                             != NULL,
+                         retries);
+    }
+  p->hbm = before;
+}
+END_TEST
+
 /* A result that follows from few micro-batches, or steps, says from how many. */
 static void
 check_extrapolated (Prediction *self, struct json_object *result)
@@ -1467,6 +1491,7 @@ SUITE_MAIN (report)
   tcase_add_test (tests, test_names);
   tcase_add_test (tests, test_documented);
   tcase_add_test (tests, test_tight_remedies);
+  tcase_add_test (tests, test_retries_are_told);
   tcase_add_test (tests, test_plan_of_failures);
   tcase_add_test (tests, test_provenance);
   tcase_add_test (tests, test_comparison);

@@ -288,6 +288,30 @@ describe_tier (Document *document, const char *tier, const MemoryUse *use, gbool
   document_table (document, columns, (Rows){ parts, n, sizeof (Part) });
 }
 
+/*
+ * What retries of the allocator cost is told as published runs have shown it, since what the
+ * driver's calls take beside a running step is not: nothing, up to a step that takes five times as
+ * long (arXiv:2304.11277, 5.3: without the rate limiter of FSDP that avoids them).
+ */
+static void
+describe_tightness (Document *document, const Prediction *p)
+{
+  const ScenarioSetting *allocator = prediction_setting (p, "memory", "allocator");
+  const gboolean expands = allocator != NULL && g_str_equal (allocator->value, "expandable");
+
+  document_line (document,
+                 "Tight: less than %d %% is left, or allocations were tried again: it may go "
+                 "either way, and a longer\ninput or another release may not fit.",
+                 PREDICTION_TIGHT_PERCENT);
+  if (p->hbm.n_retries > 0)
+    document_line (
+        document,
+        "Allocations that are tried again wait for the GPU, then for cudaFree and cudaMalloc. The "
+        "step time leaves\nthat out: published runs took 1 to 5 times as long. Remedy: %sa "
+        "smaller micro_batch.",
+        expands ? "" : "memory.allocator: expandable, or ");
+}
+
 void
 describe_memory (Document *document, const Prediction *p)
 {
@@ -295,10 +319,7 @@ describe_memory (Document *document, const Prediction *p)
 
   describe_tier (document, "GPU memory, fullest at", &p->hbm, TRUE);
   if (prediction_is_tight (p))
-    document_line (document,
-                   "Tight: less than %d %% is left, or allocations were tried again: a longer "
-                   "input or another release may not fit.",
-                   PREDICTION_TIGHT_PERCENT);
+    describe_tightness (document, p);
   if (p->of_rank.place != NULL)
     describe_tier (document, "GPU memory of", &p->of_rank, TRUE);
   describe_tier (document, "Host memory, fullest at", &p->host, FALSE);
