@@ -399,7 +399,7 @@ static const Read reads[] = {
   /* digits in groups, a later optimizer by the nearest, attention by its new name */
   { "ax.yaml",
     "base_model: meta-llama/Llama-3.1-8B\nsequence_len: 16_384\nmicro_batch_size: 1\n"
-    "optimizer: adamw_torch_4bit\nbf16: auto\nattention: eager\ntiled_mlp: true\n"
+    "optimizer: adamw_torch_4bit\nbf16: auto\nattention: eager\n"
     "deepspeed: zero3.json\n",
     { "cluster.name", "1 x dgx-h100" },
     { "training.seq_len=16384", "training.optimizer=adamw-8bit", "training.attention=eager",
@@ -407,7 +407,7 @@ static const Read reads[] = {
   /* weights in bf16 go before the loop's precision */
   { "lf.yaml",
     "model_name_or_path: meta-llama/Llama-3.1-8B\nstage: sft\nfinetuning_type: full\n"
-    "cutoff_len: 2048\npure_bf16: true\nbf16: true\nuse_adam_mini: true\n",
+    "cutoff_len: 2048\npure_bf16: true\nbf16: true\n",
     { "cluster.name", "1 x dgx-h100" },
     { "training.precision=bf16", "training.seq_len=2048" } },
   /* NeMo's resolvers, one in another */
@@ -929,8 +929,6 @@ START_TEST (test_warnings_are_few)
     "megatron-lm --deepspeed-config",
     "megatron-lm --empty-unused-memory-level", /* the host's time for the cache */
     "axolotl optim",                           /* 4 bits a state as 8 */
-    "axolotl tiled_mlp",                       /* in one piece */
-    "llama-factory use_adam_mini",             /* as AdamW */
     NULL,
   };
   g_auto (GStrv)       names = framework_names (FALSE);
