@@ -20,6 +20,10 @@ typedef enum
   CLASS_NVFP4,
   CLASS_ATTENTION,
   CLASS_ATTENTION_FP8,
+  CLASS_EXPERTS,
+  CLASS_EXPERTS_FP8,
+  CLASS_EXPERTS_FP8_BLOCK,
+  CLASS_EXPERTS_NVFP4,
   N_CLASSES,
   CLASS_ANY = N_CLASSES, /* of its kind */
 } RowClass;
@@ -27,7 +31,7 @@ typedef enum
 static const struct
 {
   const char     *name;
-  const char     *dtype; /* of products */
+  const char     *dtype; /* of products and experts */
   const char     *curve; /* as a table of products has it */
   KernelTableKind kind;
   MatmulType      type;
@@ -39,6 +43,10 @@ static const struct
   [CLASS_NVFP4] = { "products nvfp4", "nvfp4", "nvfp4", KERNEL_TABLE_PRODUCTS, MATMUL_NVFP4 },
   [CLASS_ATTENTION] = { "attention bfloat16", NULL, NULL, KERNEL_TABLE_PREFILL, 0 },
   [CLASS_ATTENTION_FP8] = { "attention fp8", NULL, NULL, KERNEL_TABLE_PREFILL, 0 },
+  [CLASS_EXPERTS] = { "experts bfloat16", "bfloat16", NULL, KERNEL_TABLE_EXPERTS, 0 },
+  [CLASS_EXPERTS_FP8] = { "experts fp8", "fp8", NULL, KERNEL_TABLE_EXPERTS, 0 },
+  [CLASS_EXPERTS_FP8_BLOCK] = { "experts fp8_block", "fp8_block", NULL, KERNEL_TABLE_EXPERTS, 0 },
+  [CLASS_EXPERTS_NVFP4] = { "experts nvfp4", "nvfp4", NULL, KERNEL_TABLE_EXPERTS, 0 },
 };
 
 static const struct
@@ -73,6 +81,26 @@ static const struct
   FIGURE (fmha_softmax_dims, QUANTITY_COUNT, { 0, 300, FALSE }, KERNEL_TABLE_PREFILL, CLASS_ANY),
   FIGURE (fmha_block_latency, QUANTITY_TIME, { 0.1e-6, 10e-6, TRUE }, KERNEL_TABLE_PREFILL,
           CLASS_ANY),
+  FIGURE (experts_operand_bandwidth, QUANTITY_BANDWIDTH, { 10e9, 1e12, TRUE }, KERNEL_TABLE_EXPERTS,
+          CLASS_ANY),
+  FIGURE (experts_efficiency, QUANTITY_RATIO, { 0.1, 1, FALSE }, KERNEL_TABLE_EXPERTS,
+          CLASS_EXPERTS),
+  FIGURE (experts_fp8_efficiency, QUANTITY_RATIO, { 0.1, 1, FALSE }, KERNEL_TABLE_EXPERTS,
+          CLASS_EXPERTS_FP8),
+  FIGURE (experts_fp8_block_efficiency, QUANTITY_RATIO, { 0.05, 1, FALSE }, KERNEL_TABLE_EXPERTS,
+          CLASS_EXPERTS_FP8_BLOCK),
+  FIGURE (experts_fp4_efficiency, QUANTITY_RATIO, { 0.1, 1, FALSE }, KERNEL_TABLE_EXPERTS,
+          CLASS_EXPERTS_NVFP4),
+  FIGURE (experts_latency, QUANTITY_TIME, { 5e-6, 2e-4, TRUE }, KERNEL_TABLE_EXPERTS,
+          CLASS_EXPERTS),
+  FIGURE (experts_fp8_latency, QUANTITY_TIME, { 5e-6, 2e-4, TRUE }, KERNEL_TABLE_EXPERTS,
+          CLASS_EXPERTS_FP8),
+  FIGURE (experts_fp8_block_latency, QUANTITY_TIME, { 5e-6, 2e-4, TRUE }, KERNEL_TABLE_EXPERTS,
+          CLASS_EXPERTS_FP8_BLOCK),
+  FIGURE (experts_fp4_latency, QUANTITY_TIME, { 5e-6, 2e-4, TRUE }, KERNEL_TABLE_EXPERTS,
+          CLASS_EXPERTS_NVFP4),
+  FIGURE (experts_k_overhead, QUANTITY_COUNT, { 1, 1024, FALSE }, KERNEL_TABLE_EXPERTS, CLASS_ANY),
+  FIGURE (l2_bandwidth, QUANTITY_BANDWIDTH, { 2e12, 2e13, TRUE }, KERNEL_TABLE_EXPERTS, CLASS_ANY),
 #undef FIGURE
 };
 
@@ -213,8 +241,11 @@ cost_of (const double *x, gpointer data)
 }
 
 static gboolean
-is_determined (const Rows rows, guint member)
+is_determined (const GpuProfile *gpu, const Rows rows, guint member)
 {
+  if (fitted[member].offset == G_STRUCT_OFFSET (GpuProfile, l2_bandwidth)
+      && gpu->l2_bytes.value == 0)
+    return FALSE;
   for (guint c = 0; c < N_CLASSES; c++)
     if (rows[c]->len > 0 && classes[c].kind == fitted[member].rows
         && (fitted[member].one == CLASS_ANY || fitted[member].one == c))
@@ -232,7 +263,7 @@ fit_kind (Fit *self, const Rows rows, KernelTableKind kind)
   self->kind = kind;
   self->n = 0;
   for (guint m = 0; m < G_N_ELEMENTS (fitted); m++)
-    if (fitted[m].rows == kind && is_determined (rows, m))
+    if (fitted[m].rows == kind && is_determined (&self->gpu, rows, m))
       {
         const MinimiseRange *range = &fitted[m].range;
 
@@ -258,7 +289,8 @@ fit_figures (const GpuProfile *base, Rows rows)
   for (guint c = 0; c < N_CLASSES; c++)
     self.rows[c] = spread (rows[c], MOST_FITTED);
   fit_kind (&self, rows, KERNEL_TABLE_PRODUCTS);
-  fit_kind (&self, rows, KERNEL_TABLE_PREFILL);
+  fit_kind (&self, rows, KERNEL_TABLE_EXPERTS);
+  fit_kind (&self, rows, KERNEL_TABLE_PREFILL); /* its rows find in L2 what experts' do */
   rows_clear (self.rows);
   return self.gpu;
 }
@@ -369,7 +401,7 @@ changed_figures (const GpuProfile *base, const GpuProfile *after, const Rows row
       KernelFigure one = { fitted[m].key, fitted[m].kind, figure_of (&before, m)->value,
                            figure_of (&now, m)->value };
 
-      if (is_determined (rows, m))
+      if (is_determined (base, rows, m))
         g_array_append_val (figures, one);
     }
   return figures;

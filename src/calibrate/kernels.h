@@ -1,7 +1,7 @@
 /*
- * A GPU's figures of matrix products and of attention forward, and its table of measured products,
- * from kernels that were measured alone (evidence/tables/kernel-table.h). The same method for every
- * GPU:
+ * A GPU's figures of matrix products, of attention forward and of experts, and its table of
+ * measured products, from kernels that were measured alone (evidence/tables/kernel-table.h). The
+ * same method for every GPU:
  *
  * 1. Figures: the mean over the rows of min (|ln (predicted / measured)|, 1/2) is minimised over
  *    all of a kind at once (minimise.h), each type counting alike. A few rows that no model of
@@ -44,8 +44,8 @@ typedef struct
 } KernelCalibration;
 
 /*
- * Of the rows of products and of attention forward in ROWS whose GPU is BASE's; both outlive the
- * result. NULL where there are fewer than KERNEL_CALIBRATION_LEAST.
+ * Of the rows of products, of attention forward and of experts in ROWS whose GPU is BASE's; both
+ * outlive the result. NULL where there are fewer than KERNEL_CALIBRATION_LEAST.
  */
 #define KERNEL_CALIBRATION_LEAST 50
 KernelCalibration *calibrate_kernels (const GArray *rows, const GpuProfile *base);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../suite.h"
-#include "evidence/tables/expert-loads.h"
+#include "evidence/tables/expert-work.h"
 #include "evidence/tables/kernel-work.h"
 #include "evidence/tables/validate-kernels.h"
 
@@ -170,6 +170,56 @@ START_TEST (test_expert_loads)
 }
 END_TEST
 
+static GpuProfile
+bench_gpu (void)
+{
+  return (GpuProfile){ .matmul_16bit = { .value = 1e15 },
+                       .sms = { .value = 100 },
+                       .hbm_bandwidth = { .value = 1e21 },
+                       .stream_efficiency = { .value = 1 },
+                       .tile_m = { .value = 128 },
+                       .tile_n = { .value = 256 },
+                       .experts_efficiency = { .value = 0.5 },
+                       .experts_latency = { .value = 10e-6 } };
+}
+
+/*
+ * 100 experts of 64 rows on 100 SMs of 5 TFLOP/s: 2 x 6400 x 512 x 1024 FLOPs at 500 TFLOP/s are
+ * 13.42 us, down half as many. Of 65 rows the best tiles take 72.
+ */
+START_TEST (test_expert_tiles)
+{
+  const GpuProfile gpu = bench_gpu ();
+  ExpertRouting    routing = { .tokens = 800, .topk = 8, .experts = 100, .ranks = 1 };
+  ExpertLoads      loads;
+  const ExpertWork work = { &loads, 1024, 256, 2, DTYPE_BF16, FALSE, 2 };
+
+  ck_assert (expert_loads (&routing, "balanced", &loads));
+  ck_assert (loads.tiles[0] == 800 && loads.tiles[3] == 100 && loads.tiles[5] == 100);
+  ck_assert_double_eq_tol (1e6 * expert_seconds (&gpu, &work), 10 + 13.422 + 6.711, 0.01);
+  routing.tokens = 812.5;
+  ck_assert (expert_loads (&routing, "balanced", &loads));
+  ck_assert_double_eq_tol (1e6 * expert_seconds (&gpu, &work), 10 + (13.422 + 6.711) * 72 / 64,
+                           0.01);
+}
+END_TEST
+
+/* Two thirds of 90 MB are found at 4 TB/s, of twice as much nothing, between them the rest. */
+START_TEST (test_repeated_kernels)
+{
+  GpuProfile gpu = bench_gpu ();
+
+  gpu.hbm_bandwidth.value = 1e12;
+  ck_assert_double_eq_tol (repeated_bandwidth (&gpu, 1e6), 1e12, 1);
+  gpu.l2_bytes.value = 90e6;
+  ck_assert_double_eq_tol (repeated_bandwidth (&gpu, 1e6), 1e12, 1);
+  gpu.l2_bandwidth.value = 4e12;
+  ck_assert_double_eq_tol (repeated_bandwidth (&gpu, 60e6), 4e12, 1e3);
+  ck_assert_double_eq_tol (repeated_bandwidth (&gpu, 90e6), 1.6e12, 1e3);
+  ck_assert_double_eq_tol (repeated_bandwidth (&gpu, 120e6), 1e12, 1);
+}
+END_TEST
+
 /* Groups are by kind, GPU and type; a time in another unit and an unknown GPU say so. */
 START_TEST (test_groups)
 {
@@ -209,6 +259,8 @@ SUITE_MAIN (validate_kernels)
   tcase_add_test (tests, test_mistakes);
   tcase_add_test (tests, test_seconds_by_hand);
   tcase_add_test (tests, test_expert_loads);
+  tcase_add_test (tests, test_expert_tiles);
+  tcase_add_test (tests, test_repeated_kernels);
   tcase_add_test (tests, test_groups);
   suite_add_tcase (suite, tests);
   return suite_run (suite);

@@ -13,13 +13,24 @@
 #define LEAST_OF_FEW   0.01
 #define MOST_OF_FEW    2.0
 
+/* The tiles of EXPERTS of ROWS each. */
+static void
+add_tiles (ExpertLoads *self, double rows, double experts)
+{
+  for (guint i = 0; i < EXPERT_N_SIDES; i++)
+    self->tiles[i] += experts * ceil (rows / (EXPERT_LEAST_SIDE << i));
+}
+
 static ExpertLoads
 balanced (const ExpertRouting *self)
 {
   const double local = MAX (self->experts / self->ranks, 1);
   const double rows = MAX (self->tokens * self->topk * local / self->experts, 1);
 
-  return (ExpertLoads){ .rows = rows, .used = MIN (local, rows) };
+  ExpertLoads even = { .rows = rows, .used = round (MIN (local, rows)) };
+
+  add_tiles (&even, rows / even.used, even.used);
+  return even;
 }
 
 /* Loads of all experts, up to a factor; their sum. */
@@ -53,10 +64,12 @@ largest (const ExpertRouting *self, const double *loads, guint n, double sum)
 
       for (guint i = first; i < first + local; i++)
         {
-          const double rows = round (loads[i] / sum * self->tokens * self->topk);
+          const double rows =
+              MIN (round (loads[i] / sum * self->tokens * self->topk), self->tokens);
 
-          rank.rows += MIN (rows, self->tokens);
+          rank.rows += rows;
           rank.used += rows >= 1;
+          add_tiles (&rank, rows, 1);
         }
       if (rank.rows > most.rows)
         most = rank;
@@ -79,9 +92,13 @@ by_power_law (const ExpertRouting *self, double power)
 
       mean.rows += one.rows / N_DRAWS;
       mean.used += one.used / N_DRAWS;
+      for (guint side = 0; side < EXPERT_N_SIDES; side++)
+        mean.tiles[side] += one.tiles[side] / N_DRAWS;
     }
   mean.used = MAX (mean.used, 1);
   mean.rows = MAX (mean.rows, mean.used);
+  for (guint side = 0; side < EXPERT_N_SIDES; side++)
+    mean.tiles[side] = MAX (mean.tiles[side], mean.used);
   return mean;
 }
 

@@ -13,9 +13,15 @@ typedef struct
   double tokens, topk, experts, ranks;
 } ExpertRouting;
 
+/* Rows of an expert that one tile takes: 8, 16, .. 256. */
+#define EXPERT_LEAST_SIDE 8
+#define EXPERT_N_SIDES    6
+
+/* Of the measured rank: rows in all, experts that have any, at least 1; and their tiles. */
 typedef struct
 {
-  double rows, used; /* of the measured rank: rows in all, and experts that have any; at least 1 */
+  double rows, used;
+  double tiles[EXPERT_N_SIDES]; /* of that many rows, each expert's last one rounded up */
 } ExpertLoads;
 
 /* FALSE where DISTRIBUTION is of neither kind. Deterministic: means over seeded draws. */

@@ -183,6 +183,19 @@ read_word (const CsvReader *reader, gint place, DiagList *diags)
   return intern_text (text);
 }
 
+/* What the measured rank's experts get, of a row that is otherwise read. */
+static ExpertLoads
+loads_of (const KernelRow *row)
+{
+  const ExpertRouting routing = { .tokens = (double) row->size[EXPERTS_TOKENS],
+                                  .topk = (double) row->size[EXPERTS_TOPK],
+                                  .experts = (double) row->size[EXPERTS_EXPERTS],
+                                  .ranks = (double) row->size[EXPERTS_RANKS] };
+  ExpertLoads         loads = { 0 };
+
+  return expert_loads (&routing, row->variant, &loads) ? loads : (ExpertLoads){ 0 };
+}
+
 static void
 read_row (const CsvReader *reader, const Places *places, GArray *rows, DiagList *diags)
 {
@@ -204,8 +217,11 @@ read_row (const CsvReader *reader, const Places *places, GArray *rows, DiagList 
   row.ungated = places->source >= 0
                 && strstr (csv_reader_field (reader, (guint) places->source), "nongated") != NULL;
   row.seconds = 1e-6 * read_number (reader, places->time, 1e-3, 1e6 * MOST_SECONDS, FALSE, diags);
-  if (diag_list_n_errors (diags) == n_errors)
-    g_array_append_val (rows, row);
+  if (diag_list_n_errors (diags) != n_errors)
+    return;
+  if (row.kind == KERNEL_TABLE_EXPERTS)
+    row.loads = loads_of (&row);
+  g_array_append_val (rows, row);
 }
 
 static void

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "base/config/diag.h"
+#include "evidence/tables/expert-loads.h"
 
 typedef enum
 {
@@ -59,6 +60,7 @@ typedef struct
   const char     *variant;     /* interned: experts' distribution, a cache's type; else "" */
   guint64         size[KERNEL_TABLE_MOST_SIZES];
   gboolean        ungated; /* experts without a gate: `kernel_source` says nongated */
+  ExpertLoads     loads;   /* of experts; no rows: how they are distributed is not known */
   double          seconds;
 } KernelRow;
 

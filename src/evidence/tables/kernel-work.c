@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "evidence/tables/expert-loads.h"
+#include "evidence/tables/expert-work.h"
 
 /* No kernel is so much faster than its GPU's peak: the time is in another unit. */
 #define ABOVE_PEAK 1.5
@@ -200,48 +200,37 @@ prefill_seconds (const KernelBench *self, const KernelRow *row,
                             .write_bytes = 2 * rows * heads,
                             .module = -1 };
 
-  *casts = stream_seconds (&self->cool, KERNEL_ELEMENTWISE, 2 * all, 2 * rows * heads + bytes * all)
-           + (CACHE_KERNELS - 1) * self->cool.kernel_latency.value;
+  GpuProfile gpu = self->cool;
+  KernelCost cost;
+
+  gpu.hbm_bandwidth.value =
+      repeated_bandwidth (&gpu, (2 + bytes) * all + 2 * rows * heads) / gpu.stream_efficiency.value;
+  *casts = stream_seconds (&gpu, KERNEL_ELEMENTWISE, 2 * all, 2 * rows * heads + bytes * all)
+           + (CACHE_KERNELS - 1) * gpu.kernel_latency.value;
   *flops = desc.flops;
-  return *casts + main_seconds (self, &desc);
+  if (self->gpu->graph_latency.value > 0)
+    gpu.kernel_latency = self->gpu->graph_latency;
+  kernel_cost (&gpu, &desc, &cost);
+  return *casts + cost.alone;
 }
 
-/* Kernels before the experts': softmax, the choice, counts, places, the sorted order. */
-#define ROUTING_KERNELS 5
-
-/*
- * Tokens of one rank's experts: copies that sort them, up and gate in one grouped product, the
- * activation, down, and the copies back, weighted and summed. NAN where how tokens are routed is
- * not known.
- */
+/* NAN where how tokens are routed is not known; its casts are among the experts' kernels. */
 static double
 experts_seconds (const KernelBench *self, const KernelRow *row, const TableType *type,
                  double *casts, double *flops)
 {
-  const ExpertRouting routing = { .tokens = (double) row->size[EXPERTS_TOKENS],
-                                  .topk = (double) row->size[EXPERTS_TOPK],
-                                  .experts = (double) row->size[EXPERTS_EXPERTS],
-                                  .ranks = (double) row->size[EXPERTS_RANKS] };
-  const double        hidden = (double) row->size[EXPERTS_HIDDEN],
-               inter = (double) row->size[EXPERTS_INTER] / (double) row->size[EXPERTS_TENSOR_RANKS];
-  const double gates = row->ungated ? 1 : 2;
-  ExpertLoads  loads;
-  KernelDesc   up, down;
+  const ExpertWork work = { .loads = &row->loads,
+                            .hidden = (double) row->size[EXPERTS_HIDDEN],
+                            .inter = (double) row->size[EXPERTS_INTER]
+                                     / (double) row->size[EXPERTS_TENSOR_RANKS],
+                            .gates = row->ungated ? 1 : 2,
+                            .dtype = type->dtype,
+                            .block_scaled = type->blocks,
+                            .bytes = type->bytes };
 
-  if (!expert_loads (&routing, row->variant, &loads))
-    return NAN;
-  loads.used = round (loads.used);
-  up = product_desc (type, loads.used, ceil (loads.rows / loads.used), gates * inter, hidden);
-  down = product_desc (type, loads.used, ceil (loads.rows / loads.used), hidden, inter);
   *flops = 0; /* how many rows there were is not known so well */
-  *casts = ROUTING_KERNELS * self->cool.kernel_latency.value;
-  return *casts + main_seconds (self, &up) + main_seconds (self, &down)
-         + stream_seconds (&self->graph, KERNEL_COPY, 2 * loads.rows * hidden,
-                           type->bytes * loads.rows * hidden)
-         + stream_seconds (&self->graph, KERNEL_ELEMENTWISE, 2 * gates * loads.rows * inter,
-                           type->bytes * loads.rows * inter)
-         + stream_seconds (&self->graph, KERNEL_COPY, 2 * loads.rows * hidden,
-                           2 * loads.rows * hidden);
+  *casts = 0;
+  return row->loads.rows > 0 ? expert_seconds (&self->cool, &work) : NAN;
 }
 
 double

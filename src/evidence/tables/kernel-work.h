@@ -5,8 +5,7 @@
  * A row of fp8 or nvfp4 begins with its input in bf16: fp8 per tensor finds the largest magnitude
  * and casts by it, blocks (1 x 128 of an input, 128 x 128 of a weight; nvfp4: 16) are cast in one
  * pass. Weights are cast beforehand. Attention is causal and fused; its FLOPs are those of pairs
- * within mask and window. Experts run two grouped products, between them the activation, and copies
- * of tokens there and back.
+ * within mask and window. Experts: expert-work.h.
  */
 #pragma once
 

@@ -494,7 +494,7 @@ static const struct
 } graded[] = {
   { "matmul_k_overhead", -1 },  { "attention_softmax_dims", -1 }, { "cudnn_softmax_dims", -1 },
   { "fmha_softmax_dims", -1 },  { "small_tile_power", -1 },       { "jitter", -1 },
-  { "unaligned_slowdown", -1 }, { "cpu_adam_rate", 1 },
+  { "unaligned_slowdown", -1 }, { "experts_k_overhead", -1 },     { "cpu_adam_rate", 1 },
 };
 
 /* Which way is better: 1 more, -1 less, 0 neither (most counts and sizes do not grade hardware). */

@@ -100,16 +100,23 @@ struct _GpuProfile
       attention_backward_efficiency; /* FlashAttention-2, head size 128, masked; of matmul_16bit */
   Figure flash1_efficiency,
       flash1_backward_efficiency; /* of version 1 and Triton's of its time; 0: as version 2 */
-  Figure  flash3_efficiency, flash3_backward_efficiency; /* the same of version 3; 0: as cuDNN's */
-  Figure  cudnn_efficiency, cudnn_backward_efficiency;   /* of cuDNN's; 0: as version 2 */
-  Figure  attention_softmax_dims;               /* an exponential's cost, in dimensions of a head */
-  Figure  cudnn_softmax_dims;                   /* of cuDNN's kernels and version 3; 0: the same */
-  Figure  fmha_efficiency, fmha_fp8_efficiency; /* of TensorRT-LLM's forward kernels, between start
+  Figure flash3_efficiency, flash3_backward_efficiency; /* the same of version 3; 0: as cuDNN's */
+  Figure cudnn_efficiency, cudnn_backward_efficiency;   /* of cuDNN's; 0: as version 2 */
+  Figure attention_softmax_dims;               /* an exponential's cost, in dimensions of a head */
+  Figure cudnn_softmax_dims;                   /* of cuDNN's kernels and version 3; 0: the same */
+  Figure fmha_efficiency, fmha_fp8_efficiency; /* of TensorRT-LLM's forward kernels, between start
                                                   and end of a block; of matmul_16bit, matmul_fp8;
                                                   0: as cuDNN's */
-  Figure  fmha_softmax_dims;                    /* of both */
-  Figure  fmha_block_latency;                   /* start and end of a thread block of theirs, s */
-  Figure  tile_m, tile_n;                       /* output tile of a matrix product's thread block */
+  Figure fmha_softmax_dims;                    /* of both */
+  Figure fmha_block_latency;                   /* start and end of a thread block of theirs, s */
+  Figure experts_efficiency, experts_fp8_efficiency, experts_fp8_block_efficiency,
+      experts_fp4_efficiency; /* of TensorRT-LLM's grouped products, as matmul_*; 0: as those */
+  Figure experts_latency, experts_fp8_latency, experts_fp8_block_latency,
+      experts_fp4_latency;           /* of all kernels of a layer of them, s; 0: of ten kernels */
+  Figure  experts_operand_bandwidth; /* as matmul_*, of grouped products; 0: as those */
+  Figure  experts_k_overhead;
+  Figure  l2_bytes, l2_bandwidth; /* L2, for what a repeated kernel finds there; 0: not known */
+  Figure  tile_m, tile_n;         /* output tile of a matrix product's thread block */
   Figure  small_tile_power; /* of a smaller tile's operand reuse against the full one's: its rate */
   Figure  kernel_latency;   /* start-up and tail of one kernel on the device, s */
   Figure  graph_latency;    /* the same inside of a CUDA graph; 0: as kernel_latency */
