@@ -193,11 +193,12 @@ const Command command_import_kernels = {
   .help = "a GPU's profile from a table of measured kernels",
   .arguments = "FILE.csv...",
   .summary =
-      "Fits the figures of a GPU's matrix products, of attention forward and of experts to tables of "
-      "kernels that were measured alone ('shardsim validate kernels' says what they look like), and "
-      "writes a profile that extends the GPU's, with up to 400 products a type beside it. Half of the shapes predict the other "
-      "half, and the errors are printed: by figures alone, and with the table. Exit status 3, and "
-      "nothing is written, where there are fewer than 50 kernels.",
+      "Fits the figures of a GPU's matrix products, of attention forward and of experts to "
+      "tables of kernels that were measured alone ('shardsim validate kernels' says what they look "
+      "like), and writes a profile that extends the GPU's, with up to 400 products a type beside "
+      "it. Half of the shapes predict the other half, and the errors are printed: by figures "
+      "alone, and with the table. Exit status 3, and nothing is written, where there are fewer "
+      "than 50 kernels.",
   .examples = "Examples:\n"
               "  shardsim import kernels products.csv --gpu l40s-48 -o mine/gpu/here.yaml\n"
               "  shardsim validate kernels products.csv --hwprofiles mine\n",

@@ -7,7 +7,7 @@
  * few rows an expert fill no tile; all of them go over the SMs in whole waves, and none is cut
  * along the inner dimension. Its bytes are the weights of the experts that have rows, and the rows.
  * A table's kernel is repeated on the same tensors: what fits two thirds of l2_bytes is found
- * there, of up to twice as much the rest. Nothing of training is so: this is no part of cost/kernel.
+ * there, of up to twice as much the rest. No training is so: this is no part of cost/kernel.
  */
 #pragma once
 
