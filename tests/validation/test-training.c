@@ -162,7 +162,7 @@ START_TEST (test_training)
   report_answer (&training_summary, v, FORMAT_TEXT, text);
   fputs (text->str, stderr);
   check_rows (v);
-  ck_assert_uint_eq (v->goals->len, 19);
+  ck_assert_uint_eq (v->goals->len, 24);
   check_reached (v);
   check_medians (v, FALSE, "medians-training.csv");
   record_check (v);

@@ -1,11 +1,11 @@
 /*
- * torchao's weights under fully_shard (enable_fsdp_float8_all_gather): a rank casts its shard, which
- * is gathered as a byte an element; what else a unit has comes in 16 bits, in the same all-gather
- * (of bytes, where types are mixed). A weight has one scale, so the largest value is one of all
- * shards: searched weight by weight in each gathering or, precomputed, of all at once behind the
- * update. Nothing of it is compiled. Sources: torchao/float8/fsdp_utils.py (fsdp_pre_all_gather,
- * precompute_float8_dynamic_scale_for_fsdp), float8_utils.py (tensor_to_scale,
- * to_fp8_saturated); torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py.
+ * torchao's weights under fully_shard (enable_fsdp_float8_all_gather): a rank casts its shard,
+ * which is gathered as a byte an element; what else a unit has comes in 16 bits, in the same
+ * all-gather (of bytes, where types are mixed). A weight has one scale, so the largest value is one
+ * of all shards: searched weight by weight in each gathering or, precomputed, of all at once behind
+ * the update. Nothing of it is compiled. Sources: torchao/float8/fsdp_utils.py
+ * (fsdp_pre_all_gather, precompute_float8_dynamic_scale_for_fsdp), float8_utils.py
+ * (tensor_to_scale, to_fp8_saturated); torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py.
  */
 #include "strategy/emit/common.h"
 #include "strategy/runtime/fsdp2/issue-fsdp2-private.h"
@@ -104,7 +104,7 @@ fsdp2_precompute_scales (StrategyRun *run)
       elements[run->units[u].expert] += fsdp2_narrow_elements (run, u);
       n[run->units[u].expert] += run->units[u].n_narrow;
     }
-  for (guint kind = 0; kind < run->policy->n_kinds; kind++)
+  for (guint kind = 0; kind < MIN (run->policy->n_kinds, G_N_ELEMENTS (n)); kind++)
     {
       KernelDesc norms = kernel_desc_stream (
           KERNEL_REDUCTION, "amax", DTYPE_FP32,
