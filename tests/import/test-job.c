@@ -775,15 +775,23 @@ START_TEST (test_user_first)
 END_TEST
 
 /* A file beside the job's is read with it; one that is not there is said. */
+static const struct
+{
+  const char *setting, *content, *strategy;
+} beside[] = {
+  { "deepspeed: part.json\n", "{\"zero_optimization\": {\"stage\": 1}}", "zero1" },
+  { "fsdp: full_shard\nfsdp_config: part.json\n", "{\"version\": 2}", "fsdp2" }, /* as a map */
+};
+
 START_TEST (test_file_beside)
 {
   static const char *const user[] = { "cluster.name", "1 x dgx-h100", NULL };
   g_autofree char         *folder = g_dir_make_tmp ("shardsim-job-XXXXXX", NULL);
   g_autofree char         *job = g_build_filename (folder, "sft.yaml", NULL);
-  g_autofree char         *deepspeed = g_build_filename (folder, "zero.json", NULL);
-  const char              *text = "model_name_or_path: llama-3-8b\nlearning_rate: 1e-5\n"
-                                  "per_device_train_batch_size: 1\nbf16: true\n"
-                                  "deepspeed: zero.json\n";
+  g_autofree char         *part = g_build_filename (folder, "part.json", NULL);
+  g_autofree char *text = g_strconcat ("model_name_or_path: llama-3-8b\nlearning_rate: 1e-5\n"
+                                       "per_device_train_batch_size: 1\nbf16: true\n",
+                                       beside[_i].setting, NULL);
 
   for (guint there = 0; there < 2; there++)
     {
@@ -792,17 +800,16 @@ START_TEST (test_file_beside)
       g_autofree char      *said = NULL, *strategy = NULL;
 
       if (there)
-        ck_assert (
-            g_file_set_contents (deepspeed, "{\"zero_optimization\": {\"stage\": 1}}", -1, NULL));
+        ck_assert (g_file_set_contents (part, beside[_i].content, -1, NULL));
       all = load (job, text, user, FALSE, NULL, diags);
       said = diag_list_format (diags, FALSE);
       ck_assert_int_eq (all != NULL, there);
       ck_assert_msg (there || strstr (said, "the file is not there") != NULL, "%s", said);
       if (all != NULL)
         strategy = value_of (g_ptr_array_index (all, 0), "strategy.name");
-      ck_assert (!there || g_strcmp0 (strategy, "zero1") == 0);
+      ck_assert (!there || g_strcmp0 (strategy, beside[_i].strategy) == 0);
     }
-  g_remove (deepspeed);
+  g_remove (part);
   g_rmdir (folder);
 }
 END_TEST
@@ -963,7 +970,7 @@ SUITE_MAIN (job)
   tcase_add_test (tests, test_as);
   tcase_add_test (tests, test_lenient);
   tcase_add_test (tests, test_user_first);
-  tcase_add_test (tests, test_file_beside);
+  tcase_add_loop_test (tests, test_file_beside, 0, G_N_ELEMENTS (beside));
   tcase_add_loop_test (tests, test_text, 0, G_N_ELEMENTS (reads));
   tcase_add_test (tests, test_options_are_read);
   tcase_add_test (tests, test_rows_set_options);

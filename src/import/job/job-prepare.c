@@ -122,9 +122,9 @@ add_setting (JobReader *self, JobSetting *setting, const Framework *framework)
     g_hash_table_insert (self->by_key, setting->key, setting);
 }
 
-/* The settings of the file that SETTING names, as FRAMEWORK's. */
+/* The settings of the file that SETTING names, as FRAMEWORK's, their keys behind PREFIX. */
 static void
-read_file (JobReader *self, JobSetting *setting, const Framework *framework)
+read_file (JobReader *self, JobSetting *setting, const Framework *framework, const char *prefix)
 {
   g_autofree char      *path = find_beside (self->file, setting->value), *text = NULL;
   g_autoptr (JobSource) source = NULL;
@@ -144,25 +144,36 @@ read_file (JobReader *self, JobSetting *setting, const Framework *framework)
     return;
   for (guint i = 0; i < source->settings->len; i++)
     {
-      JobSetting *from = g_ptr_array_index (source->settings, i);
+      JobSetting      *from = g_ptr_array_index (source->settings, i);
+      g_autofree char *key = g_strconcat (prefix, from->key, NULL);
 
       if (from->value != NULL)
-        add_setting (self, job_setting_new (from->key, from->value, &from->mark), framework);
+        add_setting (self, job_setting_new (key, from->value, &from->mark), framework);
     }
 }
 
-/* What row ROW says of SETTING, which is beside it or, as a map, below its key. */
+/*
+ * What row ROW says of SETTING, which is beside it or, as a map, below its key. A row that names no
+ * framework reads the file as that map.
+ */
 static void
 read_part (JobReader *self, JobSetting *setting, const FrameworkReading *row)
 {
   const Framework *framework = find_framework (self, row->text);
   const gsize      n = strlen (row->match.name);
 
+  if (*row->text == '\0' && g_str_equal (setting->key, row->match.name))
+    {
+      g_autofree char *prefix = g_strconcat (setting->key, ".", NULL);
+
+      read_file (self, setting, setting->framework, prefix);
+      return;
+    }
   if (framework == NULL || setting->framework == framework)
     return;
   if (g_str_equal (setting->key, row->match.name))
     {
-      read_file (self, setting, framework);
+      read_file (self, setting, framework, "");
       return;
     }
   if (strncmp (setting->key, row->match.name, n) != 0 || setting->key[n] != '.')
@@ -217,7 +228,7 @@ job_prepare (JobReader *self)
     {
       JobSetting *setting = g_ptr_array_index (self->settings, i);
 
-      if (setting->framework != self->framework)
+      if (i >= n || setting->framework != self->framework)
         rename_setting (self, setting);
     }
   fill (self, self->framework);
