@@ -134,17 +134,6 @@ unshard_slice (StrategyRun *run, guint unit)
   gather (run, unit, ROUTE_COPY, 0, elements);
 }
 
-void
-fsdp2_read_shard (StrategyRun *run, guint unit, BufferRef staged)
-{
-  const Fsdp2State *s = run->state;
-
-  if (staged != SCHEDULE_NONE)
-    schedule_uses (run->b, staged, SCHEDULE_WHOLE, ACCESS_READ);
-  else
-    schedule_uses (run->b, s->shards, unit, ACCESS_READ);
-}
-
 /* From the fp32 shards, cast on the way. */
 static void
 unshard_shard (StrategyRun *run, guint unit)

@@ -67,7 +67,14 @@ gboolean fsdp2_stays_gathered (const StrategyRun *run, guint unit);
 /* Gathers UNIT, AHEAD of its turn or not; from its slice of the second copy where it has one. */
 void fsdp2_unshard (StrategyRun *run, guint unit, gboolean ahead);
 /* The op emitted last reads the shard of UNIT, where it was STAGED or (NONE) where it lives. */
-void fsdp2_read_shard (StrategyRun *run, guint unit, BufferRef staged);
+static inline void
+fsdp2_read_shard (StrategyRun *run, guint unit, BufferRef staged)
+{
+  if (staged != SCHEDULE_NONE)
+    schedule_uses (run->b, staged, SCHEDULE_WHOLE, ACCESS_READ);
+  else
+    schedule_uses (run->b, ((const Fsdp2State *) run->state)->shards, unit, ACCESS_READ);
+}
 
 /* Of a rank's shard of UNIT the elements that are gathered as a byte each. */
 guint64 fsdp2_narrow_elements (const StrategyRun *run, guint unit);
