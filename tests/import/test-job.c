@@ -389,13 +389,15 @@ static const Read reads[] = {
     "model: {_target_: nemo_automodel.NeMoAutoModelForCausalLM.from_pretrained,\n"
     "  pretrained_model_name_or_path: meta-llama/Llama-3.1-8B}\n"
     "distributed: {strategy: fsdp2, dp_size: none, tp_size: 2, cp_size: 1, pp_size: 2,\n"
+    "  reshard_after_forward: false,\n"
     "  sequence_parallel: false, activation_checkpointing: true,\n"
     "  pipeline: {pp_schedule: 1f1b, pp_microbatch_size: 1}}\n"
     "optimizer: {_target_: torch.optim.AdamW}\npacked_sequence: {packed_sequence_size: 4096}\n",
     { "cluster.name", "1 x dgx-h100" },
     { "model.config=meta-llama/Llama-3.1-8B", "strategy.name=fsdp2", "mesh.tp=2", "mesh.pp=2",
-      "mesh.pipeline=1f1b", "training.micro_batch=1", "training.global_batch=64",
-      "training.seq_len=4096", "training.activation_checkpointing=full" } },
+      "strategy.reshard_after_forward=false", "mesh.pipeline=1f1b", "training.micro_batch=1",
+      "training.global_batch=64", "training.seq_len=4096",
+      "training.activation_checkpointing=full" } },
   /* digits in groups, a later optimizer by the nearest, attention by its new name */
   { "ax.yaml",
     "base_model: meta-llama/Llama-3.1-8B\nsequence_len: 16_384\nmicro_batch_size: 1\n"
