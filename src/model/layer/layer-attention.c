@@ -332,6 +332,8 @@ add_sparse_qkv (LayerBuilder *b, TapeValue x, TapeValue *qkv, gint *values)
   *values = layer_add_weights (b, "self_attn.kv_b_proj", s->kv_lora_rank,
                                heads * (s->qk_nope_head_dim + s->v_head_dim), FALSE, COLUMNS,
                                (Packing){ 0 });
+  /* what it is absorbed into are products of 16 bits, which read it so */
+  g_array_index (b->tensors, TensorDesc, b->tensors->len - 1).narrow = FALSE;
   layer_split (b, "attn.split_q", made.q, halves, 2, q);
   q[0] = add_absorbed (b, "attn.absorb_k", q[0], *values, s->qk_nope_head_dim, s->kv_lora_rank);
   made.rope = gather_rope (b, made.rope);
