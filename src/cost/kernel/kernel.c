@@ -411,10 +411,27 @@ stream_efficiency (const GpuProfile *gpu, const KernelDesc *kernel)
   return MIN (all, gpu->widening_bandwidth.value / gpu->hbm_bandwidth.value);
 }
 
+/* Of the HBM bandwidth where scatter_add_bandwidth is not known: an H100's share. [estimate] */
+#define SCATTER_ADD_SHARE 0.07
+
+static double
+scatter_add_share (const GpuProfile *gpu)
+{
+  const double bandwidth = gpu->scatter_add_bandwidth.value;
+
+  return bandwidth > 0 ? bandwidth / gpu->hbm_bandwidth.value : SCATTER_ADD_SHARE;
+}
+
+/*
+ * Atomics are carried out in the L2 one element at a time, whatever its width up to 4 bytes, and
+ * memory has nothing else to do meanwhile.
+ */
 static void
 stream_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)
 {
   cost->hbm_bytes = cost->bytes / stream_efficiency (gpu, kernel);
+  if (kernel->scattered > 0)
+    cost->hbm_bytes = MAX (cost->hbm_bytes, 2 * kernel->scattered / scatter_add_share (gpu));
   cost->alone = hbm_seconds (gpu, cost);
   cost->sm_seconds = STREAM_SM_SHARE * gpu->sms.value * cost->alone;
 }

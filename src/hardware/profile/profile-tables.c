@@ -90,6 +90,7 @@ static const FigureSpec gpu_figures[] = {
   { "sustained_clock", QUANTITY_RATIO, GPU (sustained_clock), 1, 0.3, 1 },
   { "stream_efficiency", QUANTITY_RATIO, GPU (stream_efficiency), REQUIRED, 0.05, 1 },
   { "widening_bandwidth", QUANTITY_BANDWIDTH, GPU (widening_bandwidth), 0, 1e10, 1e14 },
+  { "scatter_add_bandwidth", QUANTITY_BANDWIDTH, GPU (scatter_add_bandwidth), 0, 1e9, 1e14 },
   { "reduction_efficiency", QUANTITY_RATIO, GPU (reduction_efficiency), 1, 0.05, 1 },
   { "attention_efficiency", QUANTITY_RATIO, GPU (attention_efficiency), REQUIRED, 0.02, 1.2 },
   { "attention_backward_efficiency", QUANTITY_RATIO, GPU (attention_backward_efficiency), REQUIRED,

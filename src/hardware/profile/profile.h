@@ -95,7 +95,9 @@ struct _GpuProfile
   Figure stream_efficiency;  /* of a long streaming kernel against hbm_bandwidth */
   Figure widening_bandwidth; /* B/s read and written by copies that cast an element at a time to a
                                 wider type (KernelDesc.widens); 0: as other streaming kernels */
-  Figure reduction_efficiency; /* of norms, softmax and losses against streaming kernels */
+  Figure scatter_add_bandwidth; /* B/s of elements that atomics add to others, one by one, as two
+                                   bytes each (KernelDesc.scattered); 0: nobody measured it */
+  Figure reduction_efficiency;  /* of norms, softmax and losses against streaming kernels */
   Figure attention_efficiency,
       attention_backward_efficiency; /* FlashAttention-2, head size 128, masked; of matmul_16bit */
   Figure flash1_efficiency,

@@ -61,6 +61,7 @@ typedef struct
   gboolean       async; /* of KERNEL_COMMUNICATION: kernels run with it until one that `joins` */
   guint    own_sms;     /* of KERNEL_COMMUNICATION: 1 + the SMs that it holds; 0: a channel each */
   gboolean widens;      /* of KERNEL_COPY: a thread casts an element at a time to a wider type */
+  double   scattered;   /* elements that it adds to others by atomics, one by one */
   gboolean joins;       /* waits for asynchronous communication issued before it */
   gboolean host_waits;  /* the host issues nothing more until it has ended: it needs the result */
   double   recomputed_flops; /* of recomputation: FLOPs as MFU counts them (flops.h), else 0 */
