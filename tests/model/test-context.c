@@ -281,10 +281,11 @@ START_TEST (test_tokens_once_a_rank)
   ck_assert_double_eq (rows_of (layer, "experts.gate"), 2048);
   ck_assert_str_eq (order, fp8 ? " experts.count experts.counts experts.dispatch.encode "
                                  "experts.dispatch experts.permute experts.gate experts.up "
-                                 "experts.activation experts.down experts.combine experts.return"
+                                 "experts.activation experts.down experts.weigh "
+                                 "experts.combine experts.return"
                                : " experts.count experts.counts experts.dispatch experts.permute "
                                  "experts.gate experts.up experts.activation experts.down "
-                                 "experts.combine experts.return");
+                                 "experts.weigh experts.combine experts.return");
   if (fp8)
     {
       encode = find_kernel (layer->forward, layer->n_forward, "experts.dispatch.encode");

@@ -642,8 +642,9 @@ END_TEST
 /*
  * Mixtral, 1024 tokens: the numbers of rows of 8 experts are summed up from a byte a token and
  * expert, gathered from 4 ranks in 8 bytes each, and waited for, whichever way rows go; on one rank
- * where each expert has a product of its own. Nobody waits for rows that are padded to a capacity,
- * nor in a graph of the whole step; a capacity alone still leaves the number open.
+ * where each expert has a product of its own. DeepEP counts the numbers of 2 experts a token, 8
+ * bytes each, in 2 kernels, its exchange among them. Nobody waits for rows that are padded to a
+ * capacity, nor in a graph of the whole step; a capacity alone still leaves the number open.
  */
 START_TEST (test_expert_counts)
 {
@@ -657,7 +658,7 @@ START_TEST (test_expert_counts)
   } cases[] = {
     { { .ep = 4 }, EXPERT_PRODUCTS_GROUPED, GRAPHS_NONE, 11, 1 },
     { { .ep = 4, .capacity_factor = 1 }, EXPERT_PRODUCTS_GROUPED, GRAPHS_BLOCK, 11, 1 },
-    { { .ep = 4, .dispatch = DISPATCH_DEEPEP }, EXPERT_PRODUCTS_STREAMS, GRAPHS_NONE, 11, 1 },
+    { { .ep = 4, .dispatch = DISPATCH_DEEPEP }, EXPERT_PRODUCTS_STREAMS, GRAPHS_NONE, 2, 1 },
     { { .ep = 1 }, EXPERT_PRODUCTS_STREAMS, GRAPHS_NONE, 2, 1 },
     { { .ep = 1 }, EXPERT_PRODUCTS_SEQUENTIAL, GRAPHS_NONE, 2, 1 },
     { { .ep = 1 }, EXPERT_PRODUCTS_GROUPED, GRAPHS_NONE, 0, 0 },
@@ -676,6 +677,7 @@ START_TEST (test_expert_counts)
       MeshOptions          mesh = cases[i].mesh;
       g_autoptr (Workload) workload = NULL;
       const LayerDesc     *block;
+      const gboolean       deepep = mesh.dispatch == DISPATCH_DEEPEP;
       guint                waits = 0, counts = 0;
 
       mesh.routing_skew = 1;
@@ -689,7 +691,7 @@ START_TEST (test_expert_counts)
 
           waits += kernel->host_waits;
           if (g_str_equal (kernel->name, "experts.count"))
-            assert_traffic (kernel, cases[i].launches, 1024 * 8, 0);
+            assert_traffic (kernel, cases[i].launches, 1024 * (deepep ? 8 * 2 : 8), 0);
           if (!g_str_equal (kernel->name, "experts.counts"))
             continue;
           counts++;
@@ -699,7 +701,7 @@ START_TEST (test_expert_counts)
           ck_assert_double_eq (kernel->read_bytes, 4 * 8 * 8);
         }
       ck_assert_uint_eq (waits, cases[i].waits);
-      ck_assert_uint_eq (counts, cases[i].launches == 11);
+      ck_assert_uint_eq (counts, mesh.ep > 1 && cases[i].waits > 0);
       for (guint k = 0; k < block->n_backward; k++)
         ck_assert (!block->backward[k].host_waits);
       if (mesh.pad_to_capacity)
@@ -724,9 +726,10 @@ START_TEST (test_experts)
   ck_assert_uint_eq (up->k, 4096);
   assert_traffic (up, 1, 2 * (2 * n) + 2 * weights, 2.0 * 2048 * 14336);
   assert_traffic (forward_kernel (workload, 1, "experts.permute"), 4, 2 * (2 * n), 2 * (2 * n));
-  /* weights 4n+4n, clear 2n, add 4n+2n of two rows a token; the weights of 2 bytes */
-  assert_traffic (forward_kernel (workload, 1, "experts.combine"), 3,
-                  2 * (2 * n) + 2 * (2 * n) + 2 * 2048, 2 * (2 * n) + 2 * n + 2 * n);
+  /* weights 4n+4n; clear 2n, add 4n+2n of two rows a token; the weights of 2 bytes */
+  assert_traffic (forward_kernel (workload, 1, "experts.weigh"), 1, 2 * (2 * n), 2 * (2 * n));
+  assert_traffic (forward_kernel (workload, 1, "experts.combine"), 2, 2 * (2 * n) + 2 * 2048,
+                  2 * n + 2 * n);
   /* three tokens visit six experts at most: each product reads six experts' weights */
   options.seq_len = 3;
   few = workload_new (&shape, &options);
@@ -734,6 +737,124 @@ START_TEST (test_experts)
   ck_assert_uint_eq (up->batch, 6);
   ck_assert_uint_eq (up->m, 1);
   ck_assert_double_eq (up->flops, 2.0 * 6 * 4096 * 14336);
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/* Launches of all kernels of LIST whose names begin with one of PREFIXES; how many of them wait. */
+static guint
+launches_of (const KernelDesc *list, guint n, const char *const *prefixes, guint *waits)
+{
+  guint sum = 0;
+
+  for (guint i = 0; i < n; i++)
+    for (guint p = 0; prefixes[p] != NULL; p++)
+      if (g_str_has_prefix (list[i].name, prefixes[p]))
+        {
+          sum += list[i].launches;
+          *waits += list[i].host_waits;
+        }
+  return sum;
+}
+
+/*
+ * Mixtral, 1024 tokens, 2 of 8 experts, what surrounds the experts. By numbers: 5 kernels choose, 4
+ * permute, 3 combine; back 5, 2 and 4. By maps: 20 choose, 8 select rows and 8 weights, of each of
+ * which the host waits, one copies rows, 3 combine; back 11, 2, and 4 with the 6 of the selection.
+ * Fused: 6 choose, 4 permute, one combines; back 6, 1 and 1. Rows are 2n elements, tokens n; a map
+ * is 8 x 1024.
+ */
+START_TEST (test_expert_kernels)
+{
+  static const struct
+  {
+    guint forward, backward, waits, permute, permute_back, combine, combine_back;
+  } launches[] = { { 12, 11, 0, 4, 2, 2, 4 },
+                   { 40, 23, 2, 1, 2, 2, 10 },
+                   { 11, 8, 0, 4, 1, 1, 1 } };
+  static const char *const around[] = { "router.choose", "experts.select",  "experts.permute",
+                                        "experts.weigh", "experts.combine", NULL };
+  const gboolean           fused = _i == EXPERT_KERNELS_FUSED, maps = _i == EXPERT_KERNELS_MAPS;
+  ModelShape               shape = shipped ("mixtral-8x7b");
+  TrainingOptions          options = training (1024, 1);
+  g_autoptr (Workload)     workload = NULL;
+  const LayerDesc         *block;
+  const KernelDesc        *permute, *combine;
+  const double             n = 1024 * 4096, ids = 2 * 2048, marks = 22 * 8192, filled = 24 * 8192;
+  guint                    waits = 0;
+
+  options.expert_routing = options.expert_permutation = _i;
+  workload = workload_new (&shape, &options);
+  block = workload_layer (workload, 1);
+  ck_assert_uint_eq (launches_of (block->forward, block->n_forward, around, &waits),
+                     launches[_i].forward);
+  ck_assert_uint_eq (waits, launches[_i].waits);
+  ck_assert_uint_eq (launches_of (block->backward, block->n_backward, around, &waits),
+                     launches[_i].backward);
+  ck_assert_uint_eq (waits, launches[_i].waits); /* none more */
+
+  permute = forward_kernel (workload, 1, "experts.permute");
+  combine = forward_kernel (workload, 1, "experts.combine");
+  assert_traffic (permute, launches[_i].permute, 4 * n, 4 * n);
+  assert_traffic (combine, launches[_i].combine, 4 * n + ids, fused ? 2 * n : 4 * n);
+  ck_assert_double_eq (permute->scattered, 0);
+  ck_assert_double_eq (combine->scattered, fused ? 0 : 2 * n);
+  permute = find_kernel (block->backward, block->n_backward, "experts.permute.backward");
+  combine = find_kernel (block->backward, block->n_backward, "experts.combine.backward");
+  assert_traffic (permute, launches[_i].permute_back, 4 * n, fused ? 2 * n : 4 * n);
+  ck_assert_double_eq (permute->scattered, fused ? 0 : 2 * n);
+  /* of two rows a token: the gradient (4n), rows and weights; eagerly three passes more */
+  assert_traffic (combine, launches[_i].combine_back,
+                  8 * n + ids + (fused ? 0 : 12 * n) + (maps ? marks : 0),
+                  4 * n + ids + (fused ? 0 : 8 * n) + (maps ? filled : 0));
+  ck_assert_double_eq (combine->scattered, 0);
+  if (maps)
+    {
+      /* the map read 3 times, written once; places in 8 and 16 bytes; numbers of 8, weights of 4 */
+      assert_traffic (forward_kernel (workload, 1, "experts.select"), 8,
+                      3 * 8192 + 24 * 2048 + 8 * 2048, 8192 + 24 * 2048 + 8 * (2048 + 1024));
+      assert_traffic (forward_kernel (workload, 1, "experts.select_weights"), 8,
+                      3 * 8192 + 24 * 2048 + 4 * (8192 + 2048),
+                      8192 + 24 * 2048 + 4 * (8192 + 2048));
+    }
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/*
+ * Maps: where rows are padded to a capacity, or a graph holds the step, nobody waits for them. A
+ * capacity is 7 kernels more in the router, and one back.
+ */
+START_TEST (test_expert_capacity)
+{
+  static const char *const around[] = { "experts.select", NULL }, *const router[] = { "router.c",
+                                                                                      NULL };
+  static const MeshOptions meshes[] = {
+    { .ep = 1, .routing_skew = 1 },
+    { .ep = 1, .routing_skew = 1, .capacity_factor = 1 },
+    { .ep = 1, .routing_skew = 1, .capacity_factor = 1, .pad_to_capacity = TRUE },
+  };
+  ModelShape      shape = shipped ("mixtral-8x7b");
+  TrainingOptions options = training (1024, 1);
+
+  options.expert_routing = options.expert_permutation = EXPERT_KERNELS_MAPS;
+  for (guint i = 0; i < G_N_ELEMENTS (meshes); i++)
+    for (guint graphs = 0; graphs < 2; graphs++)
+      {
+        g_autoptr (Workload) workload = NULL;
+        const LayerDesc     *block;
+        guint                waits = 0, none = 0;
+
+        options.cuda_graphs = graphs > 0 ? GRAPHS_STEP : GRAPHS_NONE;
+        workload = workload_new_stage (&shape, &options, &meshes[i], 0);
+        block = workload_layer (workload, 1);
+        ck_assert_uint_eq (launches_of (block->forward, block->n_forward, around, &waits), 16);
+        ck_assert_uint_eq (waits, graphs > 0 || i == 2 ? 0 : 2);
+        ck_assert_uint_eq (launches_of (block->forward, block->n_forward, router, &none),
+                           i > 0 ? 27 : 20);
+        ck_assert_uint_eq (launches_of (block->backward, block->n_backward, router, &none),
+                           i > 0 ? 12 : 11);
+      }
   model_shape_clear (&shape);
 }
 END_TEST
@@ -843,6 +964,8 @@ SUITE_MAIN (kernels)
   tcase_add_test (tcase, test_chunked_loss);
   tcase_add_test (tcase, test_expert_counts);
   tcase_add_test (tcase, test_experts);
+  tcase_add_loop_test (tcase, test_expert_kernels, 0, 3);
+  tcase_add_test (tcase, test_expert_capacity);
   tcase_add_test (tcase, test_expert_products);
   tcase_add_test (tcase, test_attention_kinds);
   tcase_add_loop_test (tcase, test_compile, 0, G_N_ELEMENTS (models));

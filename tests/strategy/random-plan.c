@@ -101,6 +101,8 @@ draw_training (RandomPlan *self, GRand *rand, guint case_)
   t->precision = (gint) (case_ / 3 % 3);
   t->optimizer = (gint) (case_ / 9 % 4);
   t->expert_tensors = (gint) (case_ / 5 % 2);
+  t->expert_routing = (gint) (case_ / 7 % 3);
+  t->expert_permutation = (gint) (case_ / 11 % 3);
   if (case_ / 9 % 3 == 1 && t->precision != PRECISION_FP32) /* 16 bits alone */
     t->precision += PRECISION_BF16 - PRECISION_BF16_MIXED;
   t->moment_dtype = case_ / 9 % 3 == 2 ? DTYPE_BF16 : ROLE_AUTO;

@@ -13,6 +13,7 @@ static const char *const attention_choices[] = { "flash2", "flash1", "fused-soft
 static const char *const loss_choices[] = { "auto", "fp32", "16-bit", "fused", "chunked", NULL };
 static const char *const expert_choices[] = { "grouped", "streams", "sequential", NULL };
 static const char *const expert_tensor_choices[] = { "stacked", "each", NULL };
+static const char *const expert_kernel_choices[] = { "indices", "maps", "fused", NULL };
 static const char *const precision_choices[] = { "bf16-mixed", "fp16-mixed", "fp32",
                                                  "bf16",       "fp16",       NULL };
 static const char *const reduce_choices[] = { "fp32", "bf16", "fp16", "auto", NULL }; /* as Dtype */
@@ -174,6 +175,24 @@ const OptionSpec training_options[] = {
     .help = "tensors of routed experts: a weight of all of a rank's, or of each by itself; what "
             "sharding formats cut and pad",
     .source = "torchtitan, GroupedExperts; transformers 4, DeepseekV3MoE" },
+  { .key = "expert_routing",
+    .type = OPTION_ENUM,
+    .choices = expert_kernel_choices,
+    .offset = FIELD (expert_routing),
+    .fallback = "indices",
+    .needs = "experts",
+    .help = "kernels of a router behind its product: of the chosen experts' numbers; of maps of "
+            "tokens and experts, with those of the auxiliary loss; or fused ones",
+    .source = "Megatron-LM, core/transformer/moe/moe_utils.py; --moe-router-fusion" },
+  { .key = "expert_permutation",
+    .type = OPTION_ENUM,
+    .choices = expert_kernel_choices,
+    .offset = FIELD (expert_permutation),
+    .fallback = "indices",
+    .needs = "experts",
+    .help = "kernels that copy rows to their experts and add them up again: by sorted numbers and "
+            "atomics; by maps and atomics, for whose rows the host waits; or fused ones",
+    .source = "Megatron-LM, core/transformer/moe/moe_utils.py; --moe-permute-fusion" },
   { .key = "fused_norm",
     .type = OPTION_BOOL,
     .offset = FIELD (fused_norm),

@@ -133,6 +133,14 @@ typedef enum
   EXPERT_TENSORS_EACH,    /* of one expert */
 } ExpertTensors;
 
+/* How a layer of experts finds out which tokens go where, and moves them. */
+typedef enum
+{
+  EXPERT_KERNELS_INDICES, /* PyTorch's operations on the numbers of the chosen experts */
+  EXPERT_KERNELS_MAPS,    /* PyTorch's operations on maps of tokens and experts */
+  EXPERT_KERNELS_FUSED,   /* kernels of their own */
+} ExpertKernels;
+
 /* Which parameters are trained: model/shape/peft.h. */
 typedef enum
 {
@@ -202,6 +210,8 @@ typedef struct
   gint64   loss_chunk; /* tokens a chunk, of LOSS_CHUNKED */
   gint     expert_products;          /* ExpertProducts */
   gint     expert_tensors;           /* ExpertTensors */
+  gint     expert_routing;           /* ExpertKernels: of the router behind its product */
+  gint     expert_permutation;       /* ExpertKernels: of rows to experts and back */
   gboolean fused_norm;               /* one kernel a norm instead of the eager chain */
   gint     fused_gate, fused_rotary; /* FrameworkSays: of the traits */
   gboolean compile;                  /* compiled: element-wise chains fused, cheaper issue */

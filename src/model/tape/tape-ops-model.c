@@ -1,4 +1,4 @@
-/* Attention, experts and embedding; see tape-ops.c for how their costs are written down. */
+/* Attention and embedding; see tape-ops.c for how their costs are written down. */
 #include "model/tape/tape-ops-private.h"
 
 #include <math.h>
@@ -244,77 +244,6 @@ tape_softmax (Tape *tape, const char *name, TapeValue scores, gboolean eager)
   tape_push_forward (
       tape, op,
       tape_stream (tape, KERNEL_REDUCTION, name, fixed, fixed, eager ? (half ? 4 : 3) : 1), TRUE);
-  return out;
-}
-
-/* ---- experts ---- */
-
-static void
-backward_route (Tape *tape, const TapeOp *op)
-{
-  KernelDesc desc =
-      tape_stream (tape, KERNEL_REDUCTION, tape_backward_name (op), 0, 0, op->launches);
-  TapeValue   grad;
-  TapeKernel *kernel = tape_push_backward (tape, op, desc, FALSE, 1, &grad);
-
-  tape_kernel_reads (kernel, op->aux);
-  tape_give_grads (tape, op, 1, &grad);
-}
-
-TapeValue
-tape_route (Tape *tape, const char *name, TapeValue logits, RouteSpec spec)
-{
-  double    scores = 4 * spec.tokens * spec.experts, ids = 8 * spec.tokens * spec.chosen;
-  TapeOp   *op = tape_add_op (tape, name, &logits, 1);
-  TapeValue out = tape_add_output (tape, op, spec.tokens * spec.chosen);
-
-  op->backward = backward_route;
-  op->launches = spec.backward_launches;
-  op->aux =
-      tape_add_aux (tape, "router.probabilities",
-                    spec.score_writes > 0 ? scores : scores / spec.experts * spec.chosen, FALSE);
-  tape_add_aux (tape, "router.chosen", ids, FALSE);
-  tape_push_forward (tape, op,
-                     tape_stream (tape, KERNEL_REDUCTION, name, spec.score_reads * scores,
-                                  spec.score_writes * scores + ids, spec.forward_launches),
-                     FALSE);
-  return out;
-}
-
-static void
-backward_combine (Tape *tape, const TapeOp *op)
-{
-  KernelDesc  desc = tape_stream (tape, KERNEL_GATHER, tape_backward_name (op), op->fixed[0],
-                                  op->fixed[1], op->launches);
-  TapeValue   grads[2];
-  TapeKernel *kernel = tape_push_backward (tape, op, desc, FALSE, 2, grads);
-
-  tape_kernel_reads (kernel, op->in[0]);
-  tape_kernel_reads (kernel, op->in[1]);
-  tape_give_grads (tape, op, 2, grads);
-}
-
-/* Eagerly weight | clear | index_add: 3 kernels; backwards gather | * weights | * rows, sum: 4. */
-TapeValue
-tape_combine (Tape *tape, const char *name, TapeValue expert_rows, TapeValue weights,
-              double out_elements)
-{
-  TapeValue in[] = { expert_rows, weights };
-  gboolean  fused = tape->training->compile;
-  double    rows_bytes = tape_tensor (tape, expert_rows)->bytes, out_bytes = out_elements * tape->e;
-  TapeOp   *op = tape_add_op (tape, name, in, 2);
-  TapeValue out = tape_add_output (tape, op, out_elements);
-
-  op->backward = backward_combine;
-  op->launches = fused ? 1 : 4;
-  op->fixed[0] = rows_bytes - out_bytes + (fused ? 0 : 3 * rows_bytes);
-  op->fixed[1] = fused ? 0 : 2 * rows_bytes;
-  tape_save (tape, expert_rows);
-  tape_save (tape, weights);
-  tape_push_forward (tape, op,
-                     tape_stream (tape, KERNEL_GATHER, name, fused ? 0 : rows_bytes,
-                                  fused ? 0 : rows_bytes + out_bytes, fused ? 1 : 3),
-                     FALSE);
   return out;
 }
 

@@ -192,9 +192,23 @@ typedef struct
 
 TapeValue tape_route (Tape *tape, const char *name, TapeValue logits, RouteSpec spec);
 
+/*
+ * How ROWS of TOKENS go to some of EXPERTS and back. Where maps of tokens and experts say which,
+ * the host WAITS for how many rows they mark.
+ */
+typedef struct
+{
+  guint    kernels; /* ExpertKernels */
+  gboolean waits;
+  double   tokens, experts, rows;
+} PermuteSpec;
+
+/* Rows of IN, WIDTH wide each, copied to the experts that they visit. */
+TapeValue tape_permute (Tape *tape, const char *name, TapeValue in, double width, PermuteSpec spec);
+
 /* Weighted sum of the experts' outputs of each token. */
 TapeValue tape_combine (Tape *tape, const char *name, TapeValue expert_rows, TapeValue weights,
-                        double out_elements);
+                        double out_elements, PermuteSpec spec);
 
 /*
  * Rows of a VOCAB x WIDTH table for COUNT ids. PART: the table is part of a larger one; ids that
