@@ -169,6 +169,7 @@ static const Read reads[] = {
     "--position-embedding-type rope --attention-dropout 0 --hidden-dropout 0 --seq-length 4096 "
     "--micro-batch-size 1 --global-batch-size 256 --bf16 --use-distributed-optimizer "
     "--overlap-grad-reduce --num-experts 8 --moe-router-topk 2 --moe-grouped-gemm "
+    "--moe-permute-fusion "
     "--moe-layer-freq '([0]*1+[1]*31)' --expert-model-parallel-size 8 "
     "--mtp-num-layers 1 --mtp-loss-scaling-factor 0.1 "
     "--pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 4 "
@@ -196,6 +197,7 @@ static const Read reads[] = {
       "training.activation_checkpointing=selective",
       "training.recompute_modules=moe_act,layernorm",
       "training.fp8_recipe=blockwise",
+      "training.expert_permutation=fused",
       "training.dropout=false" } },
   /* words of 2021; the width of a gate that is not told */
   { "run.sh",
