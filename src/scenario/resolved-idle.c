@@ -68,6 +68,12 @@ recomputes_blocks (gconstpointer about)
 }
 
 static gboolean
+has_tensor_ranks (gconstpointer about)
+{
+  return MESH (about)->tp > 1;
+}
+
+static gboolean
 repeats_activations (gconstpointer about)
 {
   return MESH (about)->tp > 1 && MESH (about)->sp == 0;
@@ -154,6 +160,7 @@ static const OptionFact facts[] = {
   { "two axes of ranks", has_two_axes, "give 'tp', 'cp' or 'pp' above 1" },
   { "blocks that are recomputed as a whole", recomputes_blocks,
     "set 'activation_checkpointing' to full, selective-layer or layers:K" },
+  { "tensor ranks", has_tensor_ranks, "give 'tp' above 1" },
   { "tensor ranks that hold the same activations", repeats_activations,
     "give 'tp' above 1 and leave 'sp' at 0" },
   { "tensor ranks that divide the sequence", divides_sequence, "give 'tp' above 1, and 'sp' 1" },

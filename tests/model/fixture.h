@@ -43,7 +43,8 @@ static inline TrainingOptions
 training (gint64 seq_len, gint64 micro_batch)
 {
   return (TrainingOptions){
-    .seq_len = seq_len, .micro_batch = micro_batch, .grad_accum = 1, .causal = TRUE
+    .seq_len = seq_len, .micro_batch = micro_batch, .grad_accum = 1, .causal = TRUE,
+    .fully_sharded_loras = TRUE
   };
 }
 

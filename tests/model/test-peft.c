@@ -218,6 +218,97 @@ START_TEST (test_model_flops)
 }
 END_TEST
 
+/* ---- dropout --------------------------------------------------------------------------------- */
+
+/*
+ * Before an adapter: a kernel that reads K values of 2 bytes a token, writes as many and a mask of
+ * a byte; backwards one that reads a gradient and the mask. A keeps what was dropped out, of which
+ * each adapter has its own, and no longer the module's input, which nobody else keeps. Behind an
+ * adapter: the same over what B makes, N values, of which the mask alone is kept.
+ */
+START_TEST (test_dropout)
+{
+  static const struct
+  {
+    LoraDropoutPosition position;
+    double              values, kept; /* of a token; bytes more than without */
+  } cases[] = {
+    { LORA_DROPOUT_PRE, H, H },
+    { LORA_DROPOUT_POST, 3 * H, 3 * H },
+  };
+  ModelShape           shape = small_gpt ();
+  TrainingOptions      options = lora ("c_attn");
+  g_autoptr (Workload) plain = workload_new (&shape, &options);
+
+  options.lora_dropout = 0.1;
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autoptr (Workload) workload = NULL;
+      const LayerDesc     *b;
+      const KernelDesc    *forward, *backward;
+      double               n = S * cases[i].values;
+
+      options.lora_dropout_position = (gint) cases[i].position;
+      workload = workload_new (&shape, &options);
+      b = workload_layer (workload, 1);
+      forward = find_kernel (b->forward, b->n_forward, "attn.qkv.lora_dropout");
+      backward = find_kernel (b->backward, b->n_backward, "attn.qkv.lora_dropout.backward");
+      ck_assert_uint_eq (b->n_forward, workload_layer (plain, 1)->n_forward + 1);
+      ck_assert_uint_eq (b->n_backward, workload_layer (plain, 1)->n_backward + 1);
+      ck_assert_double_eq (forward->read_bytes, 2 * n);
+      ck_assert_double_eq (forward->write_bytes, 3 * n);
+      ck_assert_double_eq (backward->read_bytes, 3 * n);
+      ck_assert_double_eq (backward->write_bytes, 2 * n);
+      ck_assert_double_eq (saved (workload), saved (plain) + S * cases[i].kept);
+    }
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/*
+ * A Llama's q, k and v take one input, which adapters without dropout keep once, 2 H bytes a token;
+ * with it each keeps a copy and a mask, 3 (2 + 1) H.
+ */
+START_TEST (test_dropout_copies)
+{
+  ModelShape           shape = arch ("llama", 2, (gint64) H, 4, (gint64) FF, (gint64) VOCAB);
+  TrainingOptions      options = lora ("q_proj,k_proj,v_proj");
+  g_autoptr (Workload) plain = workload_new (&shape, &options), dropped = NULL;
+
+  options.lora_dropout = 0.05;
+  dropped = workload_new (&shape, &options);
+  ck_assert_double_eq (saved (dropped), saved (plain) + S * (3 * 3 - 2) * H);
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/* ---- modules that are joined ------------------------------------------------------------------ */
+
+/*
+ * Three modules from H to H of one input: an A each, or one, whose product, input behind dropout
+ * and R numbers a token are there once.
+ */
+START_TEST (test_joined)
+{
+  ModelShape           shape = arch ("llama", 2, (gint64) H, 4, (gint64) FF, (gint64) VOCAB);
+  TrainingOptions      apart = lora ("q_proj,k_proj,v_proj"), joined = lora ("q_proj+k_proj+v_proj");
+  g_autoptr (Workload) three = NULL, one = NULL;
+  const LayerDesc     *a, *b;
+
+  apart.lora_dropout = joined.lora_dropout = 0.1;
+  three = workload_new (&shape, &apart);
+  one = workload_new (&shape, &joined);
+  a = workload_layer (three, 1);
+  b = workload_layer (one, 1);
+  ck_assert_double_eq ((double) a->trainable_elements, 6 * R * H);
+  ck_assert_double_eq ((double) b->trainable_elements, 4 * R * H);
+  ck_assert_double_eq (product_flops (b->forward, b->n_forward),
+                       product_flops (a->forward, a->n_forward) - 2 * 2 * S * R * H);
+  ck_assert_double_eq (saved (one), saved (three) - 2 * S * (3 * H + 2 * R));
+  model_shape_clear (&shape);
+}
+END_TEST
+
 /* ---- 4 bits ---------------------------------------------------------------------------------- */
 
 #define ATTN (H * 3 * H) /* values of the matrix attn.c_attn: 12288, 192 blocks of 64 */
@@ -353,6 +444,58 @@ START_TEST (test_dora)
 }
 END_TEST
 
+/*
+ * Behind dropout what the module made is of another input: DoRA multiplies W once more, 2 K N FLOPs
+ * a token forwards and as many for the input's gradient, and has no bias to take off. What it
+ * scales stays what it was, kept in place of the module's; a copy and a mask of the input come
+ * besides, and of weights in 4 bits the matrix, 2 K N bytes.
+ */
+START_TEST (test_dora_dropout)
+{
+  ModelShape      shape = small_gpt ();
+  TrainingOptions options = lora ("c_attn");
+  const double    n = 3 * H;
+
+  options.use_dora = TRUE;
+  for (guint packed = 0; packed < 2; packed++)
+    {
+      g_autoptr (Workload) plain = NULL, dropped = NULL;
+      const LayerDesc     *a, *b;
+
+      options.load_in_4bit = packed == 1;
+      options.lora_dropout = 0;
+      plain = workload_new (&shape, &options);
+      options.lora_dropout = 0.1;
+      dropped = workload_new (&shape, &options);
+      a = workload_layer (plain, 1);
+      b = workload_layer (dropped, 1);
+      ck_assert_double_eq (product_flops (b->forward, b->n_forward),
+                           product_flops (a->forward, a->n_forward) + 2 * S * H * n);
+      ck_assert_double_eq (product_flops (b->backward, b->n_backward),
+                           product_flops (a->backward, a->n_backward) + 2 * S * H * n);
+      ck_assert_double_eq (saved (dropped), saved (plain) + S * H + packed * 2 * H * n);
+    }
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/* What two modules share is of one input; DoRA's norms are of one matrix. */
+START_TEST (test_joined_refusals)
+{
+  TrainingOptions options = lora ("c_attn+attn.c_proj");
+
+  ck_assert_str_eq (refusal_of (options), "'lora_target_modules' joins 'attn.c_proj' to a module "
+                                          "that takes another input");
+  options.lora_target_modules = (char *) "c_attn+q_proj";
+  ck_assert_str_eq (refusal_of (options),
+                    "'lora_target_modules' names 'q_proj', which 'gpt' does not have");
+  options.lora_target_modules = (char *) "c_attn+c_fc";
+  options.use_dora = TRUE;
+  ck_assert_str_eq (refusal_of (options),
+                    "'use_dora' does not go with modules that '+' joins: not modelled");
+}
+END_TEST
+
 /* Every target that is not there is named, with what there is. */
 START_TEST (test_wrong_targets)
 {
@@ -442,6 +585,11 @@ SUITE_MAIN (peft)
   tcase_add_test (tcase, test_packed_refusals);
   tcase_add_test (tcase, test_wide_stream);
   tcase_add_test (tcase, test_dora);
+  tcase_add_test (tcase, test_dora_dropout);
+  tcase_add_test (tcase, test_dropout);
+  tcase_add_test (tcase, test_dropout_copies);
+  tcase_add_test (tcase, test_joined);
+  tcase_add_test (tcase, test_joined_refusals);
   tcase_add_test (tcase, test_wrong_targets);
   tcase_add_test (tcase, test_no_targets);
   return run_case ("peft", tcase);

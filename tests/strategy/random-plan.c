@@ -112,6 +112,9 @@ draw_training (RandomPlan *self, GRand *rand, guint case_)
   t->lora_r = 1 + case_ % 24;
   t->lora_a2a = t->peft == PEFT_LORA && case_ % 4 > 1;
   t->use_dora = t->peft == PEFT_LORA && case_ % 2 == 0;
+  t->fully_sharded_loras = t->peft == PEFT_NONE || case_ / 5 % 2 == 0;
+  t->lora_dropout = t->peft == PEFT_LORA && case_ / 10 % 2 == 1 ? 0.1 : 0;
+  t->lora_dropout_position = t->lora_dropout > 0 && case_ / 20 % 2 == 1;
   t->load_in_4bit = t->peft == PEFT_LORA && t->precision >= PRECISION_BF16;
   t->bnb_4bit_use_double_quant = t->load_in_4bit && case_ % 4 < 2;
   t->tiled_in_splits = t->peft == PEFT_NONE && case_ % 7 == 4 ? 2 : 1;
@@ -433,7 +436,7 @@ describe (RandomPlan *self, guint32 seed, guint case_)
       self->description,
       "seed %u case %u: %s L=%d mtp=%d h=%d V=%d tied=%d experts=%d ranks=%u/%u of %u micro=%d "
       "accum=%d ckpt=%d%s%s tiles=%dx%d loss=%d "
-      "precision=%d optimizer=%d/%d fp8=%d/%d lora=%d dora=%d 4bit=%d slices=%d/%d "
+      "precision=%d optimizer=%d/%d fp8=%d/%d lora=%d/%d%s dora=%d 4bit=%d slices=%d/%d "
       "tp=%d sp=%d cp=%d ep=%d etp=%d pp=%d vp=%d "
       "pipeline=%d p2p=%d;",
       seed, case_, self->shape.family, (int) self->shape.n_layers, (int) self->shape.n_mtp,
@@ -445,6 +448,7 @@ describe (RandomPlan *self, guint32 seed, guint case_)
       (int) self->training.tiled_out_splits, self->training.loss, self->training.precision,
       self->training.optimizer, self->training.matrix_exchange, self->training.fp8_recipe,
       self->training.fp8_gather, self->training.peft ? (int) self->training.lora_r : 0,
+      self->training.fully_sharded_loras, self->training.lora_dropout > 0 ? " (dropped)" : "",
       self->training.use_dora, self->training.load_in_4bit, (int) self->training.trained_slices,
       self->training.slice_heads, (int) m->tp, (int) m->sp, (int) m->cp, (int) m->ep, (int) m->etp,
       (int) m->pp, (int) m->vp, m->pipeline, m->p2p);

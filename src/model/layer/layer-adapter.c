@@ -3,6 +3,7 @@
  * those of peft/tuners/lora/layer.py and dora.py; what is packed is bitsandbytes' Linear4bit.
  */
 #include "model/layer/layer-parts-private.h"
+#include "model/shape/peft.h"
 
 /* bitsandbytes/functional.py, quantize_4bit and quantize_blockwise. */
 #define NF4_BLOCK   64  /* values that share a scale */
@@ -132,6 +133,19 @@ adapter_group (const LayerBuilder *b)
   return group;
 }
 
+static gboolean
+drops (const LayerBuilder *b, LoraDropoutPosition position)
+{
+  return b->training->lora_dropout > 0 && b->training->lora_dropout_position == (gint) position;
+}
+
+/* X, or a copy of it that is dropped out: each adapter has its own, and a mask. */
+static TapeValue
+drop_out (LayerBuilder *b, const char *role, TapeValue x, LoraDropoutPosition position)
+{
+  return drops (b, position) ? tape_dropout (b->tape, tape_join (role, ".lora_dropout"), x) : x;
+}
+
 /*
  * The input of an A that is divided by outputs, whole on each rank: that of the module, if it has
  * that. The gradient is added up over the group.
@@ -139,36 +153,75 @@ adapter_group (const LayerBuilder *b)
 static TapeValue
 whole_input (LayerBuilder *b, const char *role, TapeValue in)
 {
-  TapeValue piece;
+  const gboolean drop = drops (b, LORA_DROPOUT_PRE);
+  TapeValue      piece;
 
   if (b->mesh->sp != 1)
     {
+      in = drop_out (b, role, in, LORA_DROPOUT_PRE);
       tape_comm_copy (b->tape, tape_join (role, ".lora_copy"), in, adapter_group (b));
       return in;
     }
-  if (tape_comm_keep_whole (b->tape, in, &piece))
-    return in;
-  if (b->whole == 0 || b->adapted != piece)
+  if (tape_comm_is_whole (b->tape, in))
+    {
+      if (!drop)
+        tape_comm_keep_whole (b->tape, in);
+      return drop_out (b, role, in, LORA_DROPOUT_PRE);
+    }
+  piece = tape_comm_piece (b->tape, in);
+  if (drop || b->whole == 0 || b->adapted != piece)
     {
       b->adapted = piece;
+      piece = drop_out (b, role, piece, LORA_DROPOUT_PRE);
       b->whole =
           tape_comm_gather (b->tape, tape_join (role, ".lora_gather"), piece, adapter_group (b));
     }
   return b->whole;
 }
 
+/* What A takes. With one factor whole, an A that is takes the tokens of its rank. */
+static TapeValue
+adapter_input (LayerBuilder *b, const char *role, TapeValue in, Division division)
+{
+  if (division != COLUMNS)
+    return drop_out (b, role, in, LORA_DROPOUT_PRE);
+  if (b->training->fully_sharded_loras)
+    return whole_input (b, role, in);
+  return drop_out (b, role, tape_comm_piece (b->tape, in), LORA_DROPOUT_PRE);
+}
+
 /* The R numbers a token that A made, on each rank: pieces of them, or a part of their sum. */
 static TapeValue
 complete_narrow (LayerBuilder *b, const char *role, TapeValue x, Division division)
 {
-  if (division == WHOLE)
-    return x;
   if (division == COLUMNS)
     x = tape_comm_gather_columns (b->tape, tape_join (role, ".lora_A.gather"), x,
                                   adapter_group (b));
   else
     tape_comm_reduce (b->tape, tape_join (role, ".lora_A.reduce"), x, adapter_group (b));
   tape_comm_copy (b->tape, tape_join (role, ".lora_B.copy"), x, adapter_group (b));
+  return x;
+}
+
+/*
+ * The same where one factor is whole: as before and behind any product that Megatron-Core divides.
+ * What a whole A made is of all tokens, or of the rank's, which are gathered; a divided A makes
+ * parts of a sum.
+ */
+static TapeValue
+complete_plainly (LayerBuilder *b, const char *role, TapeValue x, Division division, gboolean piece)
+{
+  CommGroup group = adapter_group (b);
+
+  group.kept = b->training->traits.keeps_gathered;
+  if (division == COLUMNS && piece)
+    return tape_comm_gather (b->tape, tape_join (role, ".lora_B.gather"), x, group);
+  if (division == COLUMNS)
+    tape_comm_copy (b->tape, tape_join (role, ".lora_B.copy"), x, group);
+  else if (b->mesh->sp == 1)
+    return tape_comm_scatter (b->tape, tape_join (role, ".lora_A.scatter"), x, group);
+  else
+    tape_comm_reduce (b->tape, tape_join (role, ".lora_A.reduce"), x, group);
   return x;
 }
 
@@ -186,61 +239,167 @@ complete_wide (LayerBuilder *b, const char *role, TapeValue x)
                           : x;
 }
 
-/* s (IN A') B' without s. */
+/* X times a weight that every rank has whole. */
 static TapeValue
-add_factors (LayerBuilder *b, const char *role, TapeValue in, Division division,
-             const LinearSpec *spec, const gint *modules)
+multiply_whole (LayerBuilder *b, const char *name, TapeValue x, gint module, double rows, gint64 k,
+                gint64 n)
 {
-  const gint64 r = b->training->lora_r, k = (gint64) spec->k, n = (gint64) spec->n;
-  const gint64 tp = division == WHOLE ? 1 : b->tp;
-  TapeValue    x = division == COLUMNS ? whole_input (b, role, in) : in;
-
-  b->tape->counted = division == WHOLE ? layer_whole_share (b, spec->rows) : 1;
-  x = multiply (b, tape_join (role, ".lora_A"), x, modules[0], spec->rows, k,
-                division == COLUMNS ? r / tp : r);
-  x = complete_narrow (b, role, x, division);
-  x = multiply (b, tape_join (role, ".lora_B"), x, modules[1], spec->rows, r,
-                division == ROWS ? n / tp : n);
+  b->tape->counted = layer_whole_share (b, rows);
+  x = multiply (b, name, x, module, rows, k, n);
   b->tape->counted = 1;
-  return division == ROWS ? complete_wide (b, role, x) : x;
+  return x;
 }
 
-/* A and B, of a rank's K inputs and N outputs of a module that is divided so. */
-static void
-add_parts (LayerBuilder *b, const char *name, Division division, gint64 k, gint64 n, gint *modules)
+/* An adapter's way from the module's input IN to its output. */
+typedef struct
 {
-  const gint64 r = b->training->lora_r;
+  const char       *name, *role; /* of the module */
+  Division          division;
+  const LinearSpec *spec;
+  TapeValue         in;
+  gboolean          both;  /* A and B are divided, where the module is */
+  gboolean          piece; /* A takes the rank's tokens of IN, which was gathered */
+  gint              modules[2];
+} Adapter;
 
-  modules[0] = add_part (b, name, ".lora_A", division == COLUMNS ? r / b->tp : r, k, division);
-  modules[1] = add_part (b, name, ".lora_B", division == ROWS ? n / b->tp : n, r, division);
+static gboolean
+follows_stream (const LayerBuilder *b, const Adapter *self)
+{
+  return self->division == ROWS && b->mesh->sp == 1 && !self->both;
+}
+
+/* R numbers a token that A makes of X, on each rank. */
+static TapeValue
+add_down (LayerBuilder *b, const Adapter *self, TapeValue x)
+{
+  const char  *name = tape_join (self->role, ".lora_A");
+  const gint64 r = b->training->lora_r, k = (gint64) self->spec->k;
+  const double rows = self->spec->rows;
+
+  if (self->both)
+    return complete_narrow (
+        b, self->role,
+        multiply (b, name, x, self->modules[0], rows, k, self->division == COLUMNS ? r / b->tp : r),
+        self->division);
+  if (self->division == ROWS)
+    x = multiply (b, name, x, self->modules[0], rows, k, r);
+  else
+    x = multiply_whole (b, name, x, self->modules[0], self->piece ? rows / (double) b->tp : rows, k,
+                        r);
+  return self->division == WHOLE ? x
+                                 : complete_plainly (b, self->role, x, self->division, self->piece);
+}
+
+/* What B makes of these, where the module's output is. */
+static TapeValue
+add_up (LayerBuilder *b, const Adapter *self, TapeValue x)
+{
+  const char  *name = tape_join (self->role, ".lora_B");
+  const gint64 r = b->training->lora_r, n = (gint64) self->spec->n;
+  const double rows = self->spec->rows;
+
+  if (self->division == COLUMNS)
+    return multiply (b, name, x, self->modules[1], rows, r, n);
+  if (!self->both)
+    return multiply_whole (b, name, x, self->modules[1],
+                           follows_stream (b, self) ? rows / (double) b->tp : rows, r, n);
+  return complete_wide (b, self->role, multiply (b, name, x, self->modules[1], rows, r, n / b->tp));
+}
+
+/* B, and A, unless it is there: of a rank's inputs and outputs of the module. */
+static void
+add_parts (LayerBuilder *b, Adapter *self, gboolean shared)
+{
+  const gint64 r = b->training->lora_r, k = (gint64) self->spec->k, n = (gint64) self->spec->n;
+  Division     down = self->both || self->division == ROWS ? self->division : WHOLE;
+  Division     up = self->both || self->division == COLUMNS ? self->division : WHOLE;
+
+  if (!shared)
+    self->modules[0] =
+        add_part (b, self->name, ".lora_A", down == COLUMNS ? r / b->tp : r, k, down);
+  self->modules[1] = add_part (b, self->name, ".lora_B", up == ROWS ? n / b->tp : n, r, up);
+}
+
+/*
+ * What DoRA scales by c - 1: what the module made, or, behind dropout, a product of its own of what
+ * A takes (peft/tuners/lora/variants.py). Of weights in 4 bits the matrix of the norms is used, and
+ * kept for the gradient.
+ */
+static TapeValue
+base_of_dora (LayerBuilder *b, const char *role, TapeValue x, TapeValue out, LinearSpec *spec)
+{
+  const gint64 k = (gint64) spec->k, n = (gint64) spec->n;
+
+  if (!drops (b, LORA_DROPOUT_PRE))
+    return out;
+  b->tape->frozen = TRUE;
+  out = multiply (b, tape_join (role, ".dora_product"), x, spec->module, spec->rows, k, n);
+  if (spec->packing.elements > 0)
+    tape_add_aux (b->tape, "dora.weight", b->tape->e * (double) (k * n), FALSE);
+  b->tape->frozen = FALSE;
+  spec->bias = FALSE;
+  return out;
+}
+
+/* The sum of DoRA's two terms: of OUT, what the module made, and of X, which A takes. */
+static TapeValue
+add_dora (LayerBuilder *b, const Adapter *self, TapeValue out, TapeValue x)
+{
+  LinearSpec spec = *self->spec;
+  gint       magnitude =
+      add_part (b, self->name, ".lora_magnitude_vector", (gint64) spec.n, 0, self->division);
+  TapeValue base;
+
+  tape_weight_norm (b->tape, tape_join (self->role, ".weight_norm"), self->in,
+                    (WeightNormSpec){ .k = (double) spec.k,
+                                      .n = (double) spec.n,
+                                      .rank = (double) b->training->lora_r,
+                                      .weight = spec.module,
+                                      .down = self->modules[0],
+                                      .up = self->modules[1],
+                                      .packing = spec.packing });
+  base = base_of_dora (b, self->role, x, out, &spec);
+  x = drop_out (b, self->role, add_up (b, self, add_down (b, self, x)), LORA_DROPOUT_POST);
+  return add_magnitude (b, self->role, magnitude, base, x, &spec);
+}
+
+/* LoRA's term. Modules that a target joins share what A made. */
+static TapeValue
+add_lora (LayerBuilder *b, const Adapter *self, gboolean shared)
+{
+  TapeValue x;
+
+  if (!shared)
+    {
+      x = adapter_input (b, self->role, self->in, self->division);
+      b->joined = peft_joined (b->training, self->name);
+      b->joined_in = self->in;
+      b->joined_narrow = add_down (b, self, x);
+    }
+  x = drop_out (b, self->role, add_up (b, self, b->joined_narrow), LORA_DROPOUT_POST);
+  return add_pass (b, tape_join (self->role, ".lora_scale"), x);
 }
 
 TapeValue
 layer_add_adapter (LayerBuilder *b, const char *name, const char *role, TapeValue in, TapeValue out,
                    Division division, LinearSpec spec)
 {
-  gint64    k = (gint64) spec.k, n = (gint64) spec.n;
-  gboolean  dora = b->training->use_dora;
-  gint      modules[2], magnitude = -1;
+  const gboolean both = division != WHOLE && (b->tp == 1 || b->training->fully_sharded_loras);
+  const gboolean shared =
+      b->joined > 0 && b->joined == peft_joined (b->training, name) && b->joined_in == in;
+  Adapter   self = { .name = name,
+                     .role = role,
+                     .division = division,
+                     .spec = &spec,
+                     .in = in,
+                     .both = both,
+                     .piece = !both && tape_comm_piece (b->tape, in) != in };
   TapeValue x;
 
   b->tape->frozen = FALSE;
-  add_parts (b, name, division, k, n, modules);
-  if (dora)
-    {
-      magnitude = add_part (b, name, ".lora_magnitude_vector", n, 0, division);
-      tape_weight_norm (b->tape, tape_join (role, ".weight_norm"), in,
-                        (WeightNormSpec){ .k = (double) k,
-                                          .n = (double) n,
-                                          .rank = (double) b->training->lora_r,
-                                          .weight = spec.module,
-                                          .down = modules[0],
-                                          .up = modules[1],
-                                          .packing = spec.packing });
-    }
-  x = add_factors (b, role, in, division, &spec, modules);
-  x = dora ? add_magnitude (b, role, magnitude, out, x, &spec)
-           : add_pass (b, tape_join (role, ".lora_scale"), x);
+  add_parts (b, &self, shared);
+  x = b->training->use_dora ? add_dora (b, &self, out, adapter_input (b, role, in, division))
+                            : add_lora (b, &self, shared);
   b->tape->frozen = TRUE;
   return tape_add (b->tape, tape_join (role, ".lora_add"), out, x);
 }

@@ -25,6 +25,8 @@ typedef struct
   gboolean  parallel;       /* within a parallel block: its two halves enter and leave together */
   TapeValue gate;           /* of attention's output, where the model has one */
   TapeValue adapted, whole; /* what adapters gathered last, and all of it; 0: nothing */
+  guint     joined;         /* target that joined the module adapted last to others, or 0, */
+  TapeValue joined_in, joined_narrow; /* its input, and what their A made of it */
   gboolean  covering;       /* within what runs concurrently with an exchange of tokens */
 } LayerBuilder;
 

@@ -207,8 +207,11 @@ check_adapters (const Check *c)
   if (with != NULL)
     diag_error (c->diags, mark_of (c, "tp"), "leave 'tp' at 1",
                 "'tp' of " D " does not go with %s: how it is divided is not modelled", tp, with);
+  if (!c->training->fully_sharded_loras)
+    return;
   check_divides (c, "tp", tp, "'lora_r'", c->training->lora_r,
-                 "the adapters' ranks are divided over the tensor group");
+                 "the adapters' ranks are divided over the tensor group, unless "
+                 "'fully_sharded_loras' is false");
   check_divides (c, "tp", tp, "the width", c->shape->d_model,
                  "what adapters make is divided over the tensor group");
 }

@@ -49,17 +49,56 @@ check_targets (const ModelShape *shape, const TrainingOptions *training, const O
   hint = g_string_free (text, FALSE);
   for (char **target = targets; *target != NULL; target++)
     {
+      g_auto (GStrv) parts = g_strsplit (*target, PEFT_JOIN, -1);
+
       n += **target != '\0';
-      if (**target != '\0' && !g_str_equal (*target, PEFT_ALL_LINEAR)
-          && !has_target (names, *target))
-        diag_error (diags, option_mark (marks, "lora_target_modules", NULL), hint,
-                    "'lora_target_modules' names '%s', which '%s' does not have", *target,
-                    shape->name);
+      for (char **part = parts; *part != NULL; part++)
+        if (**part != '\0' && !g_str_equal (*part, PEFT_ALL_LINEAR) && !has_target (names, *part))
+          diag_error (diags, option_mark (marks, "lora_target_modules", NULL), hint,
+                      "'lora_target_modules' names '%s', which '%s' does not have", *part,
+                      shape->name);
     }
   if (n == 0)
     diag_error (diags, option_mark (marks, "lora_target_modules", NULL), hint,
                 "'lora_target_modules' names no module");
   return diag_list_n_errors (diags) == before;
+}
+
+/*
+ * Modules of one input alone share A: of those that a target joins in a layer, one has it. The
+ * modules stand in the blocks' order.
+ */
+static gboolean
+check_joined (const ModelShape *shape, const TrainingOptions *training, const OptionMarks *marks,
+              DiagList *diags)
+{
+  g_autoptr (Workload) workload = workload_new (shape, training);
+
+  for (guint l = 0; l < workload_n_layers (workload); l++)
+    {
+      const LayerDesc       *layer = workload_layer (workload, l);
+      g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL);
+
+      for (guint m = 0; m < layer->n_modules; m++)
+        {
+          g_autofree char *name = g_strdup (layer->modules[m].name);
+          char            *end = strstr (name, ".lora_A");
+          guint            target;
+
+          if (end == NULL)
+            continue;
+          *end = '\0';
+          target = peft_joined (training, name);
+          if (target == 0 || g_hash_table_add (seen, GUINT_TO_POINTER (target)))
+            continue;
+          diag_error (diags, option_mark (marks, "lora_target_modules", NULL),
+                      "join modules of one input, such as q_proj+k_proj+v_proj",
+                      "'lora_target_modules' joins '%s' to a module that takes another input",
+                      name);
+          return FALSE;
+        }
+    }
+  return TRUE;
 }
 
 /* KEY does not go with what is set: HINT says what to do. */
@@ -69,6 +108,16 @@ fails (const OptionMarks *marks, const char *key, DiagList *diags, const char *h
 {
   diag_error (diags, option_mark (marks, key, NULL), hint, "'%s' %s", key, why);
   return FALSE;
+}
+
+/* Its norms are those of one module's matrix. */
+static gboolean
+check_dora (const TrainingOptions *training, const OptionMarks *marks, DiagList *diags)
+{
+  if (training->use_dora && strstr (training->lora_target_modules, PEFT_JOIN) != NULL)
+    return fails (marks, "use_dora", diags, "put commas between 'lora_target_modules'",
+                  "does not go with modules that '" PEFT_JOIN "' joins: not modelled");
+  return TRUE;
 }
 
 static gboolean
@@ -93,6 +142,7 @@ peft_check (const ModelShape *shape, const TrainingOptions *training, const Opti
 {
   if (training->peft == PEFT_NONE)
     return TRUE;
-  return check_packing (shape, training, marks, diags)
-         && check_targets (shape, training, marks, diags);
+  return check_packing (shape, training, marks, diags) && check_dora (training, marks, diags)
+         && check_targets (shape, training, marks, diags)
+         && check_joined (shape, training, marks, diags);
 }

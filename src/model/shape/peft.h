@@ -18,6 +18,7 @@
 
 #include "model/step/workload.h"
 
+#define PEFT_JOIN       "+" /* between modules that are one matrix in a framework: one target */
 #define PEFT_ALL_LINEAR "all-linear" /* among the targets: every linear of the blocks */
 
 /* The names that TRAINING targets, of which some may be empty: g_strfreev. */
@@ -28,6 +29,9 @@ gboolean peft_is_target (const char *name, const char *target);
 
 /* Whether the linear module NAME of a block gets an adapter. */
 gboolean peft_adapts (const TrainingOptions *training, const char *name);
+
+/* Number from 1 of the target that joins module NAME to others, whose A is one; 0: none does. */
+guint peft_joined (const TrainingOptions *training, const char *name);
 
 /*
  * Diagnoses at the MARKS (may be NULL) of TRAINING targets that no block of SHAPE has, and options

@@ -29,6 +29,7 @@ static const char *const component_choices[] = { "auto", "model+loss", "model", 
 static const char *const graph_choices[] = { "none", "block", "step", NULL };
 static const char *const sync_choices[] = { "none", "forward", "backward", NULL };
 static const char *const peft_choices[] = { "none", "lora", NULL };
+static const char *const lora_dropout_choices[] = { "pre", "post", NULL };
 static const char *const flops_choices[] = { "palm", "causal", "6n", NULL };
 
 const OptionSpec training_options[] = {
@@ -411,10 +412,37 @@ const OptionSpec training_options[] = {
     .type = OPTION_BOOL,
     .offset = FIELD (lora_a2a),
     .fallback = "false",
-    .needs = "peft: lora, tensor ranks that divide the sequence",
+    .needs = "peft: lora, tensor ranks that divide the sequence, fully_sharded_loras: true",
     .help = "tensor ranks with 'sp' exchange what an adapter makes by an all-to-all, where they "
             "would gather all of it and keep a part",
     .source = "Megatron-Bridge, LoRA.a2a_experimental" },
+  { .key = "fully_sharded_loras",
+    .type = OPTION_BOOL,
+    .offset = FIELD (fully_sharded_loras),
+    .fallback = "true",
+    .needs = "peft: lora, tensor ranks",
+    .help = "tensor ranks divide both factors of an adapter; false: one, and each has the other "
+            "whole, as peft does",
+    .source = "vLLM, LoRAConfig.fully_sharded_loras; Megatron-Bridge, ParallelLinearAdapter; "
+              "huggingface/peft, src/peft/tuners/lora/tp_layer.py" },
+  { .key = "lora_dropout",
+    .type = OPTION_QUANTITY,
+    .kind = QUANTITY_RATIO,
+    .offset = FIELD (lora_dropout),
+    .fallback = "0",
+    .min = 0,
+    .max = 0.99,
+    .needs = "peft: lora",
+    .help = "rate at which inputs of adapters are dropped out; above 0 all rates cost the same",
+    .source = "huggingface/peft, LoraConfig.lora_dropout" },
+  { .key = "lora_dropout_position",
+    .type = OPTION_ENUM,
+    .choices = lora_dropout_choices,
+    .offset = FIELD (lora_dropout_position),
+    .fallback = "pre",
+    .needs = "lora_dropout > 0",
+    .help = "pre: 'lora_dropout' is on what adapters take; post: on what they make",
+    .source = "Megatron-Bridge and NeMo-Automodel, LoRA.dropout_position" },
   { .key = "use_dora",
     .type = OPTION_BOOL,
     .offset = FIELD (use_dora),

@@ -148,6 +148,13 @@ typedef enum
   PEFT_LORA, /* adapters beside linear modules; the rest is frozen */
 } PeftKind;
 
+/* What 'lora_dropout' of adapters is on. */
+typedef enum
+{
+  LORA_DROPOUT_PRE,  /* their input, as peft */
+  LORA_DROPOUT_POST, /* what they make */
+} LoraDropoutPosition;
+
 /* How model FLOPs are counted for MFU; see model/layer/flops.h. */
 typedef enum
 {
@@ -248,8 +255,11 @@ typedef struct
   gint64   trained_slices;      /* of each MLP's width; a rank trains one of them */
   gboolean slice_heads;         /* and of attention's heads */
   gboolean lora_a2a;            /* under tensor ranks: see model/shape/peft.h */
-  gboolean use_dora;            /* DoRA: a magnitude for each output of an adapted module */
-  gboolean load_in_4bit;        /* QLoRA: frozen linear modules of blocks are kept in NF4, */
+  gboolean fully_sharded_loras; /* the same: both factors of an adapter are divided, not one */
+  double   lora_dropout;        /* rate; 0: none */
+  gint     lora_dropout_position; /* LoraDropoutPosition */
+  gboolean use_dora;              /* DoRA: a magnitude for each output of an adapted module */
+  gboolean load_in_4bit;          /* QLoRA: frozen linear modules of blocks are kept in NF4, */
   gboolean prepare_model_for_kbit_training; /* ... and what is not in 4 bits is in fp32 */
   gboolean bnb_4bit_use_double_quant;       /* and the scales of their blocks in 8 bits */
   gint64   document_length; /* mean, tokens: see documents.h; 0: sequences are one document */

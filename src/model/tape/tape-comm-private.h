@@ -57,10 +57,16 @@ TapeValue tape_comm_gather_columns (Tape *tape, const char *name, TapeValue in, 
 TapeValue tape_comm_scatter (Tape *tape, const char *name, TapeValue in, CommGroup group);
 
 /*
- * VALUE, if it was gathered, is kept whole and not as the rank's piece. FALSE: it was gathered for
- * a product alone, in fp8 or in slices, and who wants it whole gathers *PIECE.
+ * Whether VALUE is there in 16 bits at once: not where it was gathered for products alone, in fp8
+ * or in slices.
  */
-gboolean tape_comm_keep_whole (Tape *tape, TapeValue value, TapeValue *piece);
+gboolean tape_comm_is_whole (Tape *tape, TapeValue value);
+
+/* VALUE, if it was gathered, is kept whole and not as the rank's piece. */
+void tape_comm_keep_whole (Tape *tape, TapeValue value);
+
+/* A rank's piece of VALUE, which was gathered; VALUE itself where it was not. */
+TapeValue tape_comm_piece (const Tape *tape, TapeValue value);
 
 /* A rank's piece of IN, which all ranks have; its gradient is gathered. */
 TapeValue tape_comm_split (Tape *tape, const char *name, TapeValue in, CommGroup group);

@@ -329,17 +329,24 @@ tape_comm_gather_columns (Tape *tape, const char *name, TapeValue in, CommGroup 
 }
 
 gboolean
-tape_comm_keep_whole (Tape *tape, TapeValue value, TapeValue *piece)
+tape_comm_is_whole (Tape *tape, TapeValue value)
 {
-  TapeTensor *tensor = tape_tensor (tape, value);
+  return tape_tensor (tape, value)->slices == 0 && !tape_is_fp8 (tape, value);
+}
 
-  if (tensor->slices > 0 || tape_is_fp8 (tape, value))
-    {
-      *piece = tape_op (tape, (guint) tensor->producer)->in[0];
-      return FALSE;
-    }
-  tensor->piece = -1;
-  return TRUE;
+void
+tape_comm_keep_whole (Tape *tape, TapeValue value)
+{
+  tape_tensor (tape, value)->piece = -1;
+}
+
+TapeValue
+tape_comm_piece (const Tape *tape, TapeValue value)
+{
+  const gint    producer = tape_tensor (tape, value)->producer;
+  const TapeOp *op = producer < 0 ? NULL : tape_op (tape, (guint) producer);
+
+  return op != NULL && op->backward == backward_gather ? op->in[0] : value;
 }
 
 void
