@@ -1,7 +1,8 @@
 /*
  * LoRA over a tensor group, counted by hand: what a rank trains, computes, sends and keeps, and
  * what is refused. Sources: Megatron-Bridge, src/megatron/bridge/peft/utils.py
- * (ParallelLinearAdapter); huggingface/peft, src/peft/tuners/lora/tp_layer.py. It does not test how collectives overlap in time.
+ * (ParallelLinearAdapter); huggingface/peft, src/peft/tuners/lora/tp_layer.py. It does not test how
+ * collectives overlap in time.
  */
 #include "../suite.h"
 #include "fixture.h"
@@ -363,9 +364,8 @@ START_TEST (test_dropout_kept)
   options.lora_dropout = 0.1;
   dropped = divided (&options, TRUE);
   b = workload_layer (dropped, 1);
-  ck_assert_double_eq ((double) b->saved_bytes,
-                       (double) workload_layer (plain, 1)->saved_bytes + columns / 2
-                           + 1.5 * WIDE / TP + S * FF / TP);
+  ck_assert_double_eq ((double) b->saved_bytes, (double) workload_layer (plain, 1)->saved_bytes
+                                                    + columns / 2 + 1.5 * WIDE / TP + S * FF / TP);
   ck_assert_double_eq (find_kernel (b->forward, b->n_forward, "attn.qkv.lora_dropout")->read_bytes,
                        columns / 2);
   ck_assert_double_eq (find_kernel (b->forward, b->n_forward, "mlp.down.lora_dropout")->read_bytes,

@@ -282,7 +282,7 @@ START_TEST (test_dropout_copies)
 }
 END_TEST
 
-/* ---- modules that are joined ------------------------------------------------------------------ */
+/* ---- modules that are joined ----------------------------------------------------------------- */
 
 /*
  * Three modules from H to H of one input: an A each, or one, whose product, input behind dropout
@@ -290,8 +290,8 @@ END_TEST
  */
 START_TEST (test_joined)
 {
-  ModelShape           shape = arch ("llama", 2, (gint64) H, 4, (gint64) FF, (gint64) VOCAB);
-  TrainingOptions      apart = lora ("q_proj,k_proj,v_proj"), joined = lora ("q_proj+k_proj+v_proj");
+  ModelShape      shape = arch ("llama", 2, (gint64) H, 4, (gint64) FF, (gint64) VOCAB);
+  TrainingOptions apart = lora ("q_proj,k_proj,v_proj"), joined = lora ("q_proj+k_proj+v_proj");
   g_autoptr (Workload) three = NULL, one = NULL;
   const LayerDesc     *a, *b;
 

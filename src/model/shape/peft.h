@@ -12,7 +12,12 @@
  * that A makes, and the gradient of B's input is added up over the group. What B makes stands
  * beside the module's output: divided like it, or gathered over its features; with sequence
  * parallelism each rank keeps its tokens of it, which an all-to-all brings at once
- * (a2a_experimental).
+ * (a2a_experimental). Or one factor is divided and the other whole on every rank, as peft's are
+ * (src/peft/tuners/lora/tp_layer.py): B beside a module that is divided by outputs, A beside one by
+ * inputs; then no collective is wider than the R numbers a token.
+ *
+ * Modules that a target joins by PEFT_JOIN are one matrix in a framework, such as Megatron's
+ * linear_qkv: one A, whose R numbers each one's B takes.
  */
 #pragma once
 
