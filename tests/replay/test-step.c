@@ -1,8 +1,9 @@
 /*
  * The three fidelities of a collective against each other: `step` against arithmetic by hand,
  * `fluid` within 3 % of `step` above 64 MiB and 15 % below, and `analytic` no more than either, on
- * random small clusters, kinds, sizes and protocols, alone and two at a time on shared cards. Not
- * asserted: that any of them agrees with measurements.
+ * random small clusters, kinds, sizes and protocols, alone and two at a time on shared cards; of
+ * trees under LL128 over nodes at most the hops up more. Not asserted: that any of them agrees with
+ * measurements.
  */
 #include <check.h>
 #include <math.h>
@@ -337,6 +338,26 @@ random_cluster (GRand *rand, Fixture *fixture, gboolean regular)
   fixture_build (fixture);
 }
 
+/*
+ * How much longer `fluid` may take than `step`. Trees under LL128 over nodes are known to be too
+ * slow in it (docs/collectives.md): it adds all hops to all bytes, where a card sends what goes up
+ * while the first chunk's hops up pass. So it may count these twice, one a level of the tree, 1, 2,
+ * 2 on 2, 3, 4 nodes; what goes down is not in question.
+ */
+static double
+slack (const Fixture *fixture, CollectivePlan *plan, const CollectiveCost *cost, double bytes,
+       double step)
+{
+  StepParameters parameters;
+  double         most = fixture_allowed (bytes) * step;
+
+  if (cost->algorithm != ALGORITHM_TREE || cost->protocol != PROTOCOL_LL128 || bytes >= LARGE
+      || fixture->options.nodes == 1)
+    return most;
+  collective_plan_step_parameters (plan, bytes, cost, &parameters);
+  return MAX (most, ceil (log2 ((double) fixture->options.nodes)) * parameters.hop_net);
+}
+
 static void
 check_one (const Fixture *fixture, guint seed, CollectivePlan *plan, CollectiveKind kind,
            double bytes)
@@ -347,8 +368,9 @@ check_one (const Fixture *fixture, guint seed, CollectivePlan *plan, CollectiveK
   double allowed = fixture_allowed (bytes);
 
   collective_plan_cost (plan, bytes, &cost);
-  if (!(fabs (fluid - step) <= allowed * step) || !(analytic <= fluid * (1 + 1e-9) + PS)
-      || !(analytic <= step * (1 + 1e-9) + PS))
+  if (!(step - fluid <= allowed * step)
+      || !(fluid - step <= slack (fixture, plan, &cost, bytes, step))
+      || !(analytic <= fluid * (1 + 1e-9) + PS) || !(analytic <= step * (1 + 1e-9) + PS))
     ck_abort_msg ("seed %u: %s, %s of %g bytes by %s, %s: analytic %.9g, fluid %.9g, step %.9g "
                   "(%+.2f %%)",
                   seed, cluster_title (fixture->cluster), collective_kind_name (kind), bytes,
