@@ -118,6 +118,12 @@ caches_fp8_weights (gconstpointer about)
 }
 
 static gboolean
+has_fp8_products (gconstpointer about)
+{
+  return TRAINING (about)->fp8_recipe != FP8_NONE;
+}
+
+static gboolean
 has_second_gpu (gconstpointer about)
 {
   return cluster_n_gpus (VIEW (about)->cluster) > 1;
@@ -171,6 +177,7 @@ static const OptionFact facts[] = {
   { "a gated MLP", has_gated_mlp, "take a model with one, such as a Llama" },
   { "weights in fp8 that a framework keeps", caches_fp8_weights,
     "give 'fp8_recipe', and a 'framework' on Transformer Engine" },
+  { "products in fp8 or fp4", has_fp8_products, "give 'fp8_recipe'" },
   { "a second GPU", has_second_gpu, "take more GPUs" },
   { "a second node", has_second_node, "take more nodes" },
   { "a plug-in of the network", has_tuner, "take a network that has one" },

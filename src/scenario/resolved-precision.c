@@ -41,21 +41,33 @@ fp8_mark (const Resolution *self)
   return option_mark (scenario_marks (self->scenario, training_options), "fp8_recipe", NULL);
 }
 
+/* What GPU lacks for the recipe KIND, and what goes instead; NULL: nothing. */
+static const char *
+missing_units (const GpuProfile *gpu, gint kind, const char **hint)
+{
+  const gboolean fp8 = gpu->matmul_fp8.value > 0;
+
+  *hint = fp8 ? "set 'training.fp8_recipe' to tensorwise, rowwise, delayed or blockwise"
+              : "set 'training.fp8_recipe' to none";
+  if (kind == FP8_NVFP4)
+    return gpu->matmul_fp4.value > 0 ? NULL : "fp4 matrix units (no 'matmul_fp4' in its profile)";
+  if (!fp8)
+    return "fp8 matrix units";
+  return kind != FP8_MXFP8 || gpu->mxfp8 ? NULL : "fp8 matrix units that take block scales";
+}
+
 static gboolean
 check_fp8_units (const Resolution *self, const Fp8Recipe *recipe, DiagList *diags)
 {
   for (guint r = 0; r < cluster_n_gpus (self->view.cluster); r++)
     {
       const GpuProfile *gpu = cluster_gpu_profile (self->view.cluster, r);
-      gboolean          none = gpu->matmul_fp8.value == 0;
+      const char       *hint, *missing = missing_units (gpu, self->training.fp8_recipe, &hint);
 
-      if (!none && (self->training.fp8_recipe != FP8_MXFP8 || gpu->mxfp8))
+      if (missing == NULL)
         continue;
-      diag_error (diags, fp8_mark (self),
-                  none ? "set 'training.fp8_recipe' to none"
-                       : "set 'training.fp8_recipe' to tensorwise, rowwise, delayed or blockwise",
-                  "GPU '%s' has no fp8 matrix units%s: fp8_recipe '%s'", gpu->id,
-                  none ? "" : " that take block scales", recipe->name);
+      diag_error (diags, fp8_mark (self), hint, "GPU '%s' has no %s: fp8_recipe '%s'", gpu->id,
+                  missing, recipe->name);
       return FALSE;
     }
   return TRUE;
@@ -69,9 +81,11 @@ is_of_expert (const LayerDesc *layer, const KernelDesc *kernel)
 }
 
 static gboolean
-fits_recipe (const LayerDesc *layer, const KernelDesc *kernel, guint64 multiple)
+fits_recipe (const LayerDesc *layer, const KernelDesc *kernel, const Fp8Recipe *recipe)
 {
-  return kernel->kind != KERNEL_MATMUL || kernel->dtype != DTYPE_FP8
+  const guint64 multiple = recipe->multiple;
+
+  return kernel->kind != KERNEL_MATMUL || kernel->dtype != recipe->dtype
          || ((kernel->m % multiple == 0 || is_of_expert (layer, kernel))
              && kernel->n % multiple == 0 && kernel->k % multiple == 0);
 }
@@ -86,7 +100,7 @@ check_fp8_stage (const Resolution *self, const Workload *stage, const Fp8Recipe 
       {
         const KernelDesc *kernel = &workload_layer (stage, l)->forward[i];
 
-        if (fits_recipe (workload_layer (stage, l), kernel, recipe->multiple))
+        if (fits_recipe (workload_layer (stage, l), kernel, recipe))
           continue;
         diag_error (diags, fp8_mark (self),
                     "change the sequences, the model or the tensor ranks, or set it to none",
@@ -111,9 +125,15 @@ check_fp8 (const Resolution *self, DiagList *diags)
                   "fp8_recipe '%s' goes with activations of 16 bits, not with fp32", recipe.name);
       return FALSE;
     }
+  if (recipe.hadamard && training_compute_dtype (&self->training) != DTYPE_BF16)
+    {
+      diag_error (diags, fp8_mark (self), "set 'training.precision' to bf16-mixed or bf16",
+                  "fp8_recipe '%s' transforms bf16 alone", recipe.name);
+      return FALSE;
+    }
   if (self->training.fp8_recipe == FP8_ROWWISE && self->training.traits.keeps_fp8)
     {
-      diag_error (diags, fp8_mark (self), "take tensorwise, delayed, blockwise or mxfp8",
+      diag_error (diags, fp8_mark (self), "take tensorwise, delayed, blockwise, mxfp8 or nvfp4",
                   "fp8_recipe '%s' is torchao's: the framework's library does not have it",
                   recipe.name);
       return FALSE;

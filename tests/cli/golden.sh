@@ -345,6 +345,11 @@ hand outer-roles 2 simulate good.yaml --strategy slowmo --set strategy.inner.nam
   --set strategy.inner.inner.name=ddp
 check fp8-units 2 simulate fp8-units.yaml
 check fp8-blocks 2 simulate fp8-units.yaml --node dgx-h100 --set training.fp8_recipe=mxfp8
+check fp4-units 2 simulate fp8-units.yaml --node dgx-h100 --set training.fp8_recipe=nvfp4
+check fp4-fp16 2 simulate fp8-units.yaml --node dgx-b200 --set training.fp8_recipe=nvfp4 \
+  --precision fp16-mixed
+check fp4-layers 2 simulate fp8-units.yaml --node dgx-b200 --set training.fp8_recipe=nvfp4 \
+  --set training.num_layers_at_end_in_bf16=33
 check fp8-fp32 2 simulate fp8-units.yaml --node dgx-h100 --precision fp32
 check fp8-multiples 2 simulate fp8-multiples.yaml
 check fp8-tokens 2 simulate fp8-multiples.yaml --seq-len 127 \

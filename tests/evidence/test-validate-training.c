@@ -614,19 +614,20 @@ START_TEST (test_fp8_words)
       "a-4,x,gpt,2,256,4,1000,128,zero1,fp8,,megatron-bridge 25.11 (megatron-core),fits,1\n"
       "a-5,x,gpt,2,256,4,1000,128,zero1,MXFP8,,nemo 24.12 (megatron-core),fits,1\n"
       "a-6,x,gpt,2,256,4,1000,128,zero1,bf16-mixed,,nemo 24.12 (megatron-core),fits,1\n"
-      "a-7,x,gpt,2,256,4,1000,128,zero1,nvfp4,,nemo 24.12 (megatron-core),fits,1\n";
-  static const char *const  want[] = { "tensorwise", "rowwise", "delayed",
-                                       "tensorwise", "mxfp8",   NULL };
+      "a-7,x,gpt,2,256,4,1000,128,zero1,nvfp4,,nemo 24.12 (megatron-core),fits,1\n"
+      "a-8,x,gpt,2,256,4,1000,128,zero1,mxfp4,,nemo 24.12 (megatron-core),fits,1\n";
+  static const char *const  want[] = { "tensorwise", "rowwise", "delayed", "tensorwise",
+                                       "mxfp8",      NULL,      "nvfp4" };
   g_autoptr (TrainingTable) table = load_text (text);
   const TrainingRow        *rows = (const TrainingRow *) table->rows->data;
 
-  for (guint i = 0; i < 6; i++)
+  for (guint i = 0; i < G_N_ELEMENTS (want); i++)
     {
       ck_assert_ptr_null (rows[i].unmodelled);
       ck_assert_str_eq (setting_of (table, i, "training.precision"), "bf16-mixed");
       ck_assert_pstr_eq (setting_of (table, i, "training.fp8_recipe"), want[i]);
     }
-  ck_assert_ptr_nonnull (rows[6].unmodelled);
+  ck_assert_ptr_nonnull (rows[7].unmodelled);
 }
 END_TEST
 

@@ -121,7 +121,9 @@ draw_training (RandomPlan *self, GRand *rand, guint case_)
   t->tiled_out_splits = t->peft == PEFT_NONE && case_ % 7 > 3 ? 3 : 1;
   if (t->precision != PRECISION_FP32 && !t->load_in_4bit
       && t->tiled_in_splits * t->tiled_out_splits == 1 && case_ % 4 == 1)
-    t->fp8_recipe = FP8_TENSORWISE + (gint) (case_ / 4 % 5);
+    t->fp8_recipe = FP8_TENSORWISE + (gint) (case_ / 4 % 6);
+  t->num_layers_at_start_in_bf16 = t->fp8_recipe != FP8_NONE && case_ / 8 % 2 == 1;
+  t->num_layers_at_end_in_bf16 = t->fp8_recipe != FP8_NONE && case_ / 16 % 2 == 1;
   t->traits.fp8_params = t->fp8_recipe == FP8_DELAYED;
   t->traits.caches_fp8_weights =
       (t->peft == PEFT_LORA || t->traits.fp8_params) && case_ / 20 % 2 == 1;
@@ -436,7 +438,7 @@ describe (RandomPlan *self, guint32 seed, guint case_)
       self->description,
       "seed %u case %u: %s L=%d mtp=%d h=%d V=%d tied=%d experts=%d ranks=%u/%u of %u micro=%d "
       "accum=%d ckpt=%d%s%s tiles=%dx%d loss=%d "
-      "precision=%d optimizer=%d/%d fp8=%d/%d lora=%d/%d%s dora=%d 4bit=%d slices=%d/%d "
+      "precision=%d optimizer=%d/%d fp8=%d/%d (wide: %d, %d) lora=%d/%d%s dora=%d 4bit=%d slices=%d/%d "
       "tp=%d sp=%d cp=%d ep=%d etp=%d pp=%d vp=%d "
       "pipeline=%d p2p=%d;",
       seed, case_, self->shape.family, (int) self->shape.n_layers, (int) self->shape.n_mtp,
@@ -447,11 +449,13 @@ describe (RandomPlan *self, guint32 seed, guint case_)
       self->training.partition_activations ? " (slices)" : "", (int) self->training.tiled_in_splits,
       (int) self->training.tiled_out_splits, self->training.loss, self->training.precision,
       self->training.optimizer, self->training.matrix_exchange, self->training.fp8_recipe,
-      self->training.fp8_gather, self->training.peft ? (int) self->training.lora_r : 0,
-      self->training.fully_sharded_loras, self->training.lora_dropout > 0 ? " (dropped)" : "",
-      self->training.use_dora, self->training.load_in_4bit, (int) self->training.trained_slices,
-      self->training.slice_heads, (int) m->tp, (int) m->sp, (int) m->cp, (int) m->ep, (int) m->etp,
-      (int) m->pp, (int) m->vp, m->pipeline, m->p2p);
+      self->training.fp8_gather, (int) self->training.num_layers_at_start_in_bf16,
+      (int) self->training.num_layers_at_end_in_bf16,
+      self->training.peft ? (int) self->training.lora_r : 0, self->training.fully_sharded_loras,
+      self->training.lora_dropout > 0 ? " (dropped)" : "", self->training.use_dora,
+      self->training.load_in_4bit, (int) self->training.trained_slices, self->training.slice_heads,
+      (int) m->tp, (int) m->sp, (int) m->cp, (int) m->ep, (int) m->etp, (int) m->pp, (int) m->vp,
+      m->pipeline, m->p2p);
 }
 
 static gboolean

@@ -61,7 +61,7 @@ configuration_of (Lookup find, gpointer settings)
   g_string_append_printf (out, ", %s x %s sequences", micro_batch != NULL ? micro_batch : "1",
                           grad_accum != NULL ? grad_accum : "1");
   if (is_said (recipe))
-    g_string_append_printf (out, ", fp8 %s", recipe);
+    g_string_append_printf (out, ", %s%s", g_str_equal (recipe, "nvfp4") ? "" : "fp8 ", recipe);
   else if (is_said (precision))
     g_string_append_printf (out, ", %s", precision);
   if (is_said (peft))

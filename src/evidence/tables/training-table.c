@@ -191,6 +191,7 @@ static const struct
 } fp8_words[] = {
   { "fp8", "bf16-mixed", FP8_BY_NAME },
   { "mxfp8", "bf16-mixed", "mxfp8" },
+  { "nvfp4", "bf16-mixed", "nvfp4" },
 };
 
 static gboolean

@@ -23,7 +23,7 @@ divide_up (guint64 a, guint64 b)
 static gboolean
 keeps_fp8_alone (const LayerBuilder *b, gboolean fp8)
 {
-  return fp8 && b->tape->frozen && b->tape->fp8.cached;
+  return fp8 && b->tape->frozen && b->tape->fp8.alone;
 }
 
 Packing

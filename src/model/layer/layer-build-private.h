@@ -12,6 +12,7 @@ typedef struct
   LayerKind      kind;
   ModelLayer     block; /* of a block: what it is made of */
   CheckpointMode checkpoint;
+  gboolean       wide; /* its products are in 16 bits, whatever the recipe */
 } LayerClass;
 
 typedef struct

@@ -284,6 +284,8 @@ layer_build (const ModelShape *shape, const TrainingOptions *training, const Mes
                      .slices = 1,
                      .dropout = training_has_dropout (training, shape->family) };
 
+  if (layer.wide)
+    build.tape->fp8 = (Fp8Recipe){ 0 };
   switch (layer.kind)
     {
     case LAYER_EMBEDDING:

@@ -19,7 +19,7 @@ static const char *const precision_choices[] = { "bf16-mixed", "fp16-mixed", "fp
 static const char *const reduce_choices[] = { "fp32", "bf16", "fp16", "auto", NULL }; /* as Dtype */
 static const char *const says_choices[] = { "auto", "true", "false", NULL };
 static const char *const fp8_choices[] = { "none",      "tensorwise", "rowwise", "delayed",
-                                           "blockwise", "mxfp8",      NULL };
+                                           "blockwise", "mxfp8",      "nvfp4",   NULL };
 static const char *const gather_choices[] = { "none", "searched", "precomputed", NULL };
 static const char *const optimizer_choices[] = { "adamw",      "adamw-fused",  "sgd",  "none",
                                                  "adamw-8bit", "sgd-momentum", "lamb", "adafactor",
@@ -262,9 +262,28 @@ const OptionSpec training_options[] = {
     .choices = fp8_choices,
     .offset = FIELD (fp8_recipe),
     .fallback = "none",
-    .help = "products of the blocks' linear layers in fp8, and how they are scaled; head, router "
-            "and attention stay as `precision` says",
-    .source = "Megatron-LM, --fp8-recipe; torchao.float8, Float8LinearConfig.from_recipe_name" },
+    .help = "products of the blocks' linear layers in fp8 (nvfp4: in fp4), and how they are "
+            "scaled; head, router and attention stay as `precision` says",
+    .source = "Megatron-LM, --fp8-recipe, --fp4-recipe; torchao.float8, "
+              "Float8LinearConfig.from_recipe_name" },
+  { .key = "num_layers_at_start_in_bf16",
+    .type = OPTION_INT,
+    .offset = FIELD (num_layers_at_start_in_bf16),
+    .fallback = "0",
+    .min = 0,
+    .max = 1 << 20,
+    .needs = "products in fp8 or fp4",
+    .help = "first blocks whose products the recipe leaves in 16 bits",
+    .source = "Megatron-LM, --first-last-layers-bf16" },
+  { .key = "num_layers_at_end_in_bf16",
+    .type = OPTION_INT,
+    .offset = FIELD (num_layers_at_end_in_bf16),
+    .fallback = "0",
+    .min = 0,
+    .max = 1 << 20,
+    .needs = "products in fp8 or fp4",
+    .help = "last blocks whose products the recipe leaves in 16 bits",
+    .source = "Megatron-LM, --first-last-layers-bf16" },
   { .key = "fp8_params",
     .type = OPTION_ENUM,
     .choices = says_choices,

@@ -162,6 +162,15 @@ training_block_checkpoint (const TrainingOptions *training, gint64 block, gint64
   return (block + 1) % period == 0 ? CHECKPOINT_FULL : CHECKPOINT_NONE;
 }
 
+/* Megatron-Core, is_first_last_bf16_layer: MTP layers have a context without a number. */
+gboolean
+training_block_in_16bit (const TrainingOptions *training, gint64 block, gint64 n)
+{
+  return training->fp8_recipe != FP8_NONE && block < n
+         && (block < training->num_layers_at_start_in_bf16
+             || block >= n - training->num_layers_at_end_in_bf16);
+}
+
 gboolean
 training_has_dropout (const TrainingOptions *training, const char *family)
 {

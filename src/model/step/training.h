@@ -171,7 +171,7 @@ typedef enum
   SAYS_FALSE,
 } FrameworkSays;
 
-/* How the products of linear layers are made in fp8: model/layer/fp8.h. */
+/* How the products of linear layers are made in fp8 or fp4: model/layer/fp8.h. */
 typedef enum
 {
   FP8_NONE,
@@ -180,6 +180,7 @@ typedef enum
   FP8_DELAYED,    /* a scale a tensor, from the steps before */
   FP8_BLOCKWISE,  /* 1 x 128 of activations and gradients, 128 x 128 of weights */
   FP8_MXFP8,      /* 1 x 32 of all, scales of 8 bits */
+  FP8_NVFP4,      /* 4 bits; 1 x 16, of weights 16 x 16, and a scale a tensor */
 } Fp8Kind;
 
 /* Whether fully_shard gathers in fp8, and where the scales come from. */
@@ -229,6 +230,8 @@ typedef struct
   gint     fp8_recipe;   /* Fp8Kind */
   gint     fp8_params;   /* FrameworkSays: of the trait */
   gint     fp8_gather;   /* Fp8Gather */
+  gint64   num_layers_at_start_in_bf16; /* blocks whose products the recipe leaves in 16 bits */
+  gint64   num_layers_at_end_in_bf16;
   gboolean disable_parameter_transpose_cache; /* fp8: weights' columns do not stay */
   gboolean activation_func_fp8_input_store;   /* of a gate's inputs fp8 copies are kept */
   gint     optimizer;                         /* OptimizerKind */
@@ -299,6 +302,9 @@ gboolean training_has_wide_stream (const TrainingOptions *training);
  */
 CheckpointMode training_block_checkpoint (const TrainingOptions *training, gint64 block,
                                           gint64 nth);
+
+/* Whether the recipe leaves block BLOCK (from 0) of N in 16 bits: never an MTP layer. */
+gboolean training_block_in_16bit (const TrainingOptions *training, gint64 block, gint64 n);
 
 /* Micro-steps whose last output, the 16-bit logits, a framework's pipeline holds on to. */
 guint training_held_outputs (const TrainingOptions *training);

@@ -194,6 +194,22 @@ check_checkpoints (const ModelShape *shape, const TrainingOptions *training,
   return diag_list_n_errors (diags) == before;
 }
 
+static gboolean
+check_layers_in_16bit (const ModelShape *shape, const TrainingOptions *training,
+                       const OptionMarks *marks, DiagList *diags)
+{
+  const gint64 blocks = training->num_layers_at_start_in_bf16 + training->num_layers_at_end_in_bf16;
+
+  if (blocks <= shape->n_layers)
+    return TRUE;
+  diag_error (diags,
+              option_mark (marks, "num_layers_at_end_in_bf16", "num_layers_at_start_in_bf16", NULL),
+              "take fewer, or set 'fp8_recipe' to none",
+              "%" G_GINT64_FORMAT " blocks in 16 bits, but the model has %" G_GINT64_FORMAT, blocks,
+              shape->n_layers);
+  return FALSE;
+}
+
 /*
  * TiledLinear takes parts that do not divide, but no more of them than features; it is no linear
  * that LoRA adapts, or a recipe casts.
@@ -358,6 +374,7 @@ workload_check (const ModelShape *shape, const TrainingOptions *training, const 
   ok = check_sparse (shape, training, marks, diags) && ok;
   ok = check_slices (shape, training, marks, diags) && ok;
   ok = check_tiles (shape, training, marks, diags) && ok;
+  ok = check_layers_in_16bit (shape, training, marks, diags) && ok;
   ok = peft_check (shape, training, marks, diags) && ok;
   return ok && check_whole (shape, training, marks, diags);
 }

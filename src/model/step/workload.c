@@ -295,7 +295,7 @@ same_class (const LayerClass *a, const LayerClass *b)
   return a->kind == b->kind && a->checkpoint == b->checkpoint && a->block.mixer == b->block.mixer
          && a->block.feed == b->block.feed && a->block.n_heads == b->block.n_heads
          && a->block.n_kv_heads == b->block.n_kv_heads && a->block.head_dim == b->block.head_dim
-         && a->block.d_ff == b->block.d_ff && a->block.mtp == b->block.mtp;
+         && a->block.d_ff == b->block.d_ff && a->block.mtp == b->block.mtp && a->wide == b->wide;
 }
 
 /* The index of KEY's class; as many as there are: there is none yet. */
@@ -360,7 +360,8 @@ class_of_layer (const Workload *self, guint place, guint nth)
     return (LayerClass){ .kind = LAYER_HEAD };
   return (LayerClass){ .kind = LAYER_BLOCK,
                        .block = model_layer (shape, block),
-                       .checkpoint = training_block_checkpoint (&self->training, block, nth) };
+                       .checkpoint = training_block_checkpoint (&self->training, block, nth),
+                       .wide = training_block_in_16bit (&self->training, block, shape->n_layers) };
 }
 
 static void

@@ -149,7 +149,7 @@ tape_comm_message (Tape *tape, GArray *list, const char *name, CommGroup group, 
 
 /*
  * The copy of VALUE, a rank's piece, that is gathered in fp8: where the scale is searched, all
- * ranks' pieces have the same.
+ * ranks' pieces have the same. Transformed columns have one of their own.
  */
 static TapeValue
 push_piece (Tape *tape, GArray *list, const TapeOp *op, const char *name, TapeValue value,
@@ -157,7 +157,8 @@ push_piece (Tape *tape, GArray *list, const TapeOp *op, const char *name, TapeVa
 {
   if (tape->fp8.searched)
     tape_push (tape, list,
-               tape_comm_desc (tape, tape_join (name, ".amax"), COLLECTIVE_ALL_REDUCE, op->axis, 4),
+               tape_comm_desc (tape, tape_join (name, ".amax"), COLLECTIVE_ALL_REDUCE, op->axis,
+                               tape->fp8.hadamard ? 8 : 4),
                FALSE);
   return tape_fp8_piece (tape, list, name, value, columns);
 }

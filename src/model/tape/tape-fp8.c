@@ -1,12 +1,14 @@
 /*
- * Casts of a linear layer's operands to fp8. Traffic an element of e bytes; a copy has one byte,
- * and its scales:
+ * Casts of a linear layer's operands to fp8 or fp4. Traffic an element of e bytes; a copy has one
+ * byte, or half of one, and its scales:
  *
  *   searched   a pass for the largest value: reads e (eagerly absolute values first: reads e,
  *              writes e), then a kernel for the scale
  *   cast       reads e, writes a copy, in Transformer Engine's kernel both (eagerly scale and clamp
  *              before it: read and write 2e)
  *   row-wise   along rows in one pass; along columns the largest values take a pass of their own
+ *   transform  of the columns, where no kernel does that and casts: reads and writes e; then each
+ *              direction has a cast of its own
  *   transpose  of a copy that came in fp8: reads and writes one byte
  *
  * Compiled, a search and a row-wise cast are parts of the kernel before, a value that two layers
@@ -32,6 +34,7 @@ typedef struct
   guint       parts;           /* each of which is cast by kernels of its own: experts */
   gboolean    weight_gradient; /* for that product alone */
   gboolean    known;           /* the largest value is */
+  gboolean    padded;          /* rows are as many as kernels want: of experts, and of pieces */
 } Fp8Source;
 
 static double
@@ -47,7 +50,8 @@ copy_bytes (const Tape *tape, const Fp8Source *from, gboolean columns)
 
   if (from->module >= 0)
     rows = ceil (rows / tape->fp8.weight_rows);
-  return elements_of (from) + fp8_scale_bytes (&tape->fp8, rows, width);
+  return fp8_element_bytes (&tape->fp8, elements_of (from))
+         + fp8_scale_bytes (&tape->fp8, rows, width);
 }
 
 /* One kernel does what PyTorch's operations do in several. */
@@ -141,6 +145,30 @@ push_cast (Tape *tape, GArray *list, const Fp8Source *from, TapeValue *rows, Tap
     g_array_index (list, TapeKernel, i).copy = (gint) (columns != NULL ? *columns : *rows);
 }
 
+static gboolean
+is_transformed_apart (const Tape *tape, const Fp8Source *from)
+{
+  return tape->fp8.hadamard && from->module < 0
+         && !fp8_fuses_hadamard (&tape->fp8, from->padded ? 0 : from->rows, from->width);
+}
+
+/* Each direction has a cast; one search, which transforms on its way, finds the scales of both. */
+static void
+cast_transformed (Tape *tape, GArray *list, const Fp8Source *from, TapeValue *rows,
+                  TapeValue *columns)
+{
+  const guint first = list->len;
+  Fp8Source   again = *from;
+
+  push_cast (tape, list, from, rows, NULL);
+  push_pass (tape, list, from, KERNEL_ELEMENTWISE, ".hadamard", 0, 1, FALSE)->desc.write_bytes =
+      elements_of (from) * tape->e;
+  again.known = TRUE;
+  push_cast (tape, list, &again, NULL, columns);
+  for (guint i = first; i < list->len; i++)
+    g_array_index (list, TapeKernel, i).copy = (gint) *columns;
+}
+
 /*
  * Row by row and column by column have scales of their own: two casts. Where products take either
  * layout the one copy is both.
@@ -152,6 +180,11 @@ cast_both (Tape *tape, GArray *list, const Fp8Source *from, TapeValue *rows, Tap
     {
       push_cast (tape, list, from, rows, NULL);
       *columns = *rows;
+      return;
+    }
+  if (rows != NULL && columns != NULL && is_transformed_apart (tape, from))
+    {
+      cast_transformed (tape, list, from, rows, columns);
       return;
     }
   if (tape->fp8.granule != FP8_ROW || rows == NULL || columns == NULL)
@@ -196,7 +229,8 @@ tape_fp8_piece (Tape *tape, GArray *list, const char *name, TapeValue value, Tap
                      .module = -1,
                      .rows = 1,
                      .width = tape_tensor (tape, value)->elements,
-                     .parts = 1 };
+                     .parts = 1,
+                     .padded = TRUE };
   TapeValue rows;
 
   push_cast (tape, list, &from, &rows, columns);
@@ -219,7 +253,8 @@ input_of (const TapeOp *op)
                       .module = -1,
                       .rows = rows_of (op),
                       .width = (double) op->shape.k,
-                      .parts = op->shape.launches };
+                      .parts = op->shape.launches,
+                      .padded = op->shape.batch > 1 };
 }
 
 static Fp8Source
@@ -241,7 +276,8 @@ gradient_of (const Tape *tape, const TapeOp *op)
                       .module = -1,
                       .rows = rows_of (op),
                       .width = (double) op->shape.n,
-                      .parts = op->shape.launches };
+                      .parts = op->shape.launches,
+                      .padded = op->shape.batch > 1 };
 }
 
 /* The input's rows; another layer may have cast them, and kept their columns. */
@@ -362,13 +398,27 @@ static double
 backward_copies (const Tape *tape, const TapeOp *op)
 {
   double m = rows_of (op), n = (double) op->shape.n, k = (double) op->shape.k;
-  double bytes = m * n * (op->frozen || tape->fp8.single ? 1 : 2);
+  double elements = m * n * (op->frozen || tape->fp8.single ? 1 : 2);
 
   if (!tape->fp8.kept || tape->fp8.late)
-    bytes += n * k * (double) op->shape.batch;
+    elements += n * k * (double) op->shape.batch;
   if (!op->frozen && !tape->fp8.single && (!tape->fp8.kept || tape_is_fp8 (tape, op->in[0])))
-    bytes += m * k;
-  return bytes;
+    elements += m * k;
+  return fp8_element_bytes (&tape->fp8, elements);
+}
+
+/* Where tensors have scales beside their blocks', a kernel multiplies those of both operands. */
+static TapeKernel *
+push_product (Tape *tape, GArray *list, KernelDesc product)
+{
+  KernelDesc scale = tape_stream (tape, KERNEL_ELEMENTWISE, tape_join (product.name, ".alpha"),
+                                  8 * product.launches, 4 * product.launches, product.launches);
+
+  scale.weight_gradient = product.weight_gradient;
+  if (tape->fp8.granule > 0 && tape->fp8.searched)
+    tape_push (tape, list, scale, FALSE);
+  product.dtype = tape->fp8.dtype;
+  return tape_push (tape, list, product, FALSE);
 }
 
 void
@@ -385,8 +435,7 @@ tape_fp8_forward (Tape *tape, TapeOp *op, KernelDesc product)
     tape_save_piece (tape, in);
   cached = read_forward_weight (tape, op, &rows);
   op->backward_extra = backward_copies (tape, op);
-  product.dtype = DTYPE_FP8;
-  kernel = tape_push (tape, tape->forward, product, FALSE);
+  kernel = push_product (tape, tape->forward, product);
   tape_kernel_reads (kernel, input);
   kernel->weight_read = cached;
   if (cached == 0)
@@ -411,8 +460,7 @@ tape_fp8_backward_input (Tape *tape, const TapeOp *op, KernelDesc product)
     }
   cached = read_backward_weight (tape, op, &weights);
   grad = tape_new_grad (tape, op->in[0]);
-  product.dtype = DTYPE_FP8;
-  kernel = tape_push (tape, tape->backward, product, FALSE);
+  kernel = push_product (tape, tape->backward, product);
   tape_kernel_reads (kernel, rows);
   kernel->weight_read = cached;
   if (cached == 0)
@@ -470,8 +518,7 @@ tape_fp8_backward_weight (Tape *tape, const TapeOp *op, KernelDesc product)
   tape->join_product = FALSE;
   gradient = backward_gradient (tape, op);
   input = backward_input_columns (tape, op);
-  product.dtype = DTYPE_FP8;
-  kernel = tape_push (tape, tape->backward, product, FALSE);
+  kernel = push_product (tape, tape->backward, product);
   tape_kernel_reads (kernel, gradient);
   tape_kernel_reads (kernel, input);
 }
