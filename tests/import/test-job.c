@@ -237,6 +237,14 @@ static const Read reads[] = {
       "model.sliding_window=128", "model.sliding_period=2", "model.positions=none",
       "training.fused_rotary=false", "training.fused_gate=false", "training.fp8_params=true",
       "strategy.overlap_param_gather=true", "mesh.pp=3" } },
+  /* products in fp4, but for the last blocks; one at the start is what Megatron-LM defaults to */
+  { "run.sh",
+    "--num-layers 24 --hidden-size 1024 --num-attention-heads 16 --seq-length 1024 "
+    "--micro-batch-size 1 --bf16 --vocab-size 1000 --fp4-format e2m1 --fp4-recipe nvfp4 "
+    "--first-last-layers-bf16 --num-layers-at-end-in-bf16 4\n",
+    { "cluster.name", "1 x dgx-b200" },
+    { "training.fp8_recipe=nvfp4", "training.num_layers_at_start_in_bf16=1",
+      "training.num_layers_at_end_in_bf16=4" } },
   /* the first and the last of 4 stages have a block less, for embedding and head */
   { "run.sh",
     "--num-layers 14 --hidden-size 1024 --num-attention-heads 16 --seq-length 1024 "
@@ -371,6 +379,19 @@ static const Read reads[] = {
     { "cluster.name", "2 x dgx-h100" },
     { "model.n_kv_heads=8", "model.tied_embeddings=no", "mesh.tp=2", "mesh.sp=1", "mesh.cp=2",
       "training.fp8_recipe=tensorwise", "strategy.name=zero1", "strategy.gradient_dtype=auto",
+      "training.num_layers_at_start_in_bf16=1", "training.num_layers_at_end_in_bf16=1",
+      "training.framework=megatron-bridge-2025" } },
+  { "bridge.yaml",
+    "model: {num_layers: 32, hidden_size: 4096, ffn_hidden_size: 14336, num_attention_heads: 32,\n"
+    "  num_query_groups: 8, seq_length: 8192, vocab_size: 128256, gated_linear_unit: true,\n"
+    "  normalization: RMSNorm, position_embedding_type: rope, add_bias_linear: false,\n"
+    "  share_embeddings_and_output_weights: false}\n"
+    "train: {train_iters: 20, global_batch_size: 128, micro_batch_size: 1}\n"
+    "ddp: {grad_reduce_in_fp32: false}\n"
+    "mixed_precision: {bf16: true, fp4: e2m1, fp4_recipe: nvfp4, first_last_layers_bf16: true,\n"
+    "  num_layers_at_end_in_bf16: 4}\n",
+    { "cluster.name", "2 x dgx-b200" },
+    { "training.fp8_recipe=nvfp4", "training.num_layers_at_end_in_bf16=4",
       "training.framework=megatron-bridge-2025" } },
   { "nemo.yaml",
     "trainer: {devices: 8, num_nodes: 2, precision: bf16, gradient_clip_val: 1.0}\n"
@@ -578,6 +599,24 @@ static const Said sayings[] = {
     TITAN "[training]\nseq_len = 1024\nlocal_batch_size = 2\nbatch_size = 4\n",
     HERE,
     { "error: 'training.micro_batch' is '4' here, and '2' by line 6" },
+    FALSE },
+  { "run.sh",
+    "--num-layers 2 --hidden-size 256 --num-attention-heads 2 --seq-length 128 --vocab-size 1000 "
+    "--micro-batch-size 1 --bf16 \\\n --fp8-format hybrid \\\n --fp4-format e2m1\n",
+    { "cluster.name", "1 x dgx-b200" },
+    { "run.sh:3:2: error: 'training.fp8_recipe' is 'nvfp4' here, and 'delayed' by line 2" },
+    FALSE },
+  { "run.sh",
+    "--num-layers 2 --hidden-size 256 --num-attention-heads 2 --seq-length 128 --vocab-size 1000 "
+    "--micro-batch-size 1 --bf16 --fp8-format hybrid --first-last-layers-bf16\n",
+    HERE,
+    { "'--first-last-layers-bf16: true' cannot be followed", "delayed scaling" },
+    FALSE },
+  { "run.sh",
+    "--num-layers 2 --hidden-size 256 --num-attention-heads 2 --seq-length 128 --vocab-size 1000 "
+    "--micro-batch-size 1 --bf16 --fp4-format e2m1 --fp4-recipe custom --fp4-param-gather\n",
+    { "cluster.name", "1 x dgx-b200" },
+    { "'--fp4-format: e2m1' cannot be followed" },
     FALSE },
   { "ds.json",
     "{\"zero_optimization\": {\"stage\": 2,\n"
