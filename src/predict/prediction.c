@@ -313,6 +313,8 @@ fill_throughput (Prediction *self, const Replay *replay)
   self->flops_convention = flops_convention_name (training->flops);
   self->flops_counted = flops_convention_words (training->flops);
   self->model_flops = work.flops / self->n_gpus;
+  self->executed_flops = replay_bound_executed_flops (replay_bound (replay));
+  self->kernel_bytes = replay_bound_kernel_bytes (replay_bound (replay));
   self->hardware_flops = self->model_flops + replay_bound_recomputed_flops (replay_bound (replay));
   prediction_derive (self);
 }

@@ -96,6 +96,8 @@ typedef struct
   double      imbalance;    /* sequences differ: most tokens of a data rank over the mean; else 0 */
   double      model_flops;  /* a step and GPU, by flops_convention */
   double      hardware_flops; /* the same and what recomputation executes again */
+  double      executed_flops; /* of all products and attention of its kernels, */
+  double      kernel_bytes;   /* and what these read and write in GPU memory, nominally */
   double      model_tflops_per_gpu, hardware_tflops_per_gpu, mfu_percent, hfu_percent;
   double      mfu_base; /* FLOP/s of a GPU that MFU is quoted on, mean over the GPUs */
   const char *flops_convention, *flops_counted; /* its name; what it counts of attention */

@@ -355,6 +355,35 @@ START_TEST (test_load_map)
 }
 END_TEST
 
+/* Keys of one beginning may stand in a map under it; what is in it is diagnosed as its own. */
+START_TEST (test_load_group)
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+  Options              options = { 0 };
+
+  ck_assert (
+      load_map ("micro: { batch: 4 }\nactivation: { checkpointing: full }\n", &options, diags));
+  assert_diags (diags, "");
+  ck_assert_int_eq (options.micro_batch, 4);
+  ck_assert_int_eq (options.checkpointing, 2);
+  ck_assert (!load_map ("micro: { batch: 0, bach: 1 }\nmicro_: { batch: 1 }\n", &options, diags));
+  assert_diags (diags, "x.yaml:1:17: error: 'micro_batch' must be between 1 and 4096, got '0'\n"
+                       "  micro: { batch: 0, bach: 1 }\n"
+                       "                  ^\n"
+                       "x.yaml:1:20: error: unknown key 'micro_bach'\n"
+                       "  micro: { batch: 0, bach: 1 }\n"
+                       "                     ^~~~\n"
+                       "  hint: did you mean 'micro_batch'?\n"
+                       "x.yaml:2:1: error: unknown key 'micro_'\n"
+                       "  micro_: { batch: 1 }\n"
+                       "  ^~~~~~\n"
+                       "  hint: valid keys: name, compile, micro_batch, activation_checkpointing, "
+                       "bandwidth, efficiency, limit, delay, note, offset, group, source, "
+                       "confidence\n");
+  option_table_clear (table, &options);
+}
+END_TEST
+
 /* Nothing between the brackets is another mistake than too much. */
 START_TEST (test_empty_list)
 {
@@ -538,6 +567,7 @@ SUITE_MAIN (option)
   tcase_add_test (tcase, test_string_unset_is_default);
   tcase_add_test (tcase, test_optional_unset);
   tcase_add_test (tcase, test_load_map);
+  tcase_add_test (tcase, test_load_group);
   tcase_add_test (tcase, test_empty_list);
   tcase_add_test (tcase, test_all_errors_in_one_pass);
   tcase_add_test (tcase, test_load_map_of_another_kind);

@@ -180,6 +180,36 @@ draw_optimizer (RandomPlan *self, guint case_)
   t->precondition_frequency = case_ % 5;
 }
 
+/*
+ * Some dense models are trained with privacy, by turns with each method, clipping and noise. What
+ * goes with none is left out. Draws nothing.
+ */
+static void
+draw_privacy (RandomPlan *self, guint case_)
+{
+  TrainingOptions *t = &self->training;
+  guint            turn = case_ / 12;
+
+  if (case_ % 12 < 1 || case_ % 12 > 2 || self->shape.n_experts > 0 || self->shape.layers != NULL)
+    return;
+  t->private_method = PRIVATE_FLASHDP + (gint) (turn % 4);
+  t->private_clipping = t->private_method == PRIVATE_GHOST
+                                || (t->private_method != PRIVATE_FLASHDP && case_ % 12 == 2)
+                            ? CLIPPING_FLAT
+                            : CLIPPING_PER_LAYER;
+  t->private_noise = (gint) ((turn + case_ % 2) % 4);
+  t->checkpointing = (gint) (turn % 3);
+  t->cpu_checkpointing &= t->checkpointing == CHECKPOINT_FULL;
+  t->partition_activations &= t->checkpointing == CHECKPOINT_FULL;
+  t->fp8_recipe = FP8_NONE;
+  t->fp8_gather = FP8_GATHER_NONE;
+  t->traits.fp8_params = t->traits.caches_fp8_weights = FALSE;
+  t->tiled_in_splits = t->tiled_out_splits = 1;
+  t->use_dora = FALSE;
+  t->loss = t->loss == LOSS_CHUNKED ? LOSS_AUTO : t->loss;
+  self->shape.n_mtp = 0;
+}
+
 typedef enum
 {
   AXES_NONE,
@@ -439,6 +469,7 @@ describe (RandomPlan *self, guint32 seed, guint case_)
       "seed %u case %u: %s L=%d mtp=%d h=%d V=%d tied=%d experts=%d ranks=%u/%u of %u micro=%d "
       "accum=%d ckpt=%d%s%s tiles=%dx%d loss=%d "
       "precision=%d optimizer=%d/%d fp8=%d/%d (wide: %d, %d) lora=%d/%d%s dora=%d 4bit=%d slices=%d/%d "
+      "private=%d/%d/%d "
       "tp=%d sp=%d cp=%d ep=%d etp=%d pp=%d vp=%d "
       "pipeline=%d p2p=%d;",
       seed, case_, self->shape.family, (int) self->shape.n_layers, (int) self->shape.n_mtp,
@@ -454,6 +485,7 @@ describe (RandomPlan *self, guint32 seed, guint case_)
       self->training.peft ? (int) self->training.lora_r : 0, self->training.fully_sharded_loras,
       self->training.lora_dropout > 0 ? " (dropped)" : "", self->training.use_dora,
       self->training.load_in_4bit, (int) self->training.trained_slices, self->training.slice_heads,
+      self->training.private_method, self->training.private_clipping, self->training.private_noise,
       (int) m->tp, (int) m->sp, (int) m->cp, (int) m->ep, (int) m->etp, (int) m->pp, (int) m->vp,
       m->pipeline, m->p2p);
 }
@@ -551,11 +583,21 @@ make_short (RandomPlan *self)
 }
 
 /* Whether something of the plan became what more strategies take. */
+/* Some strategies take no noise of owners, fuse gradients, or go back only once. */
+static gboolean
+make_public (RandomPlan *self)
+{
+  if (self->training.private_method == PRIVATE_NONE)
+    return FALSE;
+  self->training.private_method = PRIVATE_NONE;
+  return TRUE;
+}
+
 static gboolean
 make_plainer (RandomPlan *self)
 {
-  return make_unpaged (self) || make_adamw (self) || make_mixed (self) || make_forward (self)
-         || make_short (self);
+  return make_public (self) || make_unpaged (self) || make_adamw (self) || make_mixed (self)
+         || make_forward (self) || make_short (self);
 }
 
 static RandomPlan *
@@ -578,6 +620,8 @@ plan_new (const Strategy *strategy, guint32 seed, guint case_, Axes axes)
   draw_fp8_gather (self, strategy, case_);
   if (slices)
     draw_slices (self, case_);
+  else
+    draw_privacy (self, case_);
   for (;; axes--)
     {
       draw_mesh (self, rand, case_ % 4 != 0 ? axes : AXES_NONE, case_ / 4);

@@ -89,6 +89,32 @@ load_entry (const OptionSpec *spec, gpointer structure, const ConfigNode *value,
          || option_set (spec, structure, config_node_text (value), config_node_mark (value), diags);
 }
 
+/* The keys of GROUP in a map of their own. */
+static gboolean
+load_group (const OptionSpec *table, gpointer structure, const char *group, const ConfigNode *node,
+            DiagList *diags)
+{
+  gboolean ok = TRUE;
+
+  for (guint i = 0; i < config_node_length (node); i++)
+    {
+      const char       *key = option_table_find_in_group (table, group, config_node_key (node, i));
+      const SourceMark *mark = config_node_key_mark (node, i);
+      g_autofree char  *unknown = g_strconcat (group, "_", config_node_key (node, i), NULL);
+
+      if (key != NULL)
+        ok = load_entry (option_table_find (table, key), structure, config_node_item (node, i),
+                         mark, diags)
+             && ok;
+      else
+        {
+          diagnose_unknown (table, unknown, NULL, mark, diags);
+          ok = FALSE;
+        }
+    }
+  return ok;
+}
+
 gboolean
 option_load_map (const OptionSpec *table, gpointer structure, const ConfigNode *node,
                  const char *const *ignore, DiagList *diags)
@@ -109,6 +135,9 @@ option_load_map (const OptionSpec *table, gpointer structure, const ConfigNode *
         continue;
       if (spec)
         ok = load_entry (spec, structure, config_node_item (node, i), mark, diags) && ok;
+      else if (config_node_kind (config_node_item (node, i)) == CONFIG_MAP
+               && option_table_find_in_group (table, key, NULL) != NULL)
+        ok = load_group (table, structure, key, config_node_item (node, i), diags) && ok;
       else
         {
           diagnose_unknown (table, key, ignore, mark, diags);

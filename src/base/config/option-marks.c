@@ -50,13 +50,32 @@ option_marks_set_section (OptionMarks *self, const SourceMark *mark)
   self->section = source_mark_keep (mark);
 }
 
+static void
+set_group (OptionMarks *self, const char *group, const ConfigNode *node)
+{
+  for (guint i = 0; i < config_node_length (node); i++)
+    {
+      const char *key = option_table_find_in_group (self->table, group, config_node_key (node, i));
+
+      if (key != NULL)
+        option_marks_set (self, key, config_node_mark (config_node_item (node, i)));
+    }
+}
+
 void
 option_marks_load (OptionMarks *self, const ConfigNode *node)
 {
   option_marks_set_section (self, config_node_mark (node));
   for (guint i = 0; config_node_kind (node) == CONFIG_MAP && i < config_node_length (node); i++)
-    option_marks_set (self, config_node_key (node, i),
-                      config_node_mark (config_node_item (node, i)));
+    {
+      const char       *key = config_node_key (node, i);
+      const ConfigNode *item = config_node_item (node, i);
+
+      if (config_node_kind (item) == CONFIG_MAP && option_table_find (self->table, key) == NULL)
+        set_group (self, key, item);
+      else
+        option_marks_set (self, key, config_node_mark (item));
+    }
 }
 
 gboolean

@@ -359,6 +359,17 @@ option_table_find (const OptionSpec *table, const char *key)
   return NULL;
 }
 
+const char *
+option_table_find_in_group (const OptionSpec *table, const char *group, const char *key)
+{
+  g_autofree char *prefix = g_strconcat (group, "_", key, NULL);
+
+  for (const OptionSpec *spec = table; spec->key != NULL; spec++)
+    if (key != NULL ? g_str_equal (spec->key, prefix) : g_str_has_prefix (spec->key, prefix))
+      return spec->key;
+  return NULL;
+}
+
 const char **
 option_table_keys (const OptionSpec *table)
 {

@@ -58,6 +58,13 @@ void option_table_copy (const OptionSpec *table, gconstpointer source, gpointer 
 
 const OptionSpec *option_table_find (const OptionSpec *table, const char *key);
 
+/*
+ * The key "GROUP_KEY" of TABLE; GROUP's keys may stand in a map of their own: "private: { method:
+ * ghost }" is "private_method: ghost". NULL: there is none. KEY NULL: any of the group.
+ */
+const char *option_table_find_in_group (const OptionSpec *table, const char *group,
+                                        const char *key);
+
 /* NULL-terminated keys of TABLE, container newly allocated (g_free), strings owned by TABLE. */
 const char **option_table_keys (const OptionSpec *table);
 
@@ -83,9 +90,9 @@ gboolean option_has_value (const OptionSpec *spec, gconstpointer structure, cons
 void option_unset (const OptionSpec *spec, gpointer structure);
 
 /*
- * Sets every key of the map NODE; unknown keys, lists or maps where a value belongs, and bad values
- * are diagnosed, all in one pass. Keys in IGNORE (NULL-terminated, may be NULL) are skipped. Absent
- * options keep their values.
+ * Sets every key of the map NODE, those of groups in maps of their own too; unknown keys, lists or
+ * maps where a value belongs, and bad values are diagnosed, all in one pass. Keys in IGNORE
+ * (NULL-terminated, may be NULL) are skipped. Absent options keep their values.
  */
 gboolean option_load_map (const OptionSpec *table, gpointer structure, const ConfigNode *node,
                           const char *const *ignore, DiagList *diags);

@@ -190,6 +190,7 @@ activation_bounds (const PlanInput *in)
                                          ? 0
                                          : (double) (head->backward_bytes + head->held_bytes) };
   guint            held = training_held_outputs (workload_training (workload));
+  double           clipped = 0;
 
   bounds.kept = kept_by_stage (in).gpu;
   for (guint i = 0; i < n; i++)
@@ -200,8 +201,10 @@ activation_bounds (const PlanInput *in)
       if (leaves (layer)) /* the slice, and what comes of it */
         most += (double) layer->saved_bytes + (double) layer->kept_bytes;
       bounds.high = MAX (bounds.high, most);
+      clipped += (double) layer->clipped_bytes;
     }
-  bounds.high += (double) head->held_bytes * held;
+  bounds.low = MAX (bounds.low, clipped - bounds.kept);
+  bounds.high += (double) head->held_bytes * held + clipped;
   return bounds;
 }
 

@@ -207,11 +207,13 @@ typedef struct
    * and no backward pass; 0: forward and backward passes. So many ranks share a micro-batch, each
    * with passes of its own (0: one).
    */
-  guint passes, pass_ranks;
-  guint held_logits;   /* so many times a pass's logits stay until the head's last pass is over */
-  guint accumulates;   /* bytes of an element of the gradients to which the products that make
+  guint    passes, pass_ranks;
+  guint    held_logits; /* so many times a pass's logits stay until the head's last pass is over */
+  guint    accumulates; /* bytes of an element of the gradients to which the products that make
                            them add, at their end; 0: they write what they made */
-  gconstpointer issue; /* the issue's own options */
+  gboolean fuses_gradients; /* products write gradients of weights where these are kept: kernels of
+                               their own cannot do anything to them first */
+  gconstpointer issue;      /* the issue's own options */
 } Policy;
 
 /*

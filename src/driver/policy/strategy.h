@@ -383,6 +383,7 @@ typedef struct
   gboolean averaged_host;   /* an average over workers reaches what it keeps off the GPU */
   gboolean perturbs;        /* zeroth order: perturbed forward passes alone */
   gboolean shared_tables;   /* layers besides a head may read the embedding's table again */
+  gboolean goes_back_twice; /* a micro-step may have two backward passes (ghost clipping) */
 } IssueCarries;
 
 /* A runtime: hooks that emit what the policy in run->policy says. It knows no system by name. */

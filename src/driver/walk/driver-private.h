@@ -13,6 +13,7 @@
  *   checkpoints.c  activations in host memory
  *   walk.c      slots: layers and units
  *   walk-kernels.c  their kernels, and the collectives that stand among them
+ *   privacy.c   backward passes that are two, and who cannot have them
  *   perturbed.c steps without a backward pass: what they are, and what has no meaning there
  *   messages.c  what pipeline stages send each other, and gradients that several of them share
  *   data.c      what the ops that these emit read and write
@@ -183,6 +184,10 @@ gboolean policy_check_narrow (const Strategy *strategy, const Policy *policy,
 gboolean policy_check_tables (const Strategy *strategy, const Policy *policy,
                               const Workload *workload, DiagList *diags);
 
+/* privacy.c: the same of training whose gradients are clipped sample by sample. */
+gboolean policy_check_privacy (const Strategy *strategy, const Policy *policy,
+                               const TrainingOptions *training, DiagList *diags);
+
 /* optimizer-check.c: the same of the optimizer. */
 gboolean policy_check_optimizer (const Strategy *strategy, const Policy *policy,
                                  const TrainingOptions *training, DiagList *diags);
@@ -219,14 +224,17 @@ void checkpoint_leaves (Driver *self, const LayerDesc *layer, BufferRef *saved);
 void checkpoint_returns (Driver *self, const LayerDesc *layer, BufferRef *saved);
 
 /*
- * What a backward pass computes. Zero-bubble pipelines split it: a pass for the gradients of inputs
- * reads parameters and has no gradient of a weight yet; one for those, later, reads no parameters.
+ * What a backward pass computes. Zero-bubble pipelines and flat clipping split it: a pass for the
+ * gradients of inputs (and norms) reads parameters and has no gradient of a weight yet; one for
+ * those, later, reads no parameters. Behind ghost clipping's first pass all is made again but the
+ * norms.
  */
 typedef enum
 {
   BACKWARD_BOTH,
   BACKWARD_INPUTS,
   BACKWARD_WEIGHTS,
+  BACKWARD_AGAIN,
 } BackwardPart;
 
 /* walk.c */

@@ -333,6 +333,8 @@ check_level (const DriverLevel *level, const StrategyChoice *choice, guint n_out
               || !policy_check_packed (strategy, &policy, level->in.workload, diags)
               || !policy_check_narrow (strategy, &policy, level->in.workload, diags)
               || !policy_check_perturbed (strategy, &policy, &level->in, diags)
+              || !policy_check_privacy (strategy, &policy, workload_training (level->in.workload),
+                                        diags)
               || !policy_check_optimizer (strategy, &policy, workload_training (level->in.workload),
                                           diags))))
     return FALSE;

@@ -119,6 +119,24 @@ walk_kernel (Driver *self, const KernelDesc *kernel)
   return op;
 }
 
+/* Whether KERNEL of a backward pass runs in PART of it. */
+static gboolean
+belongs_to (const KernelDesc *kernel, BackwardPart part)
+{
+  switch (part)
+    {
+    case BACKWARD_BOTH:
+      return TRUE;
+    case BACKWARD_INPUTS:
+      return !kernel->weight_gradient;
+    case BACKWARD_WEIGHTS:
+      return kernel->weight_gradient;
+    case BACKWARD_AGAIN:
+      return !kernel->for_norms;
+    }
+  g_assert_not_reached ();
+}
+
 void
 walk_kernels (Driver *self, const KernelDesc *kernels, guint n, guint unit, BackwardPart part,
               const DataBracket *bracket)
@@ -127,7 +145,7 @@ walk_kernels (Driver *self, const KernelDesc *kernels, guint n, guint unit, Back
 
   for (guint k = 0; k < n; k++)
     if ((unit == SCHEDULE_NONE || g_array_index (self->owner, guint, k) == unit)
-        && (part == BACKWARD_BOTH || kernels[k].weight_gradient == (part == BACKWARD_WEIGHTS)))
+        && belongs_to (&kernels[k], part))
       {
         OpRef op = walk_kernel (self, &kernels[k]);
 

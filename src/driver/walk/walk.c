@@ -1,6 +1,8 @@
 /* The slots of a stage: what each layer allocates and runs, and the hooks around its units. */
 #include "driver/walk/driver-private.h"
 
+#include "model/step/privacy.h"
+
 /* ---- where the walk stands ------------------------------------------------------------------- */
 
 typedef struct
@@ -361,6 +363,16 @@ walk_units_backward (Driver *self, const SlotWalk *walk, const LayerDesc *desc,
     backward_ends (self, walk, u);
 }
 
+/* Norms have been found: what gradients of weights will be made of takes the place of *SAVED. */
+static void
+hold_for_gradients (Driver *self, const LayerDesc *desc, BufferRef *saved)
+{
+  schedule_free (self->b, *saved);
+  *saved = schedule_alloc (self->b, PLACE_HBM, POOL_ACTIVATION, desc->clipped_bytes,
+                           "held for clipping");
+  schedule_touches (self->b, SCHEDULE_COMPUTE, *saved, SCHEDULE_WHOLE, ACCESS_WRITE);
+}
+
 /*
  * What a layer saved lives until its weights have their gradients: a pass that is put off needs
  * inputs and output gradients.
@@ -377,10 +389,11 @@ walk_layer_backward (Driver *self, const SlotWalk *walk, guint layer)
   schedule_set_unit (self->b, first);
   if (walk->part != BACKWARD_WEIGHTS)
     {
-      checkpoint_returns (self, desc, saved);
+      if (walk->part != BACKWARD_AGAIN) /* it has come back before */
+        checkpoint_returns (self, desc, saved);
       workspace =
           schedule_alloc (self->b, PLACE_HBM, POOL_WORKSPACE, desc->backward_bytes, "backward");
-      if (walk->part == BACKWARD_BOTH
+      if (walk->part != BACKWARD_INPUTS
           && desc->working_bytes > 0) /* else what is saved outlives this pass, or is one block */
         schedule_buffer_program (self->b, workspace, &desc->backward_memory, *saved);
     }
@@ -396,6 +409,8 @@ walk_layer_backward (Driver *self, const SlotWalk *walk, guint layer)
   schedule_free (self->b, workspace);
   if (walk->part != BACKWARD_INPUTS)
     schedule_free (self->b, *saved);
+  else if (desc->clipped_bytes > 0)
+    hold_for_gradients (self, desc, saved);
 }
 
 /* ---- the host's waits ---- */
@@ -433,7 +448,7 @@ all_is_done (const Driver *self)
 static void
 walk_backward (Driver *self, const SlotWalk *walk, guint first, guint end)
 {
-  if (walk->part != BACKWARD_WEIGHTS)
+  if (walk->part == BACKWARD_BOTH || walk->part == BACKWARD_INPUTS) /* else it has begun before */
     driver_hook (self, PHASE_BACKWARD, HOOK_BEGINS, HOOK (backward_begin));
   for (guint l = end; l-- > first && !schedule_builder_is_cut (self->b);)
     walk_layer_backward (self, walk, l);
@@ -445,6 +460,27 @@ walk_backward (Driver *self, const SlotWalk *walk, guint first, guint end)
   self->backward_done[walk->slot->chunk]++;
   if (self->pipeline.stages == 1 || !all_is_done (self))
     driver_hook (self, PHASE_BACKWARD, HOOK_ENDS, HOOK (micro_step_end));
+}
+
+/*
+ * Under flat clipping no gradient is there, let alone reduced, before all norms are: the backward
+ * pass is two, and between them each sample's factor is made of its norms.
+ */
+static void
+walk_clipped_backward (Driver *self, SlotWalk *walk, guint first, guint end)
+{
+  const TrainingOptions *training = workload_training (self->at->workload);
+  double                 bytes = 4 * (double) training->micro_batch * (double) (end - first);
+  const KernelDesc       factors =
+      kernel_desc_stream (KERNEL_REDUCTION, "clip_factors", DTYPE_FP32, bytes, 0, 1);
+
+  walk->part = BACKWARD_INPUTS;
+  walk_backward (self, walk, first, end);
+  if (schedule_builder_is_cut (self->b))
+    return;
+  schedule_kernel (self->b, SCHEDULE_COMPUTE, &factors);
+  walk->part = training_repeats_backward (training) ? BACKWARD_AGAIN : BACKWARD_WEIGHTS;
+  walk_backward (self, walk, first, end);
 }
 
 void
@@ -475,6 +511,8 @@ walk_slot (Driver *self, const PipelineSlot *slot)
       if (!schedule_builder_is_cut (self->b))
         walk_join_collectives (self);
     }
+  else if (training_holds_gradients_back (workload_training (self->at->workload)))
+    walk_clipped_backward (self, &walk, first, end);
   else
     walk_backward (self, &walk, first, end);
   if (schedule_builder_is_cut (self->b))

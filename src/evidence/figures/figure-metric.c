@@ -20,6 +20,8 @@ static const FigureMetric metrics[] = {
   { "hfu_percent", .offset = OF (hfu_percent), .speed = FIGURE_RATE },
   { "hardware_tflops_per_gpu", .offset = OF (hardware_tflops_per_gpu), .speed = FIGURE_RATE },
   { "step_flops_per_gpu", .offset = OF (hardware_flops) },
+  { "executed_flops_per_gpu", .offset = OF (executed_flops) },
+  { "kernel_bytes_per_gpu", .offset = OF (kernel_bytes) },
   { "inter_node_forward_bytes_per_gpu", .offset = OF (inter_node_forward_bytes_per_gpu) },
   { "inter_node_backward_bytes_per_gpu", .offset = OF (inter_node_backward_bytes_per_gpu) },
   { "peak_allocated_gib", .offset = OF (hbm.allocated), .bytes = TRUE },

@@ -53,8 +53,10 @@ typedef struct
   guint          flash;    /* of KERNEL_ATTENTION*: FlashKernel */
   gboolean       packed;   /* ... whose mask ends at the ends of documents, too */
   gint           module;   /* module of the layer whose parameters it reads, or -1 */
-  gboolean       weight_gradient;  /* of the backward pass: makes gradients of parameters only, so a
+  gboolean       weight_gradient; /* of the backward pass: makes gradients of parameters only, so a
                                   pipeline may put it off */
+  gboolean       for_norms; /* of a backward pass that runs twice (model/step/privacy.h): in the
+                                  first of them only */
   gboolean       first_micro_only; /* runs in the first micro-step of a step only */
   MeshAxis       axis;             /* of KERNEL_COMMUNICATION; its S stands in read_bytes */
   CollectiveKind comm;

@@ -3,6 +3,7 @@
 #include "model/mesh/stage-cut.h"
 #include "model/shape/block-parts.h"
 #include "model/shape/family-private.h"
+#include "model/step/privacy.h"
 #include "model/step/workload.h"
 
 #include <string.h>
@@ -502,6 +503,7 @@ mesh_check (const ModelShape *shape, const TrainingOptions *training, const Mesh
   check_sequence (&c);
   check_shared_overlap (&c);
   check_pipeline (&c);
+  privacy_check_mesh (training, &c.mesh, marks, diags);
   return diag_list_n_errors (diags) == before;
 }
 

@@ -1,7 +1,8 @@
 /* The options of the section `training`. */
 #include "model/step/training.h"
 
-#define FIELD(member) G_STRUCT_OFFSET (TrainingOptions, member)
+#define PRIVATE_METHODS "private_method: flashdp|explicit|ghost|book-keeping"
+#define FIELD(member)   G_STRUCT_OFFSET (TrainingOptions, member)
 
 static const char *const checkpoint_choices[] = {
   "none", "selective", "full", "selective-op", "selective-layer", "layers:K", NULL
@@ -30,6 +31,10 @@ static const char *const graph_choices[] = { "none", "block", "step", NULL };
 static const char *const sync_choices[] = { "none", "forward", "backward", NULL };
 static const char *const peft_choices[] = { "none", "lora", NULL };
 static const char *const lora_dropout_choices[] = { "pre", "post", NULL };
+static const char *const private_choices[] = { "none",  "flashdp",      "explicit",
+                                               "ghost", "book-keeping", NULL };
+static const char *const clipping_choices[] = { "per-layer", "flat", NULL };
+static const char *const noise_choices[] = { "auto", "rank", "owner", "none", NULL };
 static const char *const flops_choices[] = { "palm", "causal", "6n", NULL };
 
 const OptionSpec training_options[] = {
@@ -404,6 +409,33 @@ const OptionSpec training_options[] = {
     .fallback = "true",
     .needs = "an optimizer",
     .help = "gradients are clipped by their global norm" },
+  { .key = "private_method",
+    .type = OPTION_ENUM,
+    .choices = private_choices,
+    .offset = FIELD (private_method),
+    .fallback = "none",
+    .what_if = TRUE,
+    .help = "DP-SGD: how the gradients of single samples are found and clipped; in a file "
+            "'private' may be a map of method, clipping and noise",
+    .source = "arXiv:1607.00133; arXiv:2507.01154; Opacus; arXiv:2210.00038" },
+  { .key = "private_clipping",
+    .type = OPTION_ENUM,
+    .choices = clipping_choices,
+    .offset = FIELD (private_clipping),
+    .fallback = "per-layer",
+    .what_if = TRUE,
+    .needs = PRIVATE_METHODS,
+    .help = "what a sample's gradient is clipped to a norm of: each parameter by itself, or (flat) "
+            "all of them, before which nothing is reduced" },
+  { .key = "private_noise",
+    .type = OPTION_ENUM,
+    .choices = noise_choices,
+    .offset = FIELD (private_noise),
+    .fallback = "auto",
+    .what_if = TRUE,
+    .needs = PRIVATE_METHODS,
+    .help = "where noise is added: by each rank in each backward pass, or once a step by who "
+            "updates a parameter; auto: rank with flashdp, else owner" },
   { .key = "peft",
     .type = OPTION_ENUM,
     .choices = peft_choices,

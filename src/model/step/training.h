@@ -191,6 +191,32 @@ typedef enum
   FP8_GATHER_PRECOMPUTED, /* of all weights at once, behind the update */
 } Fp8Gather;
 
+/* How gradients of single samples are found and clipped (DP-SGD): model/step/privacy.h. */
+typedef enum
+{
+  PRIVATE_NONE,
+  PRIVATE_FLASHDP,      /* sample after sample, each added to the sum as it is clipped */
+  PRIVATE_EXPLICIT,     /* gradients of all samples are there (Opacus) */
+  PRIVATE_GHOST,        /* norms without them, then a second backward pass of a weighted loss */
+  PRIVATE_BOOK_KEEPING, /* norms without them, then products of what the one pass has kept */
+} PrivateMethod;
+
+/* What a sample's gradient is clipped to a norm of. */
+typedef enum
+{
+  CLIPPING_PER_LAYER, /* each parameter's by itself */
+  CLIPPING_FLAT,      /* that of all parameters */
+} PrivateClipping;
+
+/* Who adds the noise, and when. */
+typedef enum
+{
+  NOISE_AUTO,  /* each rank of FlashDP, else the owner */
+  NOISE_RANK,  /* each rank, in each backward pass, before any reduction */
+  NOISE_OWNER, /* who updates a parameter, once a step, behind the reduction */
+  NOISE_NONE,
+} PrivateNoise;
+
 /*
  * The last choice of a role's type, behind fp32, bf16 and fp16. Of the reduction: the strategy's
  * own default; of what the optimizer keeps: what the precision implies.
@@ -245,6 +271,9 @@ typedef struct
   gint     matrix_exchange;        /* MatrixExchange */
   gint64   matrix_bucket_layers; /* layers a bucket of it; 0: so many that each rank has a matrix */
   gboolean clip_gradients;
+  gint     private_method;      /* PrivateMethod; `private` in a file is a map of these three */
+  gint     private_clipping;    /* PrivateClipping */
+  gint     private_noise;       /* PrivateNoise */
   gint     flops;               /* FlopsConvention; key flops_convention */
   char    *kernels;             /* release of products and attention; NULL: as GPUs' profiles are */
   char    *framework;           /* id or name of a framework's profile; NULL: none in particular */

@@ -3,6 +3,7 @@
 #include "model/optimizer/shard-block.h"
 #include "model/shape/block-parts.h"
 #include "model/shape/peft.h"
+#include "model/step/privacy.h"
 
 #include <fnmatch.h>
 
@@ -375,6 +376,7 @@ workload_check (const ModelShape *shape, const TrainingOptions *training, const 
   ok = check_slices (shape, training, marks, diags) && ok;
   ok = check_tiles (shape, training, marks, diags) && ok;
   ok = check_layers_in_16bit (shape, training, marks, diags) && ok;
+  ok = privacy_check (shape, training, marks, diags) && ok;
   ok = peft_check (shape, training, marks, diags) && ok;
   return ok && check_whole (shape, training, marks, diags);
 }

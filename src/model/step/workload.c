@@ -4,6 +4,7 @@
 
 #include "model/layer/layer-build-private.h"
 #include "model/mesh/stage-cut.h"
+#include "model/step/privacy.h"
 
 typedef struct
 {
@@ -104,6 +105,7 @@ fill_memory (const Workload *self, const LayerBuild *build, const TapeResult *re
       training->cpu_checkpointing && desc->checkpoint == CHECKPOINT_FULL && desc->saved_bytes > 0;
   desc->kept_bytes = (desc->saved_bytes + parts - 1) / parts;
   desc->working_bytes = to_bytes (result->working);
+  desc->clipped_bytes = to_bytes (result->held);
   desc->backward_bytes = to_bytes (result->backward_bytes);
   desc->output_bytes =
       desc->kind == LAYER_HEAD ? 0 : to_bytes (tape_tensor (build->tape, build->output)->bytes);
@@ -237,6 +239,16 @@ sum_flops (const KernelDesc *kernels, guint n, ClassRecord *record)
     }
 }
 
+/* Of the first of two backward passes: all but gradients of weights, and the norms are its own. */
+static void
+add_repeated_flops (ClassRecord *record)
+{
+  sum_flops (record->desc.recompute, record->desc.n_recompute, record);
+  for (guint i = 0; i < record->desc.n_backward; i++)
+    if (!record->desc.backward[i].weight_gradient && !record->desc.backward[i].for_norms)
+      sum_flops (&record->desc.backward[i], 1, record);
+}
+
 static guint
 add_class (Workload *self, LayerClass key)
 {
@@ -254,6 +266,8 @@ add_class (Workload *self, LayerClass key)
   sum_flops (record->desc.forward, record->desc.n_forward, record);
   sum_flops (record->desc.recompute, record->desc.n_recompute, record);
   sum_flops (record->desc.backward, record->desc.n_backward, record);
+  if (training_repeats_backward (&self->training))
+    add_repeated_flops (record);
   tape_free (build.tape);
   g_ptr_array_add (self->classes, record);
   return self->classes->len - 1;

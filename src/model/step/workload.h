@@ -96,6 +96,8 @@ typedef struct
   guint64  saved_bytes;   /* kept from this layer's forward until its backward */
   guint64  working_bytes; /* transient beyond `saved_bytes` while its forward runs */
   gboolean offloaded; /* of a checkpoint: saved bytes are in host memory between the two passes */
+  guint64  clipped_bytes; /* of flat clipping, what is held between its two backward passes in place
+                             of `saved_bytes`; 0: these stay */
   guint64 backward_bytes; /* transient beyond `saved_bytes` while its backward runs (recomputed set,
                              gradients of activations) */
   /*

@@ -1,4 +1,5 @@
 /* From the record of a layer to its kernels and memory under a checkpointing mode. */
+#include "model/tape/tape-clipped.h"
 #include "model/tape/tape-comm-private.h"
 #include "model/tape/tape-private.h"
 
@@ -383,6 +384,7 @@ tape_finish (Tape *self, TapeValue output, CheckpointMode mode)
   result.backward_memory = tape_steal_memory (self, &result.backward_to_peak);
   result.n_tensors = self->values->len;
   result.cached = self->cached;
+  result.held = tape_clip_held (self);
 
   tape_comm_settle (self);
   grads_kept = g_new0 (gboolean, self->values->len);

@@ -5,6 +5,7 @@
  *
  * Source: Filippova et al., Partial Parameter Updates, arXiv:2509.22418.
  */
+#include "model/tape/tape-clipped.h"
 #include "model/tape/tape-ops-private.h"
 
 /* The gradient of the input, if it wants one. */
@@ -97,7 +98,9 @@ backward_linear (Tape *tape, const TapeOp *op)
   wants = backward_input (tape, op, &grad);
   if (wants && early)
     tape_give_grads (tape, op, 1, &grad);
-  if (!op->frozen)
+  if (!op->frozen && tape_is_clipped (tape))
+    tape_clip_linear (tape, op);
+  else if (!op->frozen)
     push_weight_grads (tape, op);
   if (wants && !early)
     tape_give_grads (tape, op, 1, &grad);
@@ -190,6 +193,11 @@ tape_linear (Tape *tape, const char *name, TapeValue in, LinearSpec spec)
   op->bias_bytes = spec.bias ? tape->e * (double) spec.n * (double) spec.batch : 0;
   out = tape_add_output (tape, op, spec.rows * (double) spec.n);
   op->packing = spec.packing;
+  if (tape_is_clipped (tape) && !op->frozen)
+    {
+      op->clipped = (double) spec.k * (double) spec.n + op->bias_bytes / tape->e;
+      op->backward_extra = tape_clip_extra (tape, op, (double) spec.k * (double) spec.n);
+    }
   if (spec.packing.stays)
     {
       tape_add_aux (tape, "narrow", op->weight_bytes, FALSE);

@@ -1,4 +1,5 @@
 /* Attention and embedding; see tape-ops.c for how their costs are written down. */
+#include "model/tape/tape-clipped.h"
 #include "model/tape/tape-ops-private.h"
 
 #include <math.h>
@@ -268,13 +269,18 @@ backward_embed (Tape *tape, const TapeOp *op)
   KernelDesc scatter = tape_stream (tape, KERNEL_GATHER, tape_join (op->name, ".scatter"),
                                     tape_tensor (tape, op->aux)->bytes, op->fixed[1], op->launches);
 
+  scatter.module = op->module;
+  if (tape_is_clipped (tape))
+    {
+      tape_clip_table (tape, op, clear, scatter);
+      return;
+    }
   if (op->weight_bytes > 0)
     tape_push_backward (tape, op,
                         tape_stream (tape, KERNEL_ELEMENTWISE, tape_join (op->name, ".mask_grad"),
                                      0, 2 * op->weight_bytes, 4),
                         FALSE, 0, NULL);
   tape_push (tape, tape->backward, clear, FALSE);
-  scatter.module = op->module;
   tape_push_backward (tape, op, scatter, FALSE, 0, NULL);
 }
 
@@ -293,6 +299,9 @@ tape_embed (Tape *tape, const char *name, gint module, double count, double widt
   op->fixed[0] = tape->e * width * vocab;
   op->fixed[1] = tape->e * width * MIN (count, vocab);
   op->weight_bytes = part ? tape->e * width * count : 0;
+  op->clipped = width * vocab;
+  op->shape.n = (guint64) width;
+  op->backward_extra = tape_clip_extra (tape, op, op->clipped);
   op->aux = tape_add_aux (tape, "embed.ids", (part ? 9 : 8) * count, FALSE); /* ids, and the mask */
   desc = tape_stream (tape, KERNEL_GATHER, name, tape->stream_e * count * width + 8 * count, 0, 1);
   desc.module = module;

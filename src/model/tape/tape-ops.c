@@ -3,6 +3,7 @@
  * compute type and all traffic is per element. Traffic of values is not spelt out: a kernel reads
  * and writes the values that it names.
  */
+#include "model/tape/tape-clipped.h"
 #include "model/tape/tape-ops-private.h"
 
 TapeValue
@@ -89,7 +90,7 @@ backward_fused_norm (Tape *tape, const TapeOp *op)
   kernel = tape_push_backward (tape, op, desc, TRUE, 1, &grad);
   tape_kernel_reads (kernel, op->in[0]);
   tape_kernel_reads (kernel, op->aux);
-  if (!op->frozen)
+  if (!op->frozen && tape_clip_rows (tape, op, FALSE))
     {
       desc = tape_stream (tape, KERNEL_REDUCTION, tape_join (op->name, ".weight_grad"), 0,
                           op->weight_bytes, 1);
@@ -117,6 +118,8 @@ backward_eager_norm (Tape *tape, const TapeOp *op)
   desc.module = sum.module = op->module;
   tape_push_backward (tape, op, desc, FALSE, 1, &grad);
   tape_push (tape, tape->backward, sum, FALSE);
+  if (!op->frozen)
+    tape_clip_rows (tape, op, TRUE);
   tape_give_grads (tape, op, 1, &grad);
 }
 
@@ -147,6 +150,7 @@ eager_rms_norm (Tape *tape, const char *name, TapeValue in, gint module, double 
   op->frozen = op->frozen || plain;
   op->backward = backward_eager_norm;
   op->weight_bytes = weight;
+  op->clipped = width;
   op->launches = half ? 16 : 14;
   op->fixed[0] = (half ? 4 * e + 44 : 52) * n + weight;
   op->fixed[1] = (half ? 2 * e + 32 : 32) * n + weight;
@@ -201,6 +205,8 @@ tape_norm (Tape *tape, const char *name, TapeValue in, gint module, double rows,
   op->frozen = op->frozen || module < 0;
   op->backward = backward_fused_norm;
   op->weight_bytes = tape->e * width * parameters;
+  op->bias_bytes = parameters > 1 ? tape->e * width : 0;
+  op->clipped = width * parameters;
   out = tape_add_output (tape, op, rows * width);
   op->aux = tape_add_aux (tape, "norm.statistics", rows * (rms ? 4 : 8), TRUE);
   tape_save (tape, in);

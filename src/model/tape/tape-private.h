@@ -98,6 +98,7 @@ struct _TapeOp
   KernelDesc  shape;   /* m, n, k, batch, flops of its product */
   double      weight_bytes;
   double      bias_bytes;            /* 0: no bias */
+  double      clipped;               /* elements of its parameters, of private training */
   Packing     packing;               /* of its weights */
   guint64     trained_k, trained_n;  /* of a linear's weights: those that are trained */
   gint        slice;                 /* copy of those of its inputs that train them, else -1 */
@@ -175,6 +176,7 @@ typedef struct
   GArray *inference_memory;                 /* of a forward pass that leaves its output only */
   guint   forward_to_peak, backward_to_peak, inference_to_peak, n_tensors;
   double  saved, working, backward_bytes, cached;
+  double  held;      /* between two backward passes (model/step/privacy.h), in place of `saved` */
   double  inference; /* most bytes that are alive in that pass */
 } TapeResult;
 

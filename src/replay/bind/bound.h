@@ -78,9 +78,12 @@ GArray *replay_bound_traffic (const ReplayBound *self);
 
 /*
  * Nominal FLOPs of matrix products and attention that a rank executes in a step (mean over roles
- * weighted by class size). For tests: HFU counts as MFU does.
+ * weighted by class size). For tests and figures: HFU counts as MFU does.
  */
 double replay_bound_executed_flops (const ReplayBound *self);
+
+/* The same of the bytes that kernels of the model read and write in GPU memory, nominally. */
+double replay_bound_kernel_bytes (const ReplayBound *self);
 
 /* The same of what recomputation executes, as MFU's convention counts it. */
 double replay_bound_recomputed_flops (const ReplayBound *self);

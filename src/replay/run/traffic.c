@@ -178,26 +178,32 @@ recomputed_flops (const KernelDesc *kernel)
 }
 
 static double
-role_flops (const ReplayBound *self, guint role, double (*flops_of) (const KernelDesc *kernel))
+kernel_bytes (const KernelDesc *kernel)
 {
-  ScheduleItems items = schedule_items (self->schedule, role, SECTION_STEADY);
-  double        flops = 0;
-
-  for (guint i = 0; i < items.n; i++)
-    if (items.items[i].kind == ITEM_KERNEL)
-      flops += flops_of (items.items[i].kernel);
-  return flops;
+  return kernel->read_bytes + kernel->write_bytes;
 }
 
 static double
-mean_flops (const ReplayBound *self, double (*flops_of) (const KernelDesc *kernel))
+role_sum (const ReplayBound *self, guint role, double (*amount_of) (const KernelDesc *kernel))
+{
+  ScheduleItems items = schedule_items (self->schedule, role, SECTION_STEADY);
+  double        sum = 0;
+
+  for (guint i = 0; i < items.n; i++)
+    if (items.items[i].kind == ITEM_KERNEL)
+      sum += amount_of (items.items[i].kernel);
+  return sum;
+}
+
+static double
+mean_sum (const ReplayBound *self, double (*amount_of) (const KernelDesc *kernel))
 {
   guint              n_roles = schedule_n_roles (self->schedule);
   g_autofree double *of_role = g_new (double, n_roles);
   double             sum = 0;
 
   for (guint role = 0; role < n_roles; role++)
-    of_role[role] = role_flops (self, role, flops_of);
+    of_role[role] = role_sum (self, role, amount_of);
   for (guint i = 0; i < self->binding->ranks->len; i++)
     sum += binding_rank (self->binding, i)->size * of_role[binding_rank (self->binding, i)->role];
   return sum / cluster_n_gpus (self->cluster) / schedule_steps_per_period (self->schedule);
@@ -206,11 +212,17 @@ mean_flops (const ReplayBound *self, double (*flops_of) (const KernelDesc *kerne
 double
 replay_bound_executed_flops (const ReplayBound *self)
 {
-  return mean_flops (self, executed_flops);
+  return mean_sum (self, executed_flops);
+}
+
+double
+replay_bound_kernel_bytes (const ReplayBound *self)
+{
+  return mean_sum (self, kernel_bytes);
 }
 
 double
 replay_bound_recomputed_flops (const ReplayBound *self)
 {
-  return mean_flops (self, recomputed_flops);
+  return mean_sum (self, recomputed_flops);
 }

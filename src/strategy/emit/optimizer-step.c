@@ -1,4 +1,5 @@
 /* The optimizer on the GPU: clipping, passes over elements, and what has to be whole. */
+#include "model/step/privacy.h"
 #include "strategy/emit/common.h"
 #include "strategy/emit/matrix-update.h"
 #include "strategy/emit/route.h"
@@ -97,6 +98,25 @@ part_alone (const OptimizerStep *self)
   return all > 0 ? 1 - planned / all : 1;
 }
 
+/*
+ * Noise of private training where the owner of a parameter adds it: drawn, and added to what has
+ * been reduced, tensor by tensor.
+ */
+static void
+emit_noise (const OptimizerStep *self)
+{
+  StrategyRun *run = self->run;
+  const Dtype  dtype = reduced_dtype (run);
+  const double bytes = self->share.elements * self->share.gradient_bytes;
+
+  if (training_noise (self->training) != NOISE_OWNER || bytes == 0)
+    return;
+  emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_ELEMENTWISE, "draw_noise", dtype, 0, bytes);
+  emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_ELEMENTWISE, "add_noise", dtype, 2 * bytes,
+                      bytes);
+  use_reduced (run, ACCESS_READ_WRITE);
+}
+
 static void
 emit_passes (const OptimizerStep *self)
 {
@@ -168,6 +188,7 @@ emit_optimizer (StrategyRun *run, MeshGroup norm, guint64 elements, guint gradie
   if (bytes.denominators > 0)
     take_lists (self.run, elements, bytes.denominators, POOL_WORKSPACE, "denominators of AdamW",
                 taken);
+  emit_noise (&self);
   emit_passes (&self);
   for (guint k = 0; k < run->policy->n_kinds; k++)
     if (run->matrices[k] != NULL)

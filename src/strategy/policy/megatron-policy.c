@@ -62,5 +62,6 @@ megatron_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
     policy->kinds[kind] =
         policy_of (in, o, &groups[kind], o->outer == SHARD_OPTIM && groups[0].replica.size > 1);
   policy->issue = &o->issue;
+  policy->fuses_gradients = o->issue.fused_gradients;
   compression_apply (in, &o->compression, policy);
 }

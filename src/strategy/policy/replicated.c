@@ -60,6 +60,7 @@ void
 replicated_set_issue (const BucketsIssue *issue, Policy *policy)
 {
   policy->issue = issue;
+  policy->fuses_gradients = issue->fused_gradients;
   if (issue->fused_gradients)
     policy->accumulates = policy_state_bytes (&policy->kinds[0].states[STATE_GRADIENTS]);
 }

@@ -15,6 +15,7 @@
  */
 #include "strategy/runtime/deepspeed/issue-deepspeed.h"
 
+#include "model/step/privacy.h"
 #include "strategy/emit/common.h"
 #include "strategy/emit/route.h"
 #include "strategy/runtime/deepspeed/issue-deepspeed-private.h"
@@ -240,13 +241,20 @@ release (StrategyRun *run, const UnitSlot *slot)
 }
 
 /*
- * Autograd's hooks take a gradient before the module's own gives the parameters back: see
- * deepspeed_gradient_ready.
+ * Autograd's hooks take a gradient before the module's own gives the parameters back (see
+ * deepspeed_gradient_ready), unless gradients are made in a pass of their own.
  */
+static gboolean
+releases_with_gradient (const StrategyRun *run)
+{
+  return !training_holds_gradients_back (workload_training (run->in->workload));
+}
+
 static void
 deepspeed_use_end (StrategyRun *run, const UnitSlot *slot)
 {
-  if (slot->use != USE_BACKWARD || slot->plan->trainable_elements == 0)
+  if (slot->use != USE_BACKWARD || slot->plan->trainable_elements == 0
+      || !releases_with_gradient (run))
     release (run, slot);
 }
 
@@ -268,7 +276,8 @@ deepspeed_gradient_ready (StrategyRun *run, const UnitSlot *slot)
 
   deepspeed_join_tied_gradient (run, slot->unit);
   gradient_bucket_add (&s->bucket, run, slot, s->units[slot->unit].grads);
-  release (run, slot);
+  if (releases_with_gradient (run))
+    release (run, slot);
 }
 
 static void
