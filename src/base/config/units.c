@@ -78,10 +78,22 @@ static const Unit power_units[] = {
   { "W", 1, 1, TRUE },
   { "kW", 1e3, 1, TRUE },
   { "MW", 1e6, 1, TRUE },
+  { "mW", 1, 1e3, FALSE },
   { NULL, 0, 0, FALSE },
 };
 
-static const Kind kinds[] = {
+static const Unit length_units[] = {
+  { "m", 1, 1, TRUE },
+  { "km", 1e3, 1, TRUE },
+  { NULL, 0, 0, FALSE },
+};
+
+static const Unit density_units[] = {
+  { "W/Hz", 1, 1, TRUE },
+  { NULL, 0, 0, FALSE },
+};
+
+static const Kind kinds[QUANTITY_N_KINDS] = {
   [QUANTITY_TIME] = { "a time", "1.3 us", "units of a time: ps, ns, us, ms, s, min, h",
                       time_units },
   [QUANTITY_BYTES] = { "a size", "80 GiB",
@@ -103,7 +115,10 @@ static const Kind kinds[] = {
                        "a ratio is a plain number or a percentage such as '85 %'", ratio_units },
   [QUANTITY_FREQUENCY] = { "a frequency", "1.98 GHz", "units of a frequency: Hz, kHz, MHz, GHz",
                            frequency_units },
-  [QUANTITY_POWER] = { "a power", "700 W", "units of a power: W, kW, MW", power_units },
+  [QUANTITY_POWER] = { "a power", "700 W", "units of a power: mW, W, kW, MW", power_units },
+  [QUANTITY_LENGTH] = { "a length", "200 m", "units of a length: m, km", length_units },
+  [QUANTITY_DENSITY] = { "a noise density", "4e-21 W/Hz", "the unit of a noise density: W/Hz",
+                         density_units },
 };
 
 const char *

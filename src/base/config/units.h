@@ -30,7 +30,10 @@ typedef enum
   QUANTITY_COUNT,     /* 1:       no unit; suffixes k M G T (decimal) allowed: "10k", "5e8" */
   QUANTITY_RATIO,     /* 1:       a plain number, or "85 %" */
   QUANTITY_FREQUENCY, /* Hz:      Hz kHz MHz GHz */
-  QUANTITY_POWER,     /* W:       W kW */
+  QUANTITY_POWER,     /* W:       mW W kW MW */
+  QUANTITY_LENGTH,    /* m:       m km */
+  QUANTITY_DENSITY,   /* W/Hz:    W/Hz; of noise, whose power grows with the bandwidth */
+  QUANTITY_N_KINDS,
 } QuantityKind;
 
 /*
