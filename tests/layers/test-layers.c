@@ -26,6 +26,7 @@ static const LayerRule rules[] = {
   { "base", "" },
   { "vocabulary", "base" },
   { "engine", "base" },
+  { "edge", "base engine" },
   { "hardware", "base vocabulary engine" },
   { "model", "base vocabulary" },
   { "cost/kernel", "base vocabulary engine hardware model" },
