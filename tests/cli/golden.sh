@@ -470,6 +470,15 @@ hand figures-curves-text 0 figures curves
 hand figures-curves-csv 0 figures curves --format csv -j 1
 hand figures-curves-json 0 figures curves --format json -j 4
 hand figures-curves-bad 2 figures crooked
+hand figures-edge-text 0 figures edge --folder .
+hand figures-edge-csv 0 figures edge --folder . --format csv
+hand figures-edge-json 0 figures edge --folder . --format json
+hand figures-edge-bad 2 figures torn --folder .
+hand figures-folder 2 figures edge --folder nowhere
+hand figures-slim-text 0 figures thin --folder .
+hand figures-slim-csv 0 figures thin --folder . --format csv
+hand figures-slim-json 0 figures thin --folder . --format json
+hand figures-slim-bad 2 figures deaf --folder .
 hand figures-form-text 0 figures form
 hand figures-form-csv 0 figures form --format csv -j 1
 hand figures-form-json 0 figures form --format json -j 4

@@ -94,15 +94,28 @@ print_figures (const Common *common, const FigureWish *wish)
 
 typedef struct
 {
+  char    *folder; /* NULL: the shipped one */
   char    *plot;
   gboolean details;
 } Settings;
+
+static gboolean
+check (Common *common, gpointer data, DiagList *diags)
+{
+  const Settings *settings = data;
+
+  (void) common;
+  if (settings->folder != NULL && !g_file_test (settings->folder, G_FILE_TEST_IS_DIR))
+    diag_error (diags, NULL, NULL, "--folder: '%s' is not a folder", settings->folder);
+  return TRUE;
+}
 
 static ExitStatus
 run (Common *common, gpointer data)
 {
   const Settings  *settings = data;
-  g_autofree char *folder = layout_data_file ("workloads/figures");
+  g_autofree char *shipped = layout_data_file ("workloads/figures");
+  const char      *folder = settings->folder != NULL ? settings->folder : shipped;
   g_auto (GStrv)   names = figures_list (folder);
   const char      *word = common->files[0];
   const gint       index = word != NULL ? name_index (word, (const char *const *) names) : -1;
@@ -113,6 +126,8 @@ run (Common *common, gpointer data)
 }
 
 static const CommandOption options[] = {
+  { OPTION ("folder", VALUE_FOLDER, folder, "DIR",
+            "take the figures of the folder DIR: copies of shipped ones, or your own") },
   { OPTION ("plot", VALUE_FOLDER, plot, "DIR",
             "draw published and predicted numbers into the folder DIR (gnuplot)"),
     .check = stream_check_pictures },
@@ -134,11 +149,13 @@ const Command command_figures = {
               "  shardsim figures megatron --details\n"
               "  shardsim figures frontier --format csv\n"
               "  shardsim figures zeropp --plot pictures\n"
-              "  shardsim figures scaling --plot pictures\n",
+              "  shardsim figures scaling --plot pictures\n"
+              "  shardsim figures my-star --folder .\n",
   .takes = COMMON_FORMAT | COMMON_JOBS | COMMON_TIME,
   .options = options,
   .settings_size = sizeof (Settings),
   .most_words = 1,
   .words = &words_figures,
+  .check = check,
   .run = run,
 };

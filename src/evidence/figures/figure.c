@@ -13,6 +13,8 @@ static const FigureComputation *const kinds[FIGURE_N_KINDS] = {
   [FIGURE_PADDING] = &figure_padding,
   [FIGURE_REGION] = &figure_region,
   [FIGURE_SCALING] = &figure_scaling,
+  [FIGURE_SLIM] = &figure_slim,
+  [FIGURE_SPLIT] = &figure_split,
   [FIGURE_SUBMISSIONS] = &figure_submissions,
   [FIGURE_UTILISATION] = &figure_utilisation,
 };
@@ -59,10 +61,14 @@ figures_list (const char *folder)
   while (dir != NULL && (entry = g_dir_read_name (dir)) != NULL)
     for (guint k = 0; k < FIGURE_N_KINDS; k++)
       {
-        /* kinds with scenarios are known by them, which are the first one's row */
+        /*
+         * Kinds with scenarios are known by them, which are the first one's row. No name has a dot:
+         * "epsl.star.yaml" is no figure 'epsl.star'.
+         */
         const char *ending = kinds[k]->alone ? kinds[k]->suffix : k == 0 ? ".yaml" : NULL;
 
-        if (ending != NULL && g_str_has_suffix (entry, ending))
+        if (ending != NULL && g_str_has_suffix (entry, ending)
+            && strcspn (entry, ".") == strlen (entry) - strlen (ending))
           g_ptr_array_add (names, g_strndup (entry, strlen (entry) - strlen (ending)));
       }
   g_ptr_array_sort (names, compare_names);
@@ -162,6 +168,8 @@ figures_free (Figures *self)
   if (self == NULL)
     return;
   figures_free (self->base);
+  if (self->free_extra != NULL)
+    self->free_extra (self->extra);
   g_clear_pointer (&self->regions, g_array_unref);
   g_array_unref (self->rows);
   g_array_unref (self->lines);

@@ -10,7 +10,7 @@
 #include "evidence/figures/figure-claims.h"
 #include "predict/prediction.h"
 
-/* By what is computed: a file figure-KIND.h each. */
+/* By what is computed: a file figure-KIND.h each; figure-edge.h has SLIM and SPLIT. */
 typedef enum
 {
   FIGURE_PUBLISHED,
@@ -20,6 +20,8 @@ typedef enum
   FIGURE_PADDING,
   FIGURE_REGION,
   FIGURE_SCALING,
+  FIGURE_SLIM,
+  FIGURE_SPLIT,
   FIGURE_SUBMISSIONS,
   FIGURE_UTILISATION,
   FIGURE_N_KINDS,
@@ -35,6 +37,8 @@ typedef struct Figures
   GArray         *evidence; /* FigureEvidence: of what has a published number */
   GArray         *regions;  /* Region: what lines of a region say together; else NULL */
   struct Figures *base;     /* the published numbers that a region goes with; else NULL */
+  gpointer        extra;    /* what else its kind has to show: an EdgeFigure; else NULL */
+  GDestroyNotify  free_extra;
 } Figures;
 
 #define FIGURE_LINE(self, Line, i) (&g_array_index ((self)->lines, Line, i))

@@ -13,6 +13,8 @@ static const FigureReport *const reports[FIGURE_N_KINDS] = {
   [FIGURE_PADDING] = &report_padding,
   [FIGURE_REGION] = &report_region,
   [FIGURE_SCALING] = &report_scaling,
+  [FIGURE_SLIM] = &report_edge,
+  [FIGURE_SPLIT] = &report_edge,
   [FIGURE_SUBMISSIONS] = &report_submissions,
   [FIGURE_UTILISATION] = &report_utilisation,
 };
