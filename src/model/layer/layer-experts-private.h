@@ -6,7 +6,7 @@
 
 #include "model/layer/layer-parts-private.h"
 
-/* ---- MLP (layer-feed-forward.c) ---- */
+/* ---- MLP (layer-mlp.c) ---- */
 
 /* Names of the projections: gate, up, down; of gate and up as one, or NULL. */
 typedef struct
