@@ -28,14 +28,6 @@ training_noise (const TrainingOptions *training)
   return training->private_method == PRIVATE_FLASHDP ? NOISE_RANK : NOISE_OWNER;
 }
 
-const char *
-training_private_name (const TrainingOptions *training)
-{
-  const OptionSpec *spec = option_table_find (training_options, "private_method");
-
-  return spec->choices[training->private_method];
-}
-
 /* ---- what contradicts itself ----------------------------------------------------------------- */
 
 /* Why METHOD and CLIPPING do not go together; NULL: they do. */

@@ -25,9 +25,6 @@ gboolean training_repeats_backward (const TrainingOptions *training);
 /* Who adds noise: NOISE_RANK, NOISE_OWNER or NOISE_NONE (of training without privacy, too). */
 PrivateNoise training_noise (const TrainingOptions *training);
 
-/* The method's name, for messages. */
-const char *training_private_name (const TrainingOptions *training);
-
 /*
  * Diagnoses at the MARKS (may be NULL) methods and options that contradict each other, and what no
  * method is modelled with.
