@@ -52,10 +52,16 @@ static gboolean
 has_two_axes (gconstpointer about)
 {
   const MeshOptions *mesh = MESH (about);
-  const gint64       model = mesh->tp * mesh->cp * mesh->pp;
+  const gint64       model = mesh_replica (mesh);
   const gint64       data = (gint64) cluster_n_gpus (VIEW (about)->cluster) / model;
 
-  return (mesh->tp > 1) + (mesh->cp > 1) + (mesh->pp > 1) + (data > 1) > 1;
+  return (mesh->tp > 1) + (mesh->tp_rows > 1) + (mesh->cp > 1) + (mesh->pp > 1) + (data > 1) > 1;
+}
+
+static gboolean
+has_tensor_ranks (gconstpointer about)
+{
+  return mesh_tensor_ranks (MESH (about)) > 1;
 }
 
 static gboolean
@@ -163,6 +169,7 @@ static const OptionFact facts[] = {
   { "a gate", has_gate, "take 'model.activation' swiglu, geglu or squared-relu" },
   { "rotary positions", has_rotary, "take 'model.positions' rotary" },
   { "an interleaved pipeline", is_interleaved, "give 'pp' and 'vp' above 1" },
+  { "tensor ranks", has_tensor_ranks, "give 'tp' above 1" },
   { "two axes of ranks", has_two_axes, "give 'tp', 'cp' or 'pp' above 1" },
   { "blocks that are recomputed as a whole", recomputes_blocks,
     "set 'activation_checkpointing' to full, selective-layer or layers:K" },

@@ -50,7 +50,7 @@ load_lengths (Resolution *self, const ModelShape *shape, DiagList *diags)
   const MeshOptions     *mesh = &scenario->mesh;
   const OptionMarks     *marks = scenario_marks (scenario, training_options);
   gint64                 unit = MAX (mesh->cp, 1) * (mesh->cp > 1 && training->causal ? 2 : 1);
-  gint64                 replica = MAX (mesh->tp, 1) * MAX (mesh->cp, 1) * MAX (mesh->pp, 1);
+  gint64                 replica = mesh_replica (mesh);
   g_autofree char       *file = NULL;
 
   if (training->lengths == NULL)

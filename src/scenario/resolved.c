@@ -51,7 +51,7 @@ resolved_settle_batch (Resolution *self, DiagList *diags)
   const SourceMark  *place = option_mark (marks, "global_batch", NULL);
   const SourceMark  *accum = option_mark (marks, "grad_accum", NULL);
   const gint64       all = self->training.global_batch, given = self->training.grad_accum;
-  const gint64       replica = MAX (mesh->tp, 1) * MAX (mesh->cp, 1) * MAX (mesh->pp, 1);
+  const gint64       replica = mesh_replica (mesh);
   gint64             ranks, once;
   g_autofree char   *nearest = NULL;
 
@@ -260,8 +260,7 @@ finish (Resolution *self, gboolean ok)
       return NULL;
     }
   mesh = workload_mesh (self->view.workload);
-  self->view.n_data_ranks =
-      cluster_n_gpus (self->view.cluster) / (guint) (mesh->tp * mesh->cp * mesh->pp);
+  self->view.n_data_ranks = cluster_n_gpus (self->view.cluster) / (guint) mesh_replica (mesh);
   self->view.input = make_input (self);
   self->chain = scenario_strategy_choice (self->scenario);
   self->view.strategy = self->chain;

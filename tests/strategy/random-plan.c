@@ -264,8 +264,9 @@ draw_axes (RandomPlan *self, GRand *rand, Axes axes, guint case_)
 
   m->tp = pick (rand, degrees, G_N_ELEMENTS (degrees));
   m->sp = m->tp > 1 && g_rand_boolean (rand);
-  m->async_tp =
-      m->tp > 1 && g_rand_int_range (rand, 0, 4) == 0 && self->training.tiled_out_splits == 1;
+  m->tp_rows = m->sp == 0 && g_rand_int_range (rand, 0, 3) == 0 ? 2 : 1;
+  m->async_tp = mesh_tensor_ranks (m) > 1 && g_rand_int_range (rand, 0, 4) == 0
+                && self->training.tiled_out_splits == 1;
   m->async_tp_by = case_ % 2 == 0 ? MESH_ASYNC_TP_USERBUFFERS : MESH_ASYNC_TP_SLICES;
   m->cp = g_rand_int_range (rand, 0, 3) == 0 ? 2 : 1;
   m->context = g_rand_int_range (rand, 0, 2);
@@ -282,12 +283,23 @@ draw_axes (RandomPlan *self, GRand *rand, Axes axes, guint case_)
                    && mesh_pipeline (m) == PIPELINE_INTERLEAVED && g_rand_boolean (rand);
 }
 
+/* Rows of tensor ranks nearer to each other than columns, in every other order. */
+static void
+draw_rows_first (MeshOptions *m, GRand *rand)
+{
+  g_autofree char *columns_first = m->order;
+
+  m->order =
+      g_strconcat (m->tp_rows > 1 && g_rand_boolean (rand) ? "tp_rows-" : "", columns_first, NULL);
+}
+
 static void
 place_ranks (RandomPlan *self, guint nodes, guint gpus)
 {
   const MeshOptions *m = &self->mesh;
+  const guint        tensor = (guint) mesh_tensor_ranks (m);
 
-  self->in.mesh = mesh_of_options (m, nodes * gpus * (guint) (m->tp * m->pp), gpus * (guint) m->tp,
+  self->in.mesh = mesh_of_options (m, nodes * gpus * tensor * (guint) m->pp, gpus * tensor,
                                    self->shape.n_experts > 0);
 }
 
@@ -318,7 +330,10 @@ draw_mesh (RandomPlan *self, GRand *rand, Axes axes, guint case_)
       self->shape = shape;
       self->training = training;
       if (axes != AXES_NONE && tries < 1000)
-        draw_axes (self, rand, axes, case_);
+        {
+          draw_axes (self, rand, axes, case_);
+          draw_rows_first (&self->mesh, rand);
+        }
       mesh_normalise (&self->mesh);
       place_ranks (self, n, g);
       if (axes_fit (self))
@@ -470,7 +485,7 @@ describe (RandomPlan *self, guint32 seed, guint case_)
       "accum=%d ckpt=%d%s%s tiles=%dx%d loss=%d "
       "precision=%d optimizer=%d/%d fp8=%d/%d (wide: %d, %d) lora=%d/%d%s dora=%d 4bit=%d slices=%d/%d "
       "private=%d/%d/%d "
-      "tp=%d sp=%d cp=%d ep=%d etp=%d pp=%d vp=%d "
+      "tp=%d rows=%d (%s) sp=%d cp=%d ep=%d etp=%d pp=%d vp=%d "
       "pipeline=%d p2p=%d;",
       seed, case_, self->shape.family, (int) self->shape.n_layers, (int) self->shape.n_mtp,
       (int) self->shape.d_model, (int) self->shape.vocab, self->shape.tied_embeddings,
@@ -486,8 +501,8 @@ describe (RandomPlan *self, guint32 seed, guint case_)
       self->training.lora_dropout > 0 ? " (dropped)" : "", self->training.use_dora,
       self->training.load_in_4bit, (int) self->training.trained_slices, self->training.slice_heads,
       self->training.private_method, self->training.private_clipping, self->training.private_noise,
-      (int) m->tp, (int) m->sp, (int) m->cp, (int) m->ep, (int) m->etp, (int) m->pp, (int) m->vp,
-      m->pipeline, m->p2p);
+      (int) m->tp, (int) m->tp_rows, m->order, (int) m->sp, (int) m->cp, (int) m->ep, (int) m->etp,
+      (int) m->pp, (int) m->vp, m->pipeline, m->p2p);
 }
 
 static gboolean

@@ -433,6 +433,7 @@ const Lever levers[] = {
   LEVER ("strategy", "name", VARIANT, add_strategies),
   LEVER ("mesh", "tp", AXIS, add_axis, .divides = TRUE, .most_tried = 64, .doubles = TRUE,
          .limit = LIMIT_NODE, .with = { "mesh.sp" }),
+  { .section = "mesh", .key = "tp_rows", .divides = TRUE }, /* where a search is told to vary it */
   LEVER ("mesh", "pp", AXIS, add_axis, .divides = TRUE, .stages = TRUE, .most_tried = 64,
          .limit = LIMIT_LAYERS, .with = { "mesh.pipeline", "mesh.vp" }),
   LEVER ("mesh", "cp", AXIS, add_axis, .divides = TRUE, .most_tried = 16, .doubles = TRUE,

@@ -161,8 +161,7 @@ plan_chooser_limit (const PlanChooser *self, RunGoal *goal)
     {
       goal->batch = training->lengths == NULL ? training->global_batch : 0;
       goal->node_gpus = cluster_n_gpus (node);
-      goal->replica =
-          MAX (scenario->mesh.tp, 1) * MAX (scenario->mesh.cp, 1) * MAX (scenario->mesh.pp, 1);
+      goal->replica = mesh_replica (&scenario->mesh);
       goal->micro = self->searches ? 0 : training->micro_batch;
     }
   if (node != NULL && self->searches

@@ -252,7 +252,9 @@ axis_group (const ResolvedScenario *resolved, MeshAxis axis)
     return mesh_context (mesh, (guint) workload_mesh (resolved->workload)->cp);
   if (axis == MESH_EXPERT_TENSOR)
     return mesh_expert_tensor (mesh);
-  return axis == MESH_EXPERT ? mesh_experts (mesh) : mesh_tensor (mesh);
+  if (axis == MESH_TENSOR_ROWS)
+    return mesh_tensor_rows (mesh);
+  return axis == MESH_EXPERT ? mesh_experts (mesh) : mesh_tensor_columns (mesh);
 }
 
 static Dispatch

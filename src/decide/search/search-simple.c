@@ -18,12 +18,13 @@ search_complexity (const Search *self, const Scenario *scenario, const SearchVar
   SearchComplexity   complexity = { .kinds = offloads ? 1 : 0 };
 
   (void) self;
-  complexity.kinds += (mesh->tp > 1) + (mesh->cp > 1) + (mesh->pp > 1) + (mesh->ep > 1);
+  complexity.kinds +=
+      (mesh->tp > 1) + (mesh->tp_rows > 1) + (mesh->cp > 1) + (mesh->pp > 1) + (mesh->ep > 1);
   complexity.changes = (mesh->vp > 1) + !is_usual (mesh->pipeline);
   for (guint i = 0; i < variant->options->len; i++)
     if (!g_str_has_suffix (g_array_index (variant->options, ScenarioOverride, i).key, ".name"))
       complexity.changes++;
-  complexity.ranks = MAX (mesh->tp, 1) * MAX (mesh->cp, 1) * MAX (mesh->pp, 1);
+  complexity.ranks = mesh_replica (mesh);
   return complexity;
 }
 

@@ -316,10 +316,12 @@ set_bounds (Search *self)
       const ScreenedCompute *work = g_hash_table_lookup (self->work, &key);
       const double           n_gpus = (double) search_gpus (self, node->index);
       const double tp = (double) search_number (self, node->index, "mesh.tp", MAX (s->mesh.tp, 1));
+      const double rows =
+          (double) search_number (self, node->index, "mesh.tp_rows", MAX (s->mesh.tp_rows, 1));
       const double cp = (double) search_number (self, node->index, "mesh.cp", MAX (s->mesh.cp, 1));
       const double batch = (double) search_number (self, node->index, "training.micro_batch",
                                                    s->training.micro_batch);
-      const double ranks = n_gpus / (tp * cp);
+      const double ranks = n_gpus / (tp * rows * cp);
 
       node->least = search_weight (self, n_gpus)
                     * (has_directions (self, node->index)

@@ -58,13 +58,14 @@ boundary_bytes (const PlanInput *in, PipelinePlace place)
 static void
 add_boundary (const PlanInput *in, double bytes, double times, PlanTotals *totals)
 {
-  guint   tp = plan_scatters (in->workload) ? mesh_tensor (&in->mesh).size : 1;
+  guint   tp = plan_scatters (in->workload) ? mesh_tensor_columns (&in->mesh).size : 1;
   guint64 share = ((guint64) bytes + tp - 1) / tp;
   double  part = (double) share;
 
   plan_totals_add (totals, COLLECTIVE_SEND_RECV, mesh_stages (&in->mesh), times * part);
   if (plan_scatters (in->workload))
-    plan_totals_add (totals, COLLECTIVE_ALL_GATHER, mesh_tensor (&in->mesh), times * part * tp);
+    plan_totals_add (totals, COLLECTIVE_ALL_GATHER, mesh_tensor_columns (&in->mesh),
+                     times * part * tp);
   totals->high[PLACE_HBM] += 4 * bytes; /* received, put together, and two on their way out */
 }
 
@@ -161,7 +162,7 @@ plan_expect_mesh (const PlanInput *in, PlanGradient held, guint passes, PlanTota
     add_messages (in, &pipeline, times, totals);
   if (passes == 0)
     {
-      plan_totals_add (totals, COLLECTIVE_ALL_REDUCE, mesh_tensor (&in->mesh),
+      plan_totals_add (totals, COLLECTIVE_ALL_REDUCE, mesh_tensor_columns (&in->mesh),
                        shared_bytes ((guint64) partial_elements (in->workload), held));
       if (pipeline.stages != 1)
         {

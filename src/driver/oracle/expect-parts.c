@@ -169,11 +169,11 @@ plan_expect_checkpoints (const PlanInput *in, double gradients, PlanTotals *tota
       if (layer->offloaded)
         moved += micros * (double) layer->kept_bytes;
       if (layer->kept_bytes < layer->saved_bytes)
-        gathered += micros * (double) layer->kept_bytes * mesh_tensor (&in->mesh).size;
+        gathered += micros * (double) layer->kept_bytes * mesh_tensor_columns (&in->mesh).size;
     }
   totals->moves[move_kind (PLACE_HBM, PLACE_PAGEABLE)] += moved;
   totals->moves[move_kind (PLACE_PAGEABLE, PLACE_HBM)] += moved;
-  plan_totals_add (totals, COLLECTIVE_ALL_GATHER, mesh_tensor (&in->mesh), gathered);
+  plan_totals_add (totals, COLLECTIVE_ALL_GATHER, mesh_tensor_columns (&in->mesh), gathered);
   host = kept_by_stage (in).host;
   totals->low[PLACE_PAGEABLE] += host - MIN (host, gradients);
   totals->high[PLACE_PAGEABLE] += host;

@@ -15,11 +15,13 @@ plan_axis_group (const PlanInput *in, MeshAxis axis)
       return mesh_experts (&in->mesh);
     case MESH_EXPERT_TENSOR:
       return mesh_expert_tensor (&in->mesh);
+    case MESH_TENSOR_ROWS:
+      return mesh_tensor_rows (&in->mesh);
     case MESH_TENSOR:
     case MESH_N_AXES:
       break;
     }
-  return mesh_tensor (&in->mesh);
+  return mesh_tensor_columns (&in->mesh);
 }
 
 gboolean

@@ -34,10 +34,12 @@ driver_axis_name (const Driver *self, MeshAxis axis)
 {
   static const char *const names[2][MESH_N_AXES] = {
     { [MESH_TENSOR] = "tensor",
+      [MESH_TENSOR_ROWS] = "tensor rows",
       [MESH_CONTEXT] = "context",
       [MESH_EXPERT] = "expert",
       [MESH_EXPERT_TENSOR] = "expert tensor" },
     { [MESH_TENSOR] = "concurrent tensor",
+      [MESH_TENSOR_ROWS] = "concurrent tensor rows",
       [MESH_CONTEXT] = "concurrent context",
       [MESH_EXPERT] = "concurrent expert",
       [MESH_EXPERT_TENSOR] = "concurrent expert tensor" },

@@ -154,6 +154,7 @@ data_open (Driver *self)
 {
   static const char *const moved[MESH_N_AXES] = {
     [MESH_TENSOR] = "what tensor ranks exchange",
+    [MESH_TENSOR_ROWS] = "what rows of tensor ranks exchange",
     [MESH_CONTEXT] = "what context ranks exchange",
     [MESH_EXPERT] = "what expert ranks exchange",
     [MESH_EXPERT_TENSOR] = "what ranks that divide an expert exchange",

@@ -126,7 +126,7 @@ messages_call (Driver *self, const PipelineAction *call)
     {
       const PipelineMessage *m = &call->messages[i];
       guint64                whole = whole_bytes (self, m);
-      guint                  tp = mesh_tensor (&self->in->mesh).size;
+      guint                  tp = mesh_tensor_columns (&self->in->mesh).size;
       guint64 bytes = plan_scatters (self->at->workload) ? (whole + tp - 1) / tp : whole;
 
       if (m->way == MESSAGE_RECEIVE)
@@ -163,9 +163,10 @@ static BufferRef
 gather_parts (Driver *self, BufferRef part, guint64 bytes, gboolean gradient)
 {
   CommRef tensor = schedule_sharing_comm (self->b, driver_axis_name (self, MESH_TENSOR),
-                                          mesh_tensor (&self->in->mesh));
-  guint64 padded = (bytes + mesh_tensor (&self->in->mesh).size - 1)
-                   / mesh_tensor (&self->in->mesh).size * mesh_tensor (&self->in->mesh).size;
+                                          mesh_tensor_columns (&self->in->mesh));
+  guint64 padded = (bytes + mesh_tensor_columns (&self->in->mesh).size - 1)
+                   / mesh_tensor_columns (&self->in->mesh).size
+                   * mesh_tensor_columns (&self->in->mesh).size;
   BufferRef whole = schedule_alloc (self->b, PLACE_HBM, POOL_COMMUNICATION, bytes,
                                     labels[MESSAGE_RECEIVE][gradient]);
 
@@ -295,7 +296,7 @@ messages_shared_gradients (Driver *self)
   schedule_set_unit (self->b, SCHEDULE_NONE);
   if (schedule_all_reduce (self->b, SCHEDULE_COMPUTE,
                            schedule_sharing_comm (self->b, driver_axis_name (self, MESH_TENSOR),
-                                                  mesh_tensor (&self->in->mesh)),
+                                                  mesh_tensor_columns (&self->in->mesh)),
                            gradient_of (self, partial_elements (workload)),
                            "all_reduce_norm_weights")
       != SCHEDULE_NONE)

@@ -26,7 +26,8 @@ typedef enum
 /* Axes of the mesh whose collectives stand among the kernels of a layer. */
 typedef enum
 {
-  MESH_TENSOR,
+  MESH_TENSOR,      /* its columns, where it has two axes (parallel.h): */
+  MESH_TENSOR_ROWS, /* and its rows */
   MESH_CONTEXT,
   MESH_EXPERT,
   MESH_EXPERT_TENSOR, /* where experts are divided over other ranks than attention */

@@ -439,13 +439,16 @@ mean_pairs (const LayerBuilder *b, double (*pairs) (const LayerBuilder *b, doubl
   return sum / training_sequences (b->training);
 }
 
-/* The attention core works on PAIRS a sequence, of SEQUENCES sequences. */
+/*
+ * The attention core works on PAIRS a sequence, of SEQUENCES sequences. Rows of a tensor group have
+ * the same heads, and each computes them.
+ */
 static void
 enter_core (LayerBuilder *b, double pairs, double sequences)
 {
   tape_enter (b->tape, PART_CORE_ATTN);
-  b->tape->counted =
-      mean_pairs (b, counted_pairs) * training_sequences (b->training) / (pairs * sequences);
+  b->tape->counted = mean_pairs (b, counted_pairs) * training_sequences (b->training)
+                     / (pairs * sequences * (double) b->rows);
 }
 
 static void

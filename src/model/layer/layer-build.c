@@ -6,7 +6,7 @@ static TapeValue
 add_block_norm (LayerBuilder *b, const char *name, const char *role, TapeValue in)
 {
   guint     outer = tape_enter (b->tape, PART_LAYERNORM);
-  TapeValue out = layer_add_norm (b, name, role, in, b->stream_tokens, b->shape->d_model);
+  TapeValue out = layer_add_stream_norm (b, name, role, in);
 
   b->tape->parts = outer;
   return out;
@@ -98,13 +98,14 @@ build_block (LayerBuilder *b, TapeValue input)
 
 /*
  * The token table is divided by rows: each rank looks up what it has, the sum over the group is the
- * embedding.
+ * embedding. Rows of a tensor group have their features of it.
  */
 static TapeValue
 build_embedding (LayerBuilder *b)
 {
   const ModelShape *s = b->shape;
-  gint64    width = s->embed_dim > 0 ? s->embed_dim : s->d_model, vocab = layer_local_vocab (b);
+  gint64            width = s->embed_dim > 0 ? s->embed_dim : (gint64) b->width;
+  gint64            vocab = layer_local_vocab (b);
   double    positions = (double) (s->max_positions > 0 ? s->max_positions : b->training->seq_len);
   gboolean  learned = s->position == MODEL_POSITION_LEARNED;
   gint      module = layer_add_module (b, b->style->embed);
@@ -127,7 +128,7 @@ build_embedding (LayerBuilder *b)
   if (learned)
     {
       module = layer_add_module (b, b->style->positions);
-      layer_add_replicated (b, "weight", (gint64) positions, s->d_model);
+      layer_add_replicated (b, "weight", (gint64) positions, (gint64) b->width);
       table = tape_embed (b->tape, "embed.positions", module, layer_sequence (b), b->width,
                           positions, FALSE);
       x = tape_add (b->tape, "embed.add_positions", x, table);
@@ -137,7 +138,7 @@ build_embedding (LayerBuilder *b)
   if (s->embedding_scale)
     x = layer_add_scale (b, "embed.scale", x);
   if (s->embedding_norm)
-    x = layer_add_norm (b, b->style->embed_norm, "embed.norm", x, b->stream_tokens, s->d_model);
+    x = layer_add_stream_norm (b, b->style->embed_norm, "embed.norm", x);
   return b->dropout ? tape_dropout (b->tape, "embed.dropout", x) : x;
 }
 
@@ -171,7 +172,10 @@ held_logits (const LayerBuilder *b, TapeValue logits)
              : tensor->bytes;
 }
 
-/* The cross entropy of one prediction of each token. */
+/*
+ * The cross entropy of one prediction of each token. Rows of a tensor group have parts of the sums
+ * that make logits, and all of them the same logits then.
+ */
 static TapeValue
 add_loss (LayerBuilder *b, TapeValue x, LinearSpec head, double *held_bytes)
 {
@@ -182,6 +186,7 @@ add_loss (LayerBuilder *b, TapeValue x, LinearSpec head, double *held_bytes)
   if (b->training->loss == LOSS_CHUNKED)
     return tape_chunked_loss (b->tape, "head", x, head, layer_tensor_group (b));
   x = tape_linear (b->tape, "head", x, head);
+  tape_comm_reduce (b->tape, "head.rows", x, layer_rows_group (b));
   if (s->logit_scale)
     x = layer_add_scale (b, "head.scale", x);
   if (s->logit_softcap)
@@ -205,7 +210,7 @@ static TapeValue
 build_head (LayerBuilder *b, double *held_bytes)
 {
   const ModelShape *s = b->shape;
-  gint64            width = s->embed_dim > 0 ? s->embed_dim : s->d_model;
+  gint64            width = s->embed_dim > 0 ? s->embed_dim : (gint64) b->width;
   guint             last = (guint) s->n_mtp;
   TapeValue         streams[MODEL_MAX_MTP + 1], loss = 0, further;
   LinearSpec        head = { .module = -1,
@@ -219,8 +224,7 @@ build_head (LayerBuilder *b, double *held_bytes)
 
   layer_begin_streams (b, "head", last + 1, streams);
   if (s->norms != MODEL_NORMS_BEHIND)
-    streams[last] = layer_add_norm (b, b->style->final_norm, "final_norm", streams[last],
-                                    b->stream_tokens, s->d_model);
+    streams[last] = layer_add_stream_norm (b, b->style->final_norm, "final_norm", streams[last]);
   if (s->embed_dim > 0)
     streams[last] = layer_add_linear_on (b, "project_out", "head.project_out", streams[last],
                                          b->stream_tokens, s->d_model, s->embed_dim, FALSE, WHOLE);
@@ -279,8 +283,9 @@ layer_build (const ModelShape *shape, const TrainingOptions *training, const Mes
                      .modules = build.modules,
                      .tokens = tokens,
                      .stream_tokens = mesh->sp == 1 ? tokens / (double) mesh->tp : tokens,
-                     .width = (double) shape->d_model,
+                     .width = (double) (shape->d_model / MAX (mesh->tp_rows, 1)),
                      .tp = mesh->tp,
+                     .rows = MAX (mesh->tp_rows, 1),
                      .slices = 1,
                      .dropout = training_has_dropout (training, shape->family) };
 

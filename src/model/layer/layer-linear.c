@@ -113,22 +113,33 @@ add_product (LayerBuilder *b, const char *role, TapeValue in, LinearSpec spec)
              : tape_linear (b->tape, role, in, spec);
 }
 
+/* A K x N weight of the model, as it is on a rank. */
+static void
+divide (const LayerBuilder *b, Division division, gint64 *k, gint64 *n)
+{
+  if (division == WHOLE)
+    return;
+  *k /= division == ROWS ? b->tp : b->rows;
+  *n /= division == ROWS ? b->rows : b->tp;
+}
+
 TapeValue
 layer_add_linear_on (LayerBuilder *b, const char *name, const char *role, TapeValue in,
                      double tokens, gint64 k, gint64 n, gboolean bias, Division division)
 {
-  gboolean  late = bias && division == ROWS && b->tp > 1;
-  Packing   packing;
-  gint64    trained[2];
-  gint      module;
+  gboolean late = bias && ((division == ROWS && b->tp > 1) || (division == COLUMNS && b->rows > 1));
+  Packing  packing;
+  gint64   trained[2];
+  gint     module;
   TapeValue out;
 
-  k = division == ROWS ? k / b->tp : k;
-  n = division == COLUMNS ? n / b->tp : n;
+  divide (b, division, &k, &n);
   packing = layer_packing (b, k, n, linear_is_fp8 (b, k, n));
   module = layer_add_weights (b, name, k, n, bias, division, packing);
   trained_part (b, k, n, division, trained);
   b->tape->counted = division == WHOLE ? layer_whole_share (b, tokens) : 1;
+  if (division == ROWS)
+    tape_comm_copy (b->tape, tape_join (role, ".rows"), in, layer_rows_group (b));
   out = add_product (b, role, in,
                      (LinearSpec){ .module = module,
                                    .rows = tokens,
@@ -141,7 +152,9 @@ layer_add_linear_on (LayerBuilder *b, const char *name, const char *role, TapeVa
                                    .trained_k = (guint64) trained[0],
                                    .trained_n = (guint64) trained[1] });
   b->tape->counted = 1;
-  if (division == ROWS)
+  if (division == COLUMNS)
+    tape_comm_reduce (b->tape, tape_join (role, ".rows"), out, layer_rows_group (b));
+  else if (division == ROWS)
     out = layer_leave (b, tape_join (role, ".reduce"), out);
   if (b->layer.kind == LAYER_BLOCK && peft_adapts (b->training, name))
     out = layer_add_adapter (b, name, role, in, out, division,

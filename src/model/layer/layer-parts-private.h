@@ -18,8 +18,8 @@ typedef struct
   GArray                *tensors, *modules;
   double                 tokens; /* of a micro-batch on this context rank */
   double    stream_tokens;       /* of them those whose residual stream is on this tensor rank */
-  double    width;               /* of the model */
-  gint64    tp;
+  double    width; /* of the residual stream here: of the model, over the rows of a tensor group */
+  gint64    tp, rows;
   gint64    slices; /* of what is divided by columns or rows: one is trained */
   gboolean  dropout;
   gboolean  parallel;       /* within a parallel block: its two halves enter and leave together */
@@ -30,7 +30,11 @@ typedef struct
   gboolean  covering;       /* within what runs concurrently with an exchange of tokens */
 } LayerBuilder;
 
-/* How a weight is divided over the tensor group. */
+/*
+ * How a weight is divided over the tensor group. Where this has rows as well, they divide the other
+ * of the two, and the sums over them are within the linear: of its output (COLUMNS) or of the
+ * gradient of its input (ROWS).
+ */
 typedef enum
 {
   WHOLE,
@@ -41,6 +45,7 @@ typedef enum
 /* ---- tensor parallelism ---- */
 
 CommGroup layer_tensor_group (const LayerBuilder *b);
+CommGroup layer_rows_group (const LayerBuilder *b); /* of one member where there are no rows */
 
 /* From the residual stream to the input of products that are divided by columns. */
 TapeValue layer_enter (LayerBuilder *b, const char *name, TapeValue x);
@@ -107,6 +112,8 @@ TapeValue layer_add_norm (LayerBuilder *b, const char *name, const char *role, T
 /* One of kind NORM over WIDTH elements here, whose weights are DIVIDED over the tensor group. */
 TapeValue layer_add_norm_of (LayerBuilder *b, const char *name, const char *role, TapeValue in,
                              double rows, gint64 width, ModelNorm norm, gboolean divided);
+/* Of the residual stream, or of what branches made of it. */
+TapeValue layer_add_stream_norm (LayerBuilder *b, const char *name, const char *role, TapeValue in);
 /* The residual connection; the branch is dropped out first where the block has dropout. */
 TapeValue layer_add_residual (LayerBuilder *b, const char *name, TapeValue stream,
                               TapeValue branch);

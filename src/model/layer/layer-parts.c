@@ -32,6 +32,15 @@ layer_tensor_group (const LayerBuilder *b)
                       .fp8 = fp8 && b->tape->fp8.gathered };
 }
 
+/* Sums over the rows: those of outputs stand where they are, as the next operation needs them. */
+CommGroup
+layer_rows_group (const LayerBuilder *b)
+{
+  return (CommGroup){ .axis = MESH_TENSOR_ROWS,
+                      .members = (guint) b->rows,
+                      .concurrent = b->mesh->async_tp };
+}
+
 TapeValue
 layer_enter (LayerBuilder *b, const char *name, TapeValue x)
 {
@@ -128,9 +137,10 @@ layer_add_replicated (LayerBuilder *b, const char *suffix, gint64 d0, gint64 d1)
   layer_add_tensor (b, suffix, d0, d1, 0, FALSE)->replicated = b->tp > 1;
 }
 
-TapeValue
-layer_add_norm_of (LayerBuilder *b, const char *name, const char *role, TapeValue in, double rows,
-                   gint64 width, ModelNorm norm, gboolean divided)
+/* Of WIDTH elements here, of rows that GROUP divides. */
+static TapeValue
+add_norm (LayerBuilder *b, const char *name, const char *role, TapeValue in, double rows,
+          gint64 width, ModelNorm norm, gboolean divided, CommGroup group)
 {
   static const guint tensors[] = { [MODEL_NORM_LAYER] = 2,
                                    [MODEL_NORM_RMS] = 1,
@@ -142,7 +152,21 @@ layer_add_norm_of (LayerBuilder *b, const char *name, const char *role, TapeValu
   for (guint i = 0; i < tensors[norm]; i++)
     layer_add_tensor (b, i == 0 ? "weight" : "bias", width, 0, 0, FALSE)->replicated =
         b->tp > 1 && !divided;
-  return tape_norm (b->tape, role, in, module, rows, (double) width, norm);
+  return tape_divided_norm (b->tape, role, in, module, rows, (double) width, norm, group);
+}
+
+TapeValue
+layer_add_norm_of (LayerBuilder *b, const char *name, const char *role, TapeValue in, double rows,
+                   gint64 width, ModelNorm norm, gboolean divided)
+{
+  return add_norm (b, name, role, in, rows, width, norm, divided, (CommGroup){ .members = 1 });
+}
+
+TapeValue
+layer_add_stream_norm (LayerBuilder *b, const char *name, const char *role, TapeValue in)
+{
+  return add_norm (b, name, role, in, b->stream_tokens, (gint64) b->width,
+                   (ModelNorm) b->shape->norm, FALSE, layer_rows_group (b));
 }
 
 TapeValue

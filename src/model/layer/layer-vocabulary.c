@@ -68,7 +68,7 @@ add_embedding (LayerBuilder *b)
 static TapeValue
 add_norm (LayerBuilder *b, const char *name, TapeValue x)
 {
-  return layer_add_norm (b, name, name, x, b->stream_tokens, b->shape->d_model);
+  return layer_add_stream_norm (b, name, name, x);
 }
 
 /* M [E ; H], as the residual stream is. */

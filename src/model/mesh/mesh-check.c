@@ -43,9 +43,11 @@ guilty_degree (const MeshOptions *m, gint64 n)
 {
   if (m->tp > n || n % m->tp != 0)
     return "tp";
-  if (m->cp > n || n % (m->tp * m->cp) != 0)
+  if (m->tp_rows > n || n % mesh_tensor_ranks (m) != 0)
+    return "tp_rows";
+  if (m->cp > n || n % (mesh_tensor_ranks (m) * m->cp) != 0)
     return "cp";
-  return m->pp > n || n % (m->tp * m->cp * m->pp) != 0 ? "pp" : "ep";
+  return m->pp > n || n % mesh_replica (m) != 0 ? "pp" : "ep";
 }
 
 /* The experts of a stage of N ranks have a mesh of their own. */
@@ -72,7 +74,8 @@ check_order (const Check *c, guint world)
 
   if (!mesh_strides (&c->mesh, world, experts, &strides, &why))
     diag_error (c->diags, mark_of (c, "order"),
-                "each of tp, cp, dp and pp once, such as tp-cp-dp-pp or tp-cp-pp-dp",
+                "each of tp, cp, dp and pp once, such as tp-cp-dp-pp or tp-cp-pp-dp; tp_rows, if "
+                "named, next to tp",
                 "'order' of '%s' %s", c->mesh.order, why);
 }
 
@@ -80,23 +83,27 @@ static void
 check_world (const Check *c, guint world)
 {
   const MeshOptions *m = &c->mesh;
-  gint64             model = m->tp * m->cp * m->pp, n = (gint64) world;
+  gint64             model = mesh_replica (m), n = (gint64) world;
+  g_autofree char   *rows =
+      m->tp_rows > 1 ? g_strdup_printf (" x 'tp_rows' " D, m->tp_rows) : g_strdup ("");
 
-  if (m->tp > n || m->cp > n || m->pp > n || m->ep > n || model > n || n % model != 0)
+  if (mesh_tensor_ranks (m) > n || m->cp > n || m->pp > n || m->ep > n || model > n
+      || n % model != 0)
     {
       g_autofree char *hint = g_strdup_printf (
-          "ranks are the product of tp, cp, pp and the data ranks: here a multiple of " D, model);
+          "ranks are the product of tp, %scp, pp and the data ranks: here a multiple of " D,
+          m->tp_rows > 1 ? "tp_rows, " : "", model);
 
       diag_error (c->diags, mark_of (c, guilty_degree (m, n)), hint,
-                  "'tp' " D " x 'cp' " D " x 'pp' " D " does not divide %u ranks", m->tp, m->cp,
-                  m->pp, world);
+                  "'tp' " D "%s x 'cp' " D " x 'pp' " D " does not divide %u ranks", m->tp, rows,
+                  m->cp, m->pp, world);
       return;
     }
   check_order (c, world);
   if (c->shape->n_experts > 0 && mesh_folds_experts (m))
     check_folding (c, n / m->pp);
   else
-    check_divides (c, "ep", m->ep, "data and context ranks", n / (m->tp * m->pp),
+    check_divides (c, "ep", m->ep, "data and context ranks", n / (mesh_tensor_ranks (m) * m->pp),
                    "expert groups lie on consecutive data ranks: 'etp' of 1 lets them span tensor "
                    "ranks too");
 }
@@ -191,6 +198,45 @@ check_widths (const Check *c)
   if (s->n_experts > 0 && s->n_shared_experts > 0 && mesh_folds_experts (&c->mesh))
     check_divides (c, "tp", tp, "the width of the shared experts", model_shared_width (s),
                    whole_columns);
+}
+
+/* What divides the residual stream is worked out for dense blocks of attention and MLP. */
+static void
+check_rows (const Check *c)
+{
+  const MeshOptions     *m = &c->mesh;
+  const ModelShape      *s = c->shape;
+  const TrainingOptions *t = c->training;
+  gboolean               attends = s->kv_lora_rank == 0 && s->n_mtp == 0;
+
+  for (gint64 i = 0; s->layers != NULL && i < s->n_layers; i++)
+    attends = attends && model_mixer_attends (model_layer (s, i).mixer);
+
+  const struct
+  {
+    gboolean    fails;
+    const char *what, *hint;
+  } rules[] = {
+    { m->sp == 1, "sequence parallelism", "leave 'sp' at 0" },
+    { s->n_experts > 0, "experts", "leave 'tp_rows' at 1" },
+    { !attends, "blocks of anything but attention and an MLP", "leave 'tp_rows' at 1" },
+    { s->embed_dim > 0, "an embedding of another width than the blocks", "leave 'tp_rows' at 1" },
+    { t->peft != PEFT_NONE, "adapters", "leave 'tp_rows' at 1" },
+    { training_slices (t) > 1, "'trained_slices'", "leave 'tp_rows' at 1" },
+    { t->fp8_recipe != FP8_NONE, "'fp8_recipe'", "leave 'tp_rows' at 1, or train in 16 bits" },
+    { t->measured_kernels != NULL, "'measured_kernels'", "leave 'tp_rows' at 1" },
+    { t->loss == LOSS_CHUNKED, "a chunked loss", "take 'loss: fp32'" },
+  };
+
+  if (m->tp_rows == 1)
+    return;
+  check_divides (c, "tp_rows", m->tp_rows, "the width", s->d_model,
+                 "its ranks divide the residual stream");
+  for (gsize i = 0; i < G_N_ELEMENTS (rules); i++)
+    if (rules[i].fails)
+      diag_error (c->diags, mark_of (c, "tp_rows"), rules[i].hint,
+                  "'tp_rows' of " D " does not go with %s: that is not modelled", m->tp_rows,
+                  rules[i].what);
 }
 
 /* What A makes, and what B makes of it, is divided over the tensor group. */
@@ -312,7 +358,7 @@ check_sequence (const Check *c)
 
   if (m->sp != 0 && m->sp != 1)
     diag_error (c->diags, mark_of (c, "sp"), "0: no, 1: yes", "'sp' is a switch, got " D, m->sp);
-  if (m->async_tp && m->tp > 1
+  if (m->async_tp && mesh_tensor_ranks (m) > 1
       && MAX (c->training->tiled_in_splits, c->training->tiled_out_splits) > 1)
     diag_error (c->diags, mark_of (c, "async_tp"), "take 'async_tp: false'",
                 "collectives inside tiled linears are not modelled");
@@ -496,6 +542,7 @@ mesh_check (const ModelShape *shape, const TrainingOptions *training, const Mesh
   check_world (&c, world);
   check_widths (&c);
   check_mixers (&c);
+  check_rows (&c);
   check_adapters (&c);
   check_slices (&c);
   check_experts (&c);

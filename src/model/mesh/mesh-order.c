@@ -17,17 +17,20 @@ static const char *const names[N_AXES] = { "tp", "cp", "ep", "dp", "pp" };
 /* Of one order: the degree of each axis of attention, and its place in the order. */
 typedef struct
 {
-  guint size[N_AXES], at[N_AXES];
-  guint n;
+  guint    size[N_AXES], at[N_AXES];
+  guint    n;
+  gint     rows;       /* place of the rows of the tensor axis among the words, -1: not said */
+  gboolean rows_first; /* they stand before its columns */
 } Order;
 
 static void
 order_init (Order *self, const MeshOptions *mesh, guint world)
 {
-  guint model = (guint) (mesh->tp * mesh->cp * mesh->pp);
+  const guint tensor = (guint) mesh_tensor_ranks (mesh);
 
-  *self =
-      (Order){ .size = { (guint) mesh->tp, (guint) mesh->cp, 1, world / model, (guint) mesh->pp } };
+  *self = (Order){ .size = { tensor, (guint) mesh->cp, 1, world / (guint) mesh_replica (mesh),
+                             (guint) mesh->pp },
+                   .rows = -1 };
   for (guint a = 0; a < N_AXES; a++)
     self->at[a] = G_MAXUINT;
 }
@@ -47,14 +50,38 @@ add_word (Order *self, const char *word, char **why)
   return FALSE;
 }
 
+/* The rows are next to the columns, or have not been named: then behind them. */
+static gboolean
+place_rows (Order *self, gint columns, char **why)
+{
+  if (self->rows < 0)
+    return TRUE;
+  if (columns < 0 || ABS (self->rows - columns) != 1)
+    {
+      *why = g_strdup ("has 'tp_rows' apart from 'tp', which is not modelled");
+      return FALSE;
+    }
+  self->rows_first = self->rows < columns;
+  return TRUE;
+}
+
 static gboolean
 read_words (Order *self, const char *text, char **why)
 {
   g_auto (GStrv) words = g_strsplit (text, "-", -1);
+  gint           columns = -1;
 
   for (guint i = 0; words[i] != NULL; i++)
-    if (!add_word (self, words[i], why))
-      return FALSE;
+    {
+      if (g_str_equal (words[i], names[AXIS_TP]))
+        columns = (gint) i;
+      if (g_str_equal (words[i], "tp_rows") && self->rows < 0)
+        self->rows = (gint) i;
+      else if (!add_word (self, words[i], why))
+        return FALSE;
+    }
+  if (!place_rows (self, columns, why))
+    return FALSE;
   for (guint a = 0; a < N_AXES; a++)
     {
       if (self->at[a] != G_MAXUINT)
@@ -85,7 +112,7 @@ stride_of (const Order *self, Axis axis)
 static gboolean
 is_modelled (const Order *self, const MeshOptions *mesh, gboolean experts, char **why)
 {
-  const guint    etp = (guint) (mesh->etp > 0 ? mesh->etp : mesh->tp);
+  const guint    etp = (guint) (mesh->etp > 0 ? mesh->etp : mesh_tensor_ranks (mesh));
   const guint    span = etp * (guint) mesh->ep, stages = stride_of (self, AXIS_PP);
   const guint    outside = self->size[AXIS_TP] * self->size[AXIS_CP] * self->size[AXIS_DP];
   const gboolean inside = self->size[AXIS_PP] > 1 && stages < outside;
@@ -121,16 +148,17 @@ mesh_strides (const MeshOptions *mesh, guint world, gboolean experts, MeshStride
   order_init (&order, mesh, world);
   if (!read_words (&order, text, why) || !is_modelled (&order, mesh, experts, why))
     return FALSE;
-  *strides = (MeshStrides){ stride_of (&order, AXIS_TP), stride_of (&order, AXIS_CP),
-                            stride_of (&order, AXIS_DP), stride_of (&order, AXIS_PP) };
+  *strides =
+      (MeshStrides){ stride_of (&order, AXIS_TP), stride_of (&order, AXIS_CP),
+                     stride_of (&order, AXIS_DP), stride_of (&order, AXIS_PP), order.rows_first };
   return TRUE;
 }
 
 MeshOrderKind
 mesh_order_kind (const MeshOptions *mesh, guint world)
 {
-  const guint      tp = (guint) mesh->tp, cp = (guint) mesh->cp, pp = (guint) mesh->pp;
-  const guint      dp = world / (tp * cp * pp);
+  const guint      tp = (guint) mesh_tensor_ranks (mesh), cp = (guint) mesh->cp;
+  const guint      pp = (guint) mesh->pp, dp = world / (tp * cp * pp);
   g_autofree char *why = NULL;
   MeshStrides      s;
 
@@ -145,7 +173,8 @@ mesh_order_kind (const MeshOptions *mesh, guint world)
 Mesh
 mesh_of_options (const MeshOptions *mesh, guint world, guint ranks_per_node, gboolean experts)
 {
-  const guint      tp = (guint) mesh->tp, cp = (guint) mesh->cp, pp = (guint) mesh->pp;
+  const guint      tp = (guint) mesh_tensor_ranks (mesh), cp = (guint) mesh->cp;
+  const guint      pp = (guint) mesh->pp;
   g_autofree char *why = NULL;
   MeshStrides      s = { 0 };
   const gboolean   folds = experts && mesh_folds_experts (mesh);
@@ -155,10 +184,13 @@ mesh_of_options (const MeshOptions *mesh, guint world, guint ranks_per_node, gbo
                             .stride = tp,
                             .stages = pp,
                             .experts = (guint) mesh->ep,
+                            .tensor_rows = (guint) MAX (mesh->tp_rows, 1),
                             .expert_tensor = folds ? (guint) mesh->etp : 0 };
 
-  if (mesh_order_kind (mesh, world) == MESH_ORDER_STAGES_LAST
-      || !mesh_strides (mesh, world, experts, &s, &why))
+  if (!mesh_strides (mesh, world, experts, &s, &why))
+    return self;
+  self.rows_first = s.rows_first;
+  if (mesh_order_kind (mesh, world) == MESH_ORDER_STAGES_LAST)
     return self;
   self.stride = cp > 1 ? s.cp : s.dp;
   self.tensor = tp;

@@ -1,6 +1,7 @@
 /*
  * The order in which world ranks count the axes: a permutation as Megatron-Core's RankGenerator
- * takes it ("tp-cp-ep-dp-pp"). Each axis has the product of those before it as its stride.
+ * takes it ("tp-cp-ep-dp-pp"). Each axis has the product of those before it as its stride. Rows of
+ * the tensor axis stand next to its columns: "tp_rows-tp-cp-dp-pp", or behind them, named or not.
  *
  * Experts have ranks of their own, which count tensor, expert and data ranks in the same order
  * (arXiv:2504.14960); the stages must be the same.
@@ -15,7 +16,8 @@
 /* From a rank to the next of the axis. */
 typedef struct
 {
-  guint tp, cp, dp, pp;
+  guint    tp, cp, dp, pp;
+  gboolean rows_first; /* of the tensor axis, whose rows may stand before its columns */
 } MeshStrides;
 
 /*

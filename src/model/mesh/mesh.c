@@ -215,6 +215,26 @@ mesh_tensor (const Mesh *mesh)
 }
 
 MeshGroup
+mesh_tensor_columns (const Mesh *mesh)
+{
+  const MeshGroup all = mesh_tensor (mesh);
+  const guint     rows = MAX (mesh->tensor_rows, 1);
+
+  return (MeshGroup){ .size = all.size / rows,
+                      .stride = all.stride * (mesh->rows_first ? rows : 1) };
+}
+
+MeshGroup
+mesh_tensor_rows (const Mesh *mesh)
+{
+  const MeshGroup all = mesh_tensor (mesh);
+  const guint     rows = MAX (mesh->tensor_rows, 1);
+
+  return (MeshGroup){ .size = rows,
+                      .stride = all.stride * (mesh->rows_first ? 1 : all.size / rows) };
+}
+
+MeshGroup
 mesh_stages (const Mesh *mesh)
 {
   guint stages = MAX (mesh->stages, 1);

@@ -47,7 +47,9 @@ typedef struct
   guint tensor; /* tensor-parallel ranks where other axes lie inside the stride; 0: all of it */
   guint tensor_stride, stage_stride; /* of those; 0: 1, and `tensor`, or else the stages are the
                                         blocks of the world */
-  guint run, jump; /* of n_ranks, as of a group: context ranks, and from one of these to the next
+  guint tensor_rows;                 /* of the tensor-parallel ranks; 0 is 1 */
+  gboolean rows_first;               /* its ranks of a row axis are the nearest to each other */
+  guint    run, jump; /* of n_ranks, as of a group: context ranks, and from one of these to the next
                       data rank; 0: all are `stride` apart */
 } Mesh;
 
@@ -67,6 +69,12 @@ guint mesh_node_ranks (const Mesh *mesh);
 
 /* Groups of the other axes, as ranks of the world. */
 MeshGroup mesh_tensor (const Mesh *mesh); /* {stride, 1}, or {tensor, tensor_stride} */
+/*
+ * The two axes of those: ranks that divide heads and outputs of the first product of each pair, and
+ * ranks that divide the residual stream. One of them is everyone where there are no rows.
+ */
+MeshGroup mesh_tensor_columns (const Mesh *mesh);
+MeshGroup mesh_tensor_rows (const Mesh *mesh);
 /* {stages, world / stages}, or {stages, stage_stride}: member i is of stage i */
 MeshGroup mesh_stages (const Mesh *mesh);
 /* the first ranks of the mesh, or {experts, expert_tensor} */

@@ -26,6 +26,15 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .help = "group that parameters are sharded over: all, node, or a number of ranks; unset: the "
             "strategy's own" },
   MESH_AXIS (tp, "tensor-parallel ranks"),
+  { .key = "tp_rows",
+    .type = OPTION_INT,
+    .offset = FIELD (tp_rows),
+    .fallback = "1",
+    .min = 1,
+    .max = 1 << 20,
+    .help = "rows of tensor-parallel ranks, of which 'tp' is the columns: they divide the residual "
+            "stream",
+    .source = "arXiv:2502.08145 (AxoNN)" },
   { .key = "sp",
     .type = OPTION_INT,
     .offset = FIELD (sp),
@@ -176,8 +185,8 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .fallback = "tp-cp-dp-pp",
     .needs = "two axes of ranks",
     .help =
-        "how ranks count the axes tp, cp, ep, dp and pp, the first fastest; tp-cp-pp-dp: stages "
-        "next to each other",
+        "how ranks count the axes tp, tp_rows, cp, ep, dp and pp, the first fastest; tp-cp-pp-dp: "
+        "stages next to each other",
     .source = "Megatron-LM, core/parallel_state.py (RankGenerator) and --use-tp-pp-dp-mapping" },
   { .key = "cut",
     .type = OPTION_ENUM,
@@ -201,7 +210,7 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .type = OPTION_BOOL,
     .offset = FIELD (async_tp),
     .fallback = "false",
-    .needs = "tp > 1",
+    .needs = "tensor ranks",
     .help = "collectives of the tensor group overlap concurrent products" },
   { .key = "async_tp_by",
     .type = OPTION_ENUM,
@@ -274,19 +283,33 @@ mesh_ends_meet (const MeshOptions *mesh)
 void
 mesh_normalise (MeshOptions *mesh)
 {
-  gint64 *degrees[] = { &mesh->tp, &mesh->pp, &mesh->cp, &mesh->vp, &mesh->ep };
+  gint64 *degrees[] = { &mesh->tp, &mesh->pp, &mesh->cp, &mesh->vp, &mesh->ep, &mesh->tp_rows };
 
   for (gsize i = 0; i < G_N_ELEMENTS (degrees); i++)
     *degrees[i] = MAX (*degrees[i], 1);
   if (mesh->etp == 0)
     mesh->etp = mesh->tp;
   if (mesh->tp == 1)
-    mesh->sp = mesh->async_tp = 0;
+    mesh->sp = 0;
+  if (mesh_tensor_ranks (mesh) == 1)
+    mesh->async_tp = 0;
   if (mesh->ep == 1)
     mesh->dispatch = DISPATCH_NCCL;
   mesh->moe_overlap &= mesh->ep > 1 && mesh_pipeline (mesh) == PIPELINE_INTERLEAVED;
   mesh->shared_expert_overlap &= mesh->ep > 1;
   mesh->pad_to_capacity &= mesh->capacity_factor > 0;
+}
+
+gint64
+mesh_tensor_ranks (const MeshOptions *mesh)
+{
+  return MAX (mesh->tp, 1) * MAX (mesh->tp_rows, 1);
+}
+
+gint64
+mesh_replica (const MeshOptions *mesh)
+{
+  return mesh_tensor_ranks (mesh) * MAX (mesh->cp, 1) * MAX (mesh->pp, 1);
 }
 
 gboolean

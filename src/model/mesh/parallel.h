@@ -73,11 +73,12 @@ typedef struct
   char    *shard; /* all, node, or a number of ranks: the group that parameters are sharded over
                      (strategies that shard) */
   gint64   tp, sp, pp, cp, vp, ep; /* sp: 0 or 1; vp: chunks of layers a stage; 0 and 1 mean none */
-  gint64   micro_batch_group;      /* interleaved: micro-batches in a row through a chunk; 0: pp */
-  gint64   etp;                    /* tensor-parallel ranks of routed experts; 0: tp */
-  gint     pipeline;               /* PipelineKind */
-  gint     context;                /* ContextKind */
-  double   capacity_factor; /* tokens that an expert takes, over the balanced share; 0: as many as
+  gint64   tp_rows; /* ranks of the second tensor axis, which divides the residual stream; 0: 1 */
+  gint64   micro_batch_group; /* interleaved: micro-batches in a row through a chunk; 0: pp */
+  gint64   etp;               /* tensor-parallel ranks of routed experts; 0: tp */
+  gint     pipeline;          /* PipelineKind */
+  gint     context;           /* ContextKind */
+  double   capacity_factor;   /* tokens that an expert takes, over the balanced share; 0: as many as
                                are routed to it */
   gboolean pad_to_capacity; /* fewer are padded to it, so that the host knows the numbers of rows */
   double   routing_skew;    /* tokens of the fullest expert rank over the mean; >= 1 */
@@ -100,7 +101,7 @@ typedef struct
   gboolean shared_expert_overlap; /* shared experts run while tokens travel to routed ones */
 } MeshOptions;
 
-#define MESH_N_OPTIONS 28
+#define MESH_N_OPTIONS 29
 extern const OptionSpec mesh_options[MESH_N_OPTIONS + 1];
 
 /*
@@ -118,6 +119,10 @@ gboolean mesh_ends_meet (const MeshOptions *mesh);
 
 /* Degrees of 0 become 1, an etp of 0 tp; what has no effect on such degrees is none. */
 void mesh_normalise (MeshOptions *mesh);
+
+/* Tensor-parallel ranks of both axes; ranks of a replica of the model. Degrees of 0 count as 1. */
+gint64 mesh_tensor_ranks (const MeshOptions *mesh);
+gint64 mesh_replica (const MeshOptions *mesh);
 
 /* Whether routed experts are divided over other ranks than attention. */
 gboolean mesh_folds_experts (const MeshOptions *mesh);

@@ -30,6 +30,13 @@ void tape_comm_reduce (Tape *tape, const char *name, TapeValue value, CommGroup 
 /* An all-reduce of BYTES of row statistics, forwards only. */
 void tape_comm_row (Tape *tape, const char *name, CommGroup group, double bytes);
 
+/*
+ * tape_norm of rows that GROUP divides: WIDTH elements of each are here. Both passes all-reduce the
+ * sums over them.
+ */
+TapeValue tape_divided_norm (Tape *tape, const char *name, TapeValue in, gint module, double rows,
+                             double width, ModelNorm norm, CommGroup group);
+
 /* One asynchronous message of BYTES to the next rank of GROUP. */
 TapeKernel *tape_comm_message (Tape *tape, GArray *list, const char *name, CommGroup group,
                                double bytes, gboolean joins);

@@ -109,6 +109,7 @@ struct _TapeOp
   gboolean    logs_extra;            /* its backward logs them itself */
   MeshAxis    axis;                  /* of a collective: its group, */
   guint       members, slices; /* ranks of it, pieces in which it overlaps products (0: none) */
+  double      statistics;      /* of a norm of rows that its group divides: bytes of their sums */
   double      wire;            /* of tokens that are encoded to be sent: bytes an element, else 0 */
   gboolean    userbuffers;     /* it is no collective of the library: tape-comm.c */
   gboolean    concurrent;      /* its backward overlaps products of weight gradients */

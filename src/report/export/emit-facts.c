@@ -180,7 +180,8 @@ add_groups (GArray *facts, const ResolvedScenario *resolved, const MeshOptions *
   if (in->mesh.ranks_per_node > 0)
     {
       add_switch (facts, "shard_is_node",
-                  shard == in->mesh.ranks_per_node && mesh->tp == 1 && mesh->pp == 1);
+                  shard == in->mesh.ranks_per_node && mesh_tensor_ranks (mesh) == 1
+                      && mesh->pp == 1);
     }
 }
 
