@@ -50,15 +50,21 @@ START_TEST (test_one_grid)
       ck_assert_double_eq_tol (grid->time_s, 8 * 18e-6 + 960 / gib / 76, 1e-15);
     }
   ck_assert_uint_eq (found, 1);
-  ck_assert_uint_eq (grids->len, 10); /* three places for two twos, four for one four, ... */
+  ck_assert_uint_eq (grids->len, 10); /* one 4 in four places, two twos in six */
 }
 END_TEST
 
-/* Rows: 2 rows alone carry what the swapped products of 2 columns do, and what the plain ones do. */
+/* Two ranks of each axis by themselves; out and down swap columns and rows. */
 START_TEST (test_axes)
 {
   const TensorGridModel model = {
-    .samples = 16, .seq_len = 1, .d_model = 4, .d_ff = 16, .n_layers = 3, .groups = 2, .gated = TRUE
+    .samples = 16,
+    .seq_len = 1,
+    .d_model = 4,
+    .d_ff = 16,
+    .n_layers = 3,
+    .groups = 2,
+    .gated = TRUE,
   };
   g_autoptr (GArray) grids = tensor_grids (1, &model, 2, 2);
   const double       gib = 1073741824;

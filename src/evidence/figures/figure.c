@@ -8,6 +8,7 @@
 static const FigureComputation *const kinds[FIGURE_N_KINDS] = {
   [FIGURE_PUBLISHED] = &figure_published,
   [FIGURE_CURVES] = &figure_curves,
+  [FIGURE_GRIDS] = &figure_grids,
   [FIGURE_MAP] = &figure_map,
   [FIGURE_MEMBAND] = &figure_memband,
   [FIGURE_PADDING] = &figure_padding,

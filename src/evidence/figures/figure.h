@@ -15,6 +15,7 @@ typedef enum
 {
   FIGURE_PUBLISHED,
   FIGURE_CURVES,
+  FIGURE_GRIDS,
   FIGURE_MAP,
   FIGURE_MEMBAND,
   FIGURE_PADDING,
@@ -35,8 +36,9 @@ typedef struct Figures
   GArray         *lines;    /* of the table */
   GArray         *rows;     /* what comes of them */
   GArray         *evidence; /* FigureEvidence: of what has a published number */
-  GArray         *regions;  /* Region: what lines of a region say together; else NULL */
-  struct Figures *base;     /* the published numbers that a region goes with; else NULL */
+  GArray         *regions;  /* Region: what lines of a region say together; GridRow: grids of
+                               lines; else NULL */
+  struct Figures *base;     /* the published numbers that a region or grids go with; else NULL */
   gpointer        extra;    /* what else its kind has to show: an EdgeFigure; else NULL */
   GDestroyNotify  free_extra;
 } Figures;

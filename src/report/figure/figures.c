@@ -8,6 +8,7 @@
 static const FigureReport *const reports[FIGURE_N_KINDS] = {
   [FIGURE_PUBLISHED] = &report_published,
   [FIGURE_CURVES] = &report_curves,
+  [FIGURE_GRIDS] = &report_grids,
   [FIGURE_MAP] = &report_map,
   [FIGURE_MEMBAND] = &report_memband,
   [FIGURE_PADDING] = &report_padding,
