@@ -12,14 +12,15 @@
 #include "evidence/figures/figure-grids.h"
 #include "evidence/figures/figure-published.h"
 
-#define SCENARIOS                                                                                      \
-  "cluster: { node: hand-pair, nodes: 1 }\n"                                                           \
-  "model: { arch: gpt, n_layers: 2, d_model: 200, n_heads: 2, vocab: 500 }\n"                          \
-  "training: { seq_len: 50 }\n"                                                                        \
-  "mesh: { order: tp_rows-tp-cp-dp-pp }\n"                                                             \
-  "scenarios:\n"                                                                                       \
-  "  - { name: alone, strategy: ddp }\n"                                                               \
-  "  - { name: 'pair, 2x1x1x1', strategy: ddp, mesh: { tp_rows: 2 }, training: { micro_batch: 4 } }\n" \
+#define SCENARIOS                                                             \
+  "cluster: { node: hand-pair, nodes: 1 }\n"                                  \
+  "model: { arch: gpt, n_layers: 2, d_model: 200, n_heads: 2, vocab: 500 }\n" \
+  "training: { seq_len: 50 }\n"                                               \
+  "mesh: { order: tp_rows-tp-cp-dp-pp }\n"                                    \
+  "scenarios:\n"                                                              \
+  "  - { name: alone, strategy: ddp }\n"                                      \
+  "  - { name: 'pair, 2x1x1x1', strategy: ddp, mesh: { tp_rows: 2 },\n"       \
+  "      training: { micro_batch: 4 } }\n"                                    \
   "  - { name: 'pair, 1x1x1x2', strategy: ddp, training: { micro_batch: 2 } }\n"
 #define HEADER                                                                             \
   "figure,row,machine,ranks,least,samples,seq_len,n_layers,d_model,d_ff,gated,groups,top," \

@@ -445,7 +445,7 @@ const Lever levers[] = {
          .only_from = "adamw"),
   /* activations divided along the sequence, and then experts whole on a rank (etp) */
   LEVER ("mesh", "sp", AXIS, add_numbers, .most_tried = 1, .with = { "mesh.etp" }),
-  LEVER ("mesh", "async_tp", FREE, add_words),
+  LEVER ("mesh", "async_tp", FREE, add_words, .values_need = "tp"),
   LEVER ("mesh", "vp", AXIS, add_numbers, .stages = TRUE, .most_tried = 8, .limit = LIMIT_CHUNKS),
   LEVER ("mesh", "pipeline", AXIS, add_words, .stages = TRUE,
          .usual = { "auto", "1f1b", "interleaved" }),

@@ -74,7 +74,8 @@ product_time (const Machine *machine, const TensorGridModel *model, double h2,
 static void
 cost (const Machine *machine, const TensorGridModel *model, TensorGrid *grid)
 {
-  const double h = (double) model->d_model, keys = (double) (2 * model->d_model / model->groups);
+  const guint64 whole = 2 * model->d_model / model->groups; /* features of keys and values */
+  const double  h = (double) model->d_model, keys = (double) whole;
   const struct
   {
     double   h2, times;

@@ -3,8 +3,8 @@
  * x rows x depth x data ranks, beside steps of the same grids that are simulated. NAME.grids.csv
  * has a line a model and machine:
  *
- *   figure,row,machine,ranks,least,samples,seq_len,n_layers,d_model,d_ff,gated,groups,top,scenarios,
- *     assumptions
+ *   figure,row,machine,ranks,least,samples,seq_len,n_layers,d_model,d_ff,gated,groups,top,
+ *     scenarios,assumptions
  *
  * `top`: grids that are listed. The scenario "SCENARIOS, CxRxDxN" of NAME.yaml is that grid; it has
  * a row, too, wherever it stands in the order. Other scenarios are those of NAME.csv, which goes
