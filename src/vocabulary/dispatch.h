@@ -25,6 +25,11 @@ typedef struct
   guint chosen;     /* of a token, k. 0: no such dispatch, whatever the rest says */
   guint most_nodes; /* M; 0: as many as there are */
   guint sms;        /* that the exchange holds on every GPU */
+  /*
+   * Of messages around a group (send/receive): GPUs of a node over whose cards one to another node
+   * goes, a part each; 0 and 1: over its sender's own. Whatever the rest says.
+   */
+  guint proxies;
 } Dispatch;
 
 /* Of PARTS that have equally many of the experts. */

@@ -9,6 +9,7 @@
 #include "cost/collective/algorithm/algorithm-private.h"
 
 #include "cost/collective/layout/pairs-private.h"
+#include "cost/collective/layout/route-private.h"
 
 static gboolean
 exists (const CollectiveGraph *graph, gboolean even)
@@ -82,7 +83,61 @@ hops (const Timed *self)
   return (StepParameters){ .hop_net = across (self, 0, 0) };
 }
 
-const Algorithm algorithm_two_level = { .id = ALGORITHM_TWO_LEVEL,
+/* ---- rings of keys and values ---------------------------------------------------------------- */
+
+/*
+ * A block that a ring hands to the next node goes over the cards of several GPUs (Zeppelin,
+ * arXiv:2509.21841): dispatched to proxies, from card to card, combined at the receiver. What has
+ * arrived is passed on at once, so the slowest of the three binds:
+ *
+ *   card, each way     S / x
+ *   NVLink, each way   S (x - 1) / x   on the sender, and on the receiver
+ */
+static gboolean
+has_proxies (const CollectiveGraph *graph, gboolean even)
+{
+  (void) even;
+  return graph->dispatch.proxies > 1 && graph->n_nodes > 1 && !graph->hosts;
+}
+
+static void
+route_proxied (const RoutingContext *context, const Members *members, CollectiveKind kind,
+               const guint32 *ranks)
+{
+  pairs_add_proxied (context, members, ranks, members->dispatch.proxies, 1);
+  route_memory (context->sum, members, kind, members->n_gpus, 1);
+}
+
+static guint
+proxy_channels (const Timed *self)
+{
+  return self->graph->dispatch.proxies;
+}
+
+static double
+proxied_latency (const Timed *self, guint n, double cap)
+{
+  return across (self, n, cap) + 2 * self->hop_intra;
+}
+
+static const Algorithm proxied = { .id = ALGORITHM_TWO_LEVEL,
+                                   .kinds = KIND_BIT (COLLECTIVE_SEND_RECV),
+                                   .preferred = TRUE,
+                                   .protocols = PROTOCOL_BIT (PROTOCOL_SIMPLE),
+                                   .exists = has_proxies,
+                                   .route = route_proxied,
+                                   .edges = EDGES_ARE_SUMS,
+                                   .peers = timed_one_peer,
+                                   .channels = proxy_channels,
+                                   .rate_cap = rate_cap,
+                                   .latency = proxied_latency,
+                                   .stepped = across,
+                                   .hops = hops,
+                                   .chunk = timed_tree_chunk,
+                                   .build = step_build_at_once };
+
+const Algorithm algorithm_two_level = { .next = &proxied,
+                                        .id = ALGORITHM_TWO_LEVEL,
                                         .kinds = KIND_BIT (COLLECTIVE_ALL_TO_ALL),
                                         .preferred = TRUE,
                                         .protocols = PROTOCOL_BIT (PROTOCOL_SIMPLE),

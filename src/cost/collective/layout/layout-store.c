@@ -50,7 +50,8 @@ key_of (const char *cluster, CollectiveKind kind, const Algorithm *algorithm,
                            flows,
                            members->dispatch.experts,
                            members->dispatch.chosen,
-                           members->dispatch.most_nodes };
+                           members->dispatch.most_nodes,
+                           members->dispatch.proxies };
   const gsize   n = members->n_gpus * sizeof *ranks, n_cluster = strlen (cluster) + 1;
   guint8       *data = g_malloc (sizeof head + n + n_cluster);
 

@@ -15,6 +15,14 @@ void pairs_add_send_recv (const RoutingContext *context, const Members *members,
                           const guint32 *ranks, double bytes);
 
 /*
+ * The same where a message between nodes goes by PROXIES members of the sender's node, a part each:
+ * over NVLink to them, from card to card to as many members of the receiver's node, and over NVLink
+ * to the receiver. They lie evenly among the node's members; fewer where a node has fewer.
+ */
+void pairs_add_proxied (const RoutingContext *context, const Members *members, const guint32 *ranks,
+                        guint proxies, double bytes);
+
+/*
  * Every member sends BYTES to every other. Inside a node pair by pair. Between nodes a member's way
  * to a card depends on the receiver's rail at most and a card's way to its GPU on nothing, and
  * sprayed leaves and groups are crossed by the pairs whose ends hang under different ones: counting

@@ -133,6 +133,88 @@ pairs_add_send_recv (const RoutingContext *context, const Members *members, cons
   add_messages (context, members, ranks, members->n_gpus, members->n_gpus, bytes);
 }
 
+/* ---- by proxies ------------------------------------------------------------------------------ */
+
+/* ROUTE goes on over what AFTER crosses. */
+static void
+extend_route (Route *route, const Route *after)
+{
+  for (guint i = 0; i < after->n && route->n < ROUTE_MAX; i++)
+    {
+      route->resources[route->n] = after->resources[i];
+      route->shares[route->n++] = after->shares[i];
+    }
+}
+
+/*
+ * BYTES go from member FROM by member OUT, and on the other node by member IN, to member TO. A
+ * proxy's memory is written and read.
+ */
+static void
+add_by_proxy (const Exits *self, guint from, guint out, guint in, guint to, double bytes)
+{
+  const RoutingContext *context = self->context;
+  const Cluster        *cluster = context->sum->cluster;
+  const guint32        *gpus = self->members->gpus;
+  const guint           lanes = exits_lanes (self, out, in);
+  Route                 before = { 0 }, route, after = { 0 };
+
+  if (out != from)
+    {
+      add_to_relay (context, gpus[from], gpus[out], bytes);
+      ring_route (context, gpus[from], gpus[out], -1, -1, &before);
+    }
+  if (in != to)
+    {
+      ring_route (context, gpus[in], gpus[to], -1, -1, &after);
+      load_sum_add_route (context->sum, &after, bytes);
+      load_sum_add (context->sum, cluster_gpu_resource (cluster, gpus[in], RESOURCE_HBM),
+                    2 * bytes);
+    }
+  for (guint lane = 0; lane < lanes; lane++)
+    {
+      const Exit exit = route_between (self, out, in, lane, &route);
+
+      if (exit.sender != gpus[out])
+        add_to_relay (context, gpus[out], exit.sender, bytes / lanes);
+      load_sum_add_route (context->sum, &route, bytes / lanes);
+      if (context->edges == NULL)
+        continue;
+      extend_route (&route, &after);
+      note_transfer (context, gpus[from], gpus[to], before.n > 0 ? &before : NULL, &route,
+                     bytes / lanes);
+    }
+}
+
+static void
+add_proxied (const Exits *self, guint from, guint to, guint proxies, double bytes)
+{
+  const MemberNode *out = &self->members->nodes[self->slots[from]];
+  const MemberNode *in = &self->members->nodes[self->slots[to]];
+  const guint       n = MIN (proxies, MIN (out->n, in->n));
+
+  if (out == in)
+    add_message (self, from, to, bytes);
+  for (guint i = 0; i < n && out != in; i++)
+    add_by_proxy (self, from, out->first + i * out->n / n, in->first + i * in->n / n, to,
+                  bytes / n);
+}
+
+void
+pairs_add_proxied (const RoutingContext *context, const Members *members, const guint32 *ranks,
+                   guint proxies, double bytes)
+{
+  Exits exits;
+
+  exits_init (&exits, context, members);
+  if (context->edges != NULL)
+    context->edges->names_memory = TRUE;
+  for (guint i = 0; i < members->n_gpus && !context->sum->poll.cut; i++)
+    add_proxied (&exits, numbering_find (&exits.numbers, ranks[i]),
+                 numbering_find (&exits.numbers, ranks[(i + 1) % members->n_gpus]), proxies, bytes);
+  exits_clear (&exits);
+}
+
 void
 pairs_add_rails (const RoutingContext *context, const Members *members, double bytes)
 {
