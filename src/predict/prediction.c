@@ -263,13 +263,16 @@ step_work (const Replay *replay)
   if (lengths == NULL)
     add_sequences (&work, workload, shape, cells * (double) training->micro_batch,
                    training->seq_len);
-  for (gsize i = 0; lengths != NULL && i < (gsize) cells; i++)
-    {
-      const GArray *batch = sequence_lengths_batch (lengths, sequence_lengths_table (lengths)[i]);
+  for (guint rank = 0; lengths != NULL && rank < sequence_lengths_table (lengths).n_ranks; rank++)
+    for (guint micro = 0; micro < sequence_lengths_n_micros (lengths, rank); micro++)
+      {
+        const guint   at = sequence_lengths_at (lengths, rank, micro);
+        const GArray *batch = sequence_lengths_batch (lengths, at);
 
-      for (guint j = 0; j < batch->len; j++)
-        add_sequences (&work, workload, shape, 1, g_array_index (batch, gint64, j));
-    }
+        for (guint j = 0; j < batch->len; j++)
+          add_sequences (&work, workload, shape, 1. / sequence_lengths_ranks (lengths, at),
+                         g_array_index (batch, gint64, j));
+      }
   return work;
 }
 
@@ -278,20 +281,23 @@ static double
 imbalance_of (const Replay *replay, double tokens)
 {
   const SequenceLengths *lengths = replay_resolved (replay)->lengths;
-  guint                  n_ranks = replay_resolved (replay)->n_data_ranks;
-  guint  n_micros = (guint) workload_training (replay_workload (replay))->grad_accum;
-  gint64 most = 0;
+  const guint            n_ranks = lengths != NULL ? sequence_lengths_table (lengths).n_ranks : 1;
+  double                 most = 0;
 
   for (guint rank = 0; rank < n_ranks && lengths != NULL; rank++)
     {
-      const guint32 *row = sequence_lengths_table (lengths) + (gsize) rank * n_micros;
-      gint64         sum = 0;
+      double sum = 0;
 
-      for (guint micro = 0; micro < n_micros; micro++)
-        sum += sequence_lengths_tokens (sequence_lengths_batch (lengths, row[micro]));
+      for (guint micro = 0; micro < sequence_lengths_n_micros (lengths, rank); micro++)
+        {
+          const guint at = sequence_lengths_at (lengths, rank, micro);
+
+          sum += (double) sequence_lengths_tokens (sequence_lengths_batch (lengths, at))
+                 / sequence_lengths_ranks (lengths, at);
+        }
       most = MAX (most, sum);
     }
-  return (double) most / (tokens / n_ranks);
+  return most / (tokens / n_ranks);
 }
 
 static void

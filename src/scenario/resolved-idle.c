@@ -157,6 +157,24 @@ has_queue_pairs (gconstpointer about)
 }
 
 static gboolean
+has_lengths (gconstpointer about)
+{
+  return TRAINING (about)->lengths != NULL;
+}
+
+static gboolean
+draws_lengths (gconstpointer about)
+{
+  return training_lengths_drawn (TRAINING (about)) != LENGTHS_N;
+}
+
+static gboolean
+draws_log_normal (gconstpointer about)
+{
+  return training_lengths_drawn (TRAINING (about)) == LENGTHS_LOG_NORMAL;
+}
+
+static gboolean
 has_sites (gconstpointer about)
 {
   return VIEW (about)->scenario->cluster.sites != NULL;
@@ -189,6 +207,9 @@ static const OptionFact facts[] = {
   { "a second node", has_second_node, "take more nodes" },
   { "a plug-in of the network", has_tuner, "take a network that has one" },
   { "several queue pairs", has_queue_pairs, "give 'cluster.qps' above 1 and the routing 'ecmp'" },
+  { "lengths that differ", has_lengths, "give 'lengths'" },
+  { "lengths that are drawn", draws_lengths, "name a distribution with 'lengths'" },
+  { "a log-normal distribution of lengths", draws_log_normal, "set 'lengths' to log-normal" },
   { "sites", has_sites, "give 'cluster.sites', the matrix of their links" },
   { 0 },
 };

@@ -1,6 +1,9 @@
 /* What ranks compute: a workload for each pipeline stage and each different micro-batch. */
 #include "model/layer/measured-kernels.h"
+#include "model/step/hybrid-partition.h"
 #include "scenario/resolved-private.h"
+
+#define D "%" G_GINT64_FORMAT
 
 static guint
 n_stages (const Resolution *self)
@@ -38,8 +41,214 @@ options_of_batch (const Resolution *self, guint batch)
   TrainingOptions training = self->training;
 
   if (self->view.lengths != NULL)
-    training.batch = sequence_lengths_batch (self->view.lengths, batch);
+    {
+      training.batch = sequence_lengths_batch (self->view.lengths, batch);
+      training.parts = sequence_lengths_parts (self->view.lengths, batch, &training.remapped);
+    }
   return training;
+}
+
+/* The mesh of one of the different micro-batches: a partition may give it ranks of its own. */
+static MeshOptions
+mesh_of_batch (const Resolution *self, guint batch)
+{
+  MeshOptions mesh = self->scenario->mesh;
+
+  if (self->view.lengths != NULL && self->training.partition == PARTITION_HYBRID)
+    mesh.cp = sequence_lengths_ranks (self->view.lengths, batch);
+  return mesh;
+}
+
+/* FALSE after a diagnostic. */
+static gboolean
+check_drawn (const TrainingOptions *training, const OptionMarks *marks, DiagList *diags)
+{
+  if (training_lengths_drawn (training) != LENGTHS_LOG_NORMAL
+      || training->lengths_tail > training->lengths_median)
+    return TRUE;
+  diag_error (diags, option_mark (marks, "lengths_tail", "lengths_median", "lengths", NULL),
+              "one length of a hundred exceeds the tail, half of them the median",
+              "'lengths_tail' of " D " is not above 'lengths_median' of " D, training->lengths_tail,
+              training->lengths_median);
+  return FALSE;
+}
+
+/* Tensor ranks that divide the tokens of a context rank. */
+static gint64
+sequence_parts (const Resolution *self)
+{
+  const MeshOptions *mesh = &self->scenario->mesh;
+
+  return mesh->sp == 1 ? MAX (mesh->tp, 1) : 1;
+}
+
+/* What the data ranks work on, as a file or a distribution deals it. */
+static const SequenceLengths *
+deal_lengths (const Resolution *self, DiagList *diags)
+{
+  const Scenario        *scenario = self->scenario;
+  const TrainingOptions *training = &self->training;
+  const MeshOptions     *mesh = &scenario->mesh;
+  const gint64           cp = MAX (mesh->cp, 1);
+  const gboolean         whole = training->partition == PARTITION_ZEPPELIN;
+  const gint64           parts = sequence_parts (self);
+  const gint64 unit = whole ? (parts > 1 ? cp : 1) : cp * (cp > 1 && training->causal ? 2 : 1);
+  const guint  n_ranks = (guint) (cluster_n_gpus (self->view.cluster) / mesh_replica (mesh));
+  const LengthDistribution drawn = training_lengths_drawn (training);
+  const LengthDraw         draw = { .distribution = drawn,
+                                    .median = (double) training->lengths_median,
+                                    .tail = (double) training->lengths_tail,
+                                    .seed = (guint32) training->lengths_seed };
+  InputFiles              *files = profile_set_files (self->view.profiles);
+  g_autofree char         *file = NULL;
+
+  if (drawn != LENGTHS_N)
+    return sequence_lengths_draw (files, &draw, n_ranks, (guint) training->grad_accum,
+                                  (guint) training->micro_batch, unit * parts,
+                                  training->seq_len / (unit * parts) * unit * parts, diags);
+  file = scenario->base_dir != NULL && !g_path_is_absolute (training->lengths)
+             ? g_build_filename (scenario->base_dir, training->lengths, NULL)
+             : g_strdup (training->lengths);
+  return sequence_lengths_get (files, file, n_ranks, (guint) training->grad_accum,
+                               (guint) training->micro_batch, unit, training->seq_len, diags);
+}
+
+/* Whether ranks of SELF's mesh can be divided into sets; FALSE after a diagnostic. */
+static gboolean
+check_sets (const Resolution *self, guint n_ranks, DiagList *diags)
+{
+  const MeshOptions *mesh = &self->scenario->mesh;
+  const OptionMarks *marks = scenario_marks (self->scenario, mesh_options);
+  const SourceMark  *partition =
+      option_mark (scenario_marks (self->scenario, training_options), "partition", NULL);
+
+  if (mesh->cp > 1)
+    diag_error (diags, option_mark (marks, "cp", NULL), "set 'cp' to 1",
+                "'partition: hybrid' makes sets of context ranks of all data ranks: 'cp' of " D
+                " does not go with it",
+                mesh->cp);
+  else if (mesh->pp > 1)
+    diag_error (diags, option_mark (marks, "pp", NULL), "set 'pp' to 1, or take 'partition: even'",
+                "'partition: hybrid' gives ranks unlike numbers of micro-steps, which pipeline "
+                "stages do not take");
+  else if (mesh->context != CONTEXT_RING && mesh->context != CONTEXT_ALL_GATHER)
+    diag_error (diags, option_mark (marks, "context", NULL), "take 'context' ring or all-gather",
+                "'partition: hybrid' has sets of many sizes, over which heads are not divided");
+  else if ((n_ranks & (n_ranks - 1)) != 0)
+    diag_error (diags, partition, "take a power of two of data ranks",
+                "'partition: hybrid' doubles sets until they are all ranks: %u is no power of two",
+                n_ranks);
+  else
+    return TRUE;
+  return FALSE;
+}
+
+/* Context ranks of a data rank that lie on one node. */
+static guint
+context_ranks_of_node (const Resolution *self)
+{
+  const MeshOptions *mesh = &self->scenario->mesh;
+  const guint        here =
+      cluster_gpus_of_node (self->view.cluster, 0) / (guint) mesh_tensor_ranks (mesh);
+
+  return CLAMP (here, 1, (guint) MAX (mesh->cp, 1));
+}
+
+/* Whether attention can be divided over sets of context ranks; FALSE after a diagnostic. */
+static gboolean
+check_parts (const Resolution *self, const ModelShape *shape, DiagList *diags)
+{
+  const MeshOptions *mesh = &self->scenario->mesh;
+  const OptionMarks *marks = scenario_marks (self->scenario, mesh_options);
+  const SourceMark  *partition =
+      option_mark (scenario_marks (self->scenario, training_options), "partition", NULL);
+  const guint cp = (guint) MAX (mesh->cp, 1), node = context_ranks_of_node (self);
+
+  if (cp == 1 || cp > 32 || (cp & (cp - 1)) != 0 || (node & (node - 1)) != 0)
+    diag_error (diags, partition,
+                "give 'cp' of 2, 4, 8, 16 or 32, of which as many lie on each node",
+                "'partition: zeppelin' divides a power of two of context ranks, up to 32, and of "
+                "those of a node: got %u, %u a node",
+                cp, node);
+  else if (mesh->context != CONTEXT_RING)
+    diag_error (diags, option_mark (marks, "context", NULL), "take 'context: ring'",
+                "'partition: zeppelin' has rings inside its sets of ranks");
+  else if (shape->kv_lora_rank > 0 || shape->attention_sinks
+           || training_flash_version (&self->training) < FLASH_2)
+    diag_error (diags, partition, "take 'partition: even'",
+                "'partition: zeppelin' is modelled for flash attention (flash2 or later) over keys "
+                "and values of their own heads, without sinks or latents");
+  else
+    return TRUE;
+  return FALSE;
+}
+
+/* Whether N_RANKS ranks of TOKENS hold each sequence of DEALT; FALSE after a diagnostic. */
+static gboolean
+check_longest (const Resolution *self, const SequenceLengths *dealt, guint n_ranks, gint64 tokens,
+               DiagList *diags)
+{
+  const OptionMarks *marks = scenario_marks (self->scenario, training_options);
+  gint64             longest = 0;
+  g_autofree char   *hint = NULL;
+
+  for (guint b = 0; b < sequence_lengths_n_batches (dealt); b++)
+    longest = MAX (longest, g_array_index (sequence_lengths_batch (dealt, b), gint64, 0));
+  if (hybrid_partition_need (longest, tokens) <= n_ranks)
+    return TRUE;
+  hint = g_strdup_printf ("%u ranks hold it with 'tokens_per_rank' of " D, n_ranks,
+                          (longest + n_ranks - 1) / n_ranks);
+  diag_error (diags, option_mark (marks, "tokens_per_rank", "lengths", NULL), hint,
+              "a sequence of " D " tokens needs %u ranks of " D " tokens, there are %u", longest,
+              hybrid_partition_need (longest, tokens), tokens, n_ranks);
+  return FALSE;
+}
+
+/* Whether the mesh takes the partition; FALSE after a diagnostic. */
+static gboolean
+check_partition (const Resolution *self, const ModelShape *shape, DiagList *diags)
+{
+  const MeshOptions *mesh = &self->scenario->mesh;
+  const gint64       tensor = mesh_tensor_ranks (mesh);
+
+  switch ((Partition) self->training.partition)
+    {
+    case PARTITION_EVEN:
+      break;
+    case PARTITION_HYBRID:
+      return check_sets (self, (guint) (cluster_n_gpus (self->view.cluster) / tensor), diags);
+    case PARTITION_ZEPPELIN:
+      return check_parts (self, shape, diags);
+    }
+  return TRUE;
+}
+
+/* The sequences of DEALT as `partition` divides them; NULL after a diagnostic. */
+static const SequenceLengths *
+divide_lengths (const Resolution *self, const ModelShape *shape, const SequenceLengths *dealt,
+                DiagList *diags)
+{
+  const TrainingOptions *training = &self->training;
+  MeshOptions            mesh = self->scenario->mesh;
+  const guint            n_ranks = dealt != NULL ? sequence_lengths_table (dealt).n_ranks : 0;
+  const gint64           tokens = training->tokens_per_rank > 0
+                                      ? training->tokens_per_rank
+                                      : (training->seq_len + n_ranks - 1) / MAX (n_ranks, 1);
+
+  if (dealt == NULL || training->partition == PARTITION_EVEN)
+    return dealt;
+  if (training->partition == PARTITION_ZEPPELIN)
+    return sequence_lengths_zeppelin (profile_set_files (self->view.profiles), dealt,
+                                      (guint) mesh.cp, context_ranks_of_node (self),
+                                      training->tokens_per_rank, diags);
+  if (!check_longest (self, dealt, n_ranks, tokens, diags))
+    return NULL;
+  mesh.cp = n_ranks; /* of what ranks of a set cannot share, it tells */
+  if (!mesh_check (shape, training, &mesh, cluster_n_gpus (self->view.cluster),
+                   scenario_marks (self->scenario, mesh_options), diags))
+    return NULL;
+  return sequence_lengths_hybrid (profile_set_files (self->view.profiles), dealt, tokens,
+                                  (training->causal ? 2 : 1) * sequence_parts (self), diags);
 }
 
 static gboolean
@@ -47,11 +256,7 @@ load_lengths (Resolution *self, const ModelShape *shape, DiagList *diags)
 {
   const Scenario        *scenario = self->scenario;
   const TrainingOptions *training = &self->training;
-  const MeshOptions     *mesh = &scenario->mesh;
   const OptionMarks     *marks = scenario_marks (scenario, training_options);
-  gint64                 unit = MAX (mesh->cp, 1) * (mesh->cp > 1 && training->causal ? 2 : 1);
-  gint64                 replica = mesh_replica (mesh);
-  g_autofree char       *file = NULL;
 
   if (training->lengths == NULL)
     return TRUE;
@@ -62,18 +267,15 @@ load_lengths (Resolution *self, const ModelShape *shape, DiagList *diags)
           "sequences of different lengths need flash attention: other kernels take one length");
       return FALSE;
     }
-  file = scenario->base_dir != NULL && !g_path_is_absolute (training->lengths)
-             ? g_build_filename (scenario->base_dir, training->lengths, NULL)
-             : g_strdup (training->lengths);
-  self->view.lengths = sequence_lengths_get (
-      profile_set_files (self->view.profiles), file,
-      (guint) (cluster_n_gpus (self->view.cluster) / replica), (guint) training->grad_accum,
-      (guint) training->micro_batch, unit, training->seq_len, diags);
+  if (!check_drawn (training, marks, diags) || !check_partition (self, shape, diags))
+    return FALSE;
+  self->view.lengths = divide_lengths (self, shape, deal_lengths (self, diags), diags);
   for (guint b = 0; self->view.lengths != NULL && b < resolved_n_batches (self); b++)
     {
-      TrainingOptions options = options_of_batch (self, b);
+      TrainingOptions   options = options_of_batch (self, b);
+      const MeshOptions mesh = mesh_of_batch (self, b);
 
-      if (!mesh_check_batch (&options, mesh, scenario_marks (scenario, mesh_options), diags)
+      if (!mesh_check_batch (&options, &mesh, scenario_marks (scenario, mesh_options), diags)
           || (b == 0 && !workload_check (shape, &options, marks, diags)))
         return FALSE;
     }
@@ -136,10 +338,11 @@ static Workload **
 build_stages (const Resolution *self, const ModelShape *shape, guint batch)
 {
   TrainingOptions options = options_of_batch (self, batch);
+  MeshOptions     mesh = mesh_of_batch (self, batch);
   Workload      **stages = g_new0 (Workload *, n_stages (self));
 
   for (guint s = 0; s < n_stages (self); s++)
-    stages[s] = s == 0 ? workload_new_stage (shape, &options, &self->scenario->mesh, 0)
+    stages[s] = s == 0 ? workload_new_stage (shape, &options, &mesh, 0)
                        : workload_new_next_stage (stages[s - 1]);
   return stages;
 }
@@ -161,8 +364,19 @@ resolved_make_workloads (Resolution *self, const ModelShape *shape, DiagList *di
     self->batches[b] = build_stages (self, shape, b);
   self->view.workload = self->batches[0][0];
   if (self->view.lengths != NULL)
-    self->plan_batches = (PlanBatches){ n, (const Workload *const *const *) self->batches,
-                                        sequence_lengths_table (self->view.lengths) };
+    {
+      const LengthsTable table = sequence_lengths_table (self->view.lengths);
+      const gboolean     shared = self->training.partition == PARTITION_EVEN;
+
+      self->plan_batches =
+          (PlanBatches){ .n_batches = n,
+                         .workloads = (const Workload *const *const *) self->batches,
+                         .table = table.table,
+                         .width = table.width,
+                         .sharing = shared ? (guint) MAX (self->scenario->mesh.cp, 1) : 1,
+                         .counts = table.counts,
+                         .barriers = table.barriers };
+    }
   for (guint s = 0; self->training.measured != NULL && s < n_stages (self); s++)
     if (!measured_kernels_check_workload (self->training.measured, self->batches[0][s], mark,
                                           diags))

@@ -804,6 +804,19 @@ hand lengths-missing 2 simulate good.yaml --seq-len 400 --lengths lengths-missin
 hand lengths-few 2 simulate good.yaml --seq-len 400 --lengths lengths-few.csv
 hand lengths-header 2 simulate good.yaml --seq-len 400 --lengths lengths-header.csv
 hand lengths-nowhere 2 simulate good.yaml --seq-len 400 --lengths nowhere.csv
+hand lengths-drawn 0 simulate good.yaml --seq-len 400 --lengths magi --lengths-seed 3
+hand lengths-tail 2 simulate good.yaml --seq-len 400 --lengths log-normal --lengths-tail 100
+hand lengths-hybrid 0 simulate good.yaml --seq-len 400 --lengths lengths.csv --strategy ddp \
+  --partition hybrid --tokens-per-rank 200
+hand lengths-hybrid-long 2 simulate good.yaml --seq-len 400 --lengths lengths.csv --strategy ddp \
+  --partition hybrid --tokens-per-rank 64
+hand lengths-hybrid-gathers 2 simulate good.yaml --seq-len 400 --lengths lengths.csv \
+  --partition hybrid
+hand lengths-hybrid-cp 2 simulate good.yaml --seq-len 400 --lengths lengths.csv --strategy ddp \
+  --partition hybrid --cp 2
+hand lengths-zeppelin-cp 2 simulate good.yaml --seq-len 400 --lengths lengths.csv \
+  --partition zeppelin
+hand ulysses-heads 2 simulate good.yaml --seq-len 400 --cp 4 --context ulysses
 hand parallel-experts 2 simulate good.yaml --model mixtral-8x7b --set model.block=parallel \
   --set model.activation=gelu
 hand documents-eager 2 simulate good.yaml --document-length 100 --attention eager

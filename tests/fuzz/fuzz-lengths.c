@@ -34,7 +34,7 @@ check_load (const char *file, guint n_ranks, guint n_micros, guint per_micro, gi
         }
     }
   for (guint i = 0; i < n_ranks * n_micros; i++)
-    g_assert (sequence_lengths_table (self)[i] < sequence_lengths_n_batches (self));
+    g_assert (sequence_lengths_table (self).table[i] < sequence_lengths_n_batches (self));
 }
 
 int

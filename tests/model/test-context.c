@@ -127,6 +127,83 @@ START_TEST (test_gathered_context)
 }
 END_TEST
 
+/*
+ * 8 of 32 heads a rank, of 8 key heads 2: queries, keys and values there, the result back. The
+ * backward pass takes each once more, the other way. All tokens of 2 sequences of 1024: a rank has
+ * 2048 / 4 of them before and after. One attention kernel, as on one rank, over a quarter of the
+ * heads.
+ */
+START_TEST (test_ulysses)
+{
+  ModelShape           shape = shipped ("llama-3-8b");
+  TrainingOptions      options = training (1024, 2);
+  MeshOptions          mesh = { .cp = 4, .context = CONTEXT_ULYSSES, .routing_skew = 1 };
+  const double         bytes = 512. * (32 + 8 + 8 + 32) * 128 * 2;
+  g_autoptr (Workload) part = workload_new_stage (&shape, &options, &mesh, 0),
+                       whole = workload_new (&shape, &options);
+  const LayerDesc  *layer = workload_layer (part, 1);
+  const KernelDesc *flash = find_kernel (layer->forward, layer->n_forward, "flash_fwd");
+  Traffic           t = traffic_of (layer->forward, layer->n_forward, MESH_CONTEXT);
+
+  ck_assert_double_eq (t.bytes[COLLECTIVE_ALL_TO_ALL], bytes);
+  ck_assert_uint_eq (t.n[COLLECTIVE_ALL_TO_ALL], 4);
+  ck_assert_uint_eq (t.n[COLLECTIVE_SEND_RECV] + t.n[COLLECTIVE_ALL_GATHER], 0);
+  t = traffic_of (layer->backward, layer->n_backward, MESH_CONTEXT);
+  ck_assert_double_eq (t.bytes[COLLECTIVE_ALL_TO_ALL], bytes);
+  ck_assert_uint_eq (flash->m, 1024);
+  ck_assert_uint_eq (flash->batch, 2 * 8);
+  assert_close (workload_matrix_flops (part) * 4, workload_matrix_flops (whole), 1e-12);
+  /* the result is kept twice: of its heads for attention, of its tokens for the next product */
+  ck_assert_uint_eq (layer->saved_bytes * 4,
+                     workload_layer (whole, 1)->saved_bytes + 2048 * 4096 * 2);
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/*
+ * 16 ranks divide 32 heads, and 8 key heads are there twice: 2048 / 16 tokens of 32 and, of keys
+ * and values, 16 heads each travel there.
+ */
+START_TEST (test_ulysses_repeats_keys)
+{
+  ModelShape           shape = shipped ("llama-3-8b");
+  TrainingOptions      options = training (1024, 2);
+  MeshOptions          mesh = { .cp = 16, .context = CONTEXT_ULYSSES, .routing_skew = 1 };
+  g_autoptr (Workload) part = workload_new_stage (&shape, &options, &mesh, 0);
+  const LayerDesc     *layer = workload_layer (part, 1);
+  Traffic              t = traffic_of (layer->forward, layer->n_forward, MESH_CONTEXT);
+
+  ck_assert_double_eq (t.bytes[COLLECTIVE_ALL_TO_ALL], 128. * (32 + 16 + 16 + 32) * 128 * 2);
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/*
+ * Pairs of neighbours divide the heads, 4 such pairs are a ring: over every second rank, 3 blocks
+ * of 2 sequences x 256 tokens of half of the 8 key heads.
+ */
+START_TEST (test_usp)
+{
+  ModelShape           shape = shipped ("llama-3-8b");
+  TrainingOptions      options = training (1024, 2);
+  MeshOptions          mesh = { .cp = 8, .context = CONTEXT_USP, .ulysses = 2, .routing_skew = 1 };
+  g_autoptr (Workload) part = workload_new_stage (&shape, &options, &mesh, 0),
+                       whole = workload_new (&shape, &options);
+  const LayerDesc  *layer = workload_layer (part, 1);
+  const KernelDesc *ring = find_kernel (layer->forward, layer->n_forward, "flash_fwd.ring"),
+                   *heads = find_kernel (layer->forward, layer->n_forward, "attn.exchange_q");
+  Traffic t = traffic_of (layer->forward, layer->n_forward, MESH_CONTEXT);
+
+  ck_assert_double_eq (t.bytes[COLLECTIVE_ALL_TO_ALL], 256. * (32 + 8 + 8 + 32) * 128 * 2);
+  ck_assert_double_eq (t.bytes[COLLECTIVE_SEND_RECV], 3 * 2 * 256. * 2 * (4 * 128) * 2);
+  ck_assert_uint_eq (ring->ranks, 4);
+  ck_assert_uint_eq (ring->every, 2);
+  ck_assert_uint_eq (heads->ranks, 2);
+  assert_close (workload_matrix_flops (part) * 8, workload_matrix_flops (whole), 1e-12);
+  model_shape_clear (&shape);
+}
+END_TEST
+
 /* Attention over a sliding window takes what it takes on the fullest rank. */
 START_TEST (test_windows)
 {
@@ -354,6 +431,9 @@ SUITE_MAIN (context)
 
   tcase_add_loop_test (tcase, test_ring, 2, 5);
   tcase_add_test (tcase, test_order_of_the_ring);
+  tcase_add_test (tcase, test_ulysses);
+  tcase_add_test (tcase, test_ulysses_repeats_keys);
+  tcase_add_test (tcase, test_usp);
   tcase_add_test (tcase, test_gathered_context);
   tcase_add_test (tcase, test_windows);
   tcase_add_test (tcase, test_all_axes);

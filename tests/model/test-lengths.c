@@ -31,7 +31,7 @@ load (const char *text, guint n_ranks, guint n_micros, guint per_micro)
 static void
 assert_batch (const SequenceLengths *self, guint cell, const char *lengths)
 {
-  const GArray       *batch = sequence_lengths_batch (self, sequence_lengths_table (self)[cell]);
+  const GArray *batch = sequence_lengths_batch (self, sequence_lengths_table (self).table[cell]);
   g_autoptr (GString) text = g_string_new (NULL);
 
   for (guint i = 0; i < batch->len; i++)
@@ -51,8 +51,9 @@ START_TEST (test_placed)
   assert_batch (self, 1, "100");
   assert_batch (self, 2, "4");
   assert_batch (self, 3, "7 3");
-  ck_assert_uint_eq (sequence_lengths_table (self)[1], 0);
-  ck_assert_uint_eq (sequence_lengths_table (self)[0], sequence_lengths_table (self)[3]);
+  ck_assert_uint_eq (sequence_lengths_table (self).table[1], 0);
+  ck_assert_uint_eq (sequence_lengths_table (self).table[0],
+                     sequence_lengths_table (self).table[3]);
 }
 END_TEST
 
@@ -81,6 +82,86 @@ START_TEST (test_mean)
   ck_assert_uint_eq (training_tokens (&options), 4);
   ck_assert (training_mean_length (&options) == 2.5);
   ck_assert (training_sequences (&options) == 1.6);
+}
+END_TEST
+
+/* Within a thousandth. */
+static void
+assert_quantile (LengthDraw draw, double u, double wanted)
+{
+  const double length = length_distribution_quantile (&draw, u);
+
+  ck_assert_msg (fabs (length / wanted - 1) < 1e-3, "%g at %g, wanted %g", length, u, wanted);
+}
+
+/*
+ * The bins' shares sum to 100.02. Half of that is 50.01: up to 500 tokens are 46.75, so 3.26 of the
+ * 24.64 up to 1000: 500 + 500 * 0.13231 = 566.2. 99 %: 99.0198, 0.2998 of the 0.85 behind 16 000:
+ * 16 000 * 1.35271 = 21 643.
+ */
+START_TEST (test_magi)
+{
+  const LengthDraw draw = { .distribution = LENGTHS_MAGI };
+
+  assert_quantile (draw, 0.5, 566.15);
+  assert_quantile (draw, 0.99, 21643);
+  assert_quantile (draw, 1, 192000);
+  ck_assert (length_distribution_quantile (&draw, 0) == 0);
+}
+END_TEST
+
+/*
+ * A document of the bins, cut at 65 536, has 1570.4 tokens in the mean (157 067 / 100.02: bins
+ * times their middles, of that up to 128 000 0.024 up to the cut). Of 1 token, 0.4 / 1570.4 =
+ * 2.5472e-4 are such sequences, 0.6 / 65 536 = 9.1553e-6 are whole ones: 0.9653 of all sequences
+ * are documents. Their median is at 0.48265.
+ */
+START_TEST (test_prolong)
+{
+  const LengthDraw draw = { .distribution = LENGTHS_PROLONG };
+
+  assert_quantile (draw, 0.48265, 566.15);
+  ck_assert (length_distribution_quantile (&draw, 0.966) == 65536);
+  ck_assert (length_distribution_quantile (&draw, 0.96) < 65536);
+}
+END_TEST
+
+/* 16 is the tail over the median: sigma is ln 16 / 2.32635 = 1.19182, e^sigma is 3.2931. */
+START_TEST (test_log_normal)
+{
+  const LengthDraw draw = { LENGTHS_LOG_NORMAL, .median = 2000, .tail = 32000 };
+
+  assert_quantile (draw, 0.5, 2000);
+  assert_quantile (draw, 0.99, 32000);
+  assert_quantile (draw, 0.8413447, 2000 * 3.2931);
+  assert_quantile (draw, 0.1586553, 2000 / 3.2931);
+}
+END_TEST
+
+/*
+ * Half of the lengths that are drawn are below the median; all are multiples of the unit, none is
+ * longer than the longest; more of them begin with the same; another seed has others.
+ */
+START_TEST (test_drawn)
+{
+  LengthDraw         draw = { LENGTHS_LOG_NORMAL, .median = 2000, .tail = 32000, .seed = 7 };
+  g_autoptr (GArray) few = length_distribution_draw (&draw, 100, 16, 40000),
+                     many = length_distribution_draw (&draw, 20000, 16, 40000), other = NULL;
+  guint below = 0;
+
+  ck_assert (memcmp (few->data, many->data, 100 * sizeof (gint64)) == 0);
+  for (guint i = 0; i < many->len; i++)
+    {
+      const gint64 length = g_array_index (many, gint64, i);
+
+      ck_assert (length > 0 && length % 16 == 0 && length <= 40000);
+      below += length <= 2000;
+    }
+  ck_assert_uint_gt (below, 9700); /* 10 000 and four of its standard deviations, 71 each */
+  ck_assert_uint_lt (below, 10300);
+  draw.seed = 8;
+  other = length_distribution_draw (&draw, 100, 16, 40000);
+  ck_assert (memcmp (few->data, other->data, 100 * sizeof (gint64)) != 0);
 }
 END_TEST
 
@@ -137,6 +218,10 @@ SUITE_MAIN (lengths)
 
   tcase_add_test (tcase, test_placed);
   tcase_add_test (tcase, test_dealt);
+  tcase_add_test (tcase, test_magi);
+  tcase_add_test (tcase, test_prolong);
+  tcase_add_test (tcase, test_log_normal);
+  tcase_add_test (tcase, test_drawn);
   tcase_add_test (tcase, test_mean);
   tcase_add_loop_test (tcase, test_packed_is_the_sum, 0, 2);
   suite_add_tcase (suite, tcase);

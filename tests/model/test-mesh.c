@@ -245,6 +245,12 @@ START_TEST (test_refused_degrees)
                   "'2 x cp' of 32 does not divide 'seq_len' of 48");
   assert_refused (&shape, options, (MeshOptions){ .tp = 8, .sp = 1, .cp = 12, .routing_skew = 1 },
                   96, "'tp' of 8 does not divide 'seq_len' / 'cp' of 4");
+  assert_refused (&shape, options,
+                  (MeshOptions){ .cp = 3, .context = CONTEXT_ULYSSES, .routing_skew = 1 }, 3,
+                  "'cp' of 3 does not divide the heads");
+  assert_refused (&shape, options,
+                  (MeshOptions){ .cp = 4, .context = CONTEXT_USP, .ulysses = 3, .routing_skew = 1 },
+                  4, "'ulysses' of 3 does not divide 'cp' of 4");
   shape.sliding_window = 16;
   assert_refused (&shape, options, (MeshOptions){ .cp = 2, .routing_skew = 1 }, 2,
                   "a ring of keys and values takes no sliding windows");

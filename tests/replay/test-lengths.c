@@ -54,6 +54,7 @@ table_add (Table *self, guint rank, guint micro, guint length)
 typedef struct
 {
   const char *strategy, *nodes, *tp, *pp, *pipeline, *seq_len, *accum, *lengths;
+  const char *cp, *partition, *tokens;
 } Case;
 
 /* Two GPUs, or four of them a node, under STRATEGY. */
@@ -83,6 +84,9 @@ load_case (const Case *c)
     { "mesh.pipeline", c->pipeline != NULL ? c->pipeline : "auto", "test" },
     { "mesh.vp", c->pipeline != NULL && g_str_equal (c->pipeline, "interleaved") ? "2" : "1",
       "test" },
+    { "mesh.cp", c->cp != NULL ? c->cp : "1", "test" },
+    { "training.partition", c->partition != NULL ? c->partition : "even", "test" },
+    { "training.tokens_per_rank", c->tokens != NULL ? c->tokens : "0", "test" },
     { "training.lengths", c->lengths, "test" },
   };
   guint                 n = G_N_ELEMENTS (list) - (c->lengths == NULL);
@@ -270,6 +274,153 @@ START_TEST (test_every_sequence_is_computed_once)
 }
 END_TEST
 
+/* ---- hybrid ---------------------------------------------------------------------------------- */
+
+/*
+ * 2048 tokens need both ranks of 1024, then each has 1024 of its own: a micro-step of context ranks
+ * without the end of a step, a barrier, and a step of one micro-batch. Its two runs alone say what
+ * either takes.
+ */
+START_TEST (test_hybrid_is_the_sum_of_its_groups)
+{
+  static const char *const once[] = { "ddp", "zero1" };
+  g_auto (Table) table = table_new ("rank,micro_batch,length\n0,0,2048\n1,0,1024\n0,0,1024\n");
+  Case           both = { .strategy = once[_i], .seq_len = "2048", .cp = "2" };
+  Case           own = { .strategy = once[_i], .seq_len = "1024" };
+  Case c = { .strategy = once[_i], .seq_len = "2048", .partition = "hybrid", .tokens = "1024" };
+  g_autoptr (Prediction) one = predict_case (&both), two = NULL, rest = predict_case (&own),
+                         with = NULL, even = NULL;
+  double wanted;
+
+  both.accum = "2";
+  two = predict_case (&both);
+  wanted = two->step_time_s - one->step_time_s + rest->step_time_s;
+  table_write (&table);
+  c.lengths = table.file;
+  with = predict_case (&c);
+  ck_assert_msg (fabs (with->step_time_s / wanted - 1) < 0.01, "%g, wanted %g", with->step_time_s,
+                 wanted);
+  ck_assert (with->tokens_per_step == 4096);
+  ck_assert (with->samples_per_s * with->step_time_s > 2.999999
+             && with->samples_per_s * with->step_time_s < 3.000001);
+  /* MFU counts the pairs that exist, whoever computes them */
+  c.partition = c.tokens = NULL;
+  even = predict_case (&c);
+  ck_assert (fabs (with->model_flops / even->model_flops - 1) < 1e-12);
+}
+END_TEST
+
+/* One sequence that all ranks share is context parallelism. */
+START_TEST (test_hybrid_of_one_is_context_parallel)
+{
+  g_auto (Table) table = table_new ("rank,micro_batch,length\n0,0,2048\n1,0,2048\n");
+  Case           both = { .strategy = "ddp", .seq_len = "2048", .cp = "2", .accum = "2" };
+  Case c = { .strategy = "ddp", .seq_len = "2048", .partition = "hybrid", .tokens = "1024" };
+  g_autoptr (Prediction) cp = predict_case (&both), with = NULL;
+
+  table_write (&table);
+  c.lengths = table.file;
+  with = predict_case (&c);
+  ck_assert_msg (fabs (with->step_time_s / cp->step_time_s - 1) < 0.01, "%g, wanted %g",
+                 with->step_time_s, cp->step_time_s);
+  ck_assert (with->intra_node_bytes_per_gpu >= cp->intra_node_bytes_per_gpu);
+  ck_assert (with->hbm.device == cp->hbm.device);
+}
+END_TEST
+
+/* Whoever computes them, sequences have the FLOPs that they have on ranks of their own. */
+START_TEST (test_hybrid_computes_each_sequence_once)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed ((guint32) _i);
+  g_auto (Table)    table = table_new ("rank,micro_batch,length\n");
+  Case              c = { .strategy = _i % 2 == 0 ? "ddp" : "zero1",
+                          .nodes = "2",
+                          .seq_len = "4096",
+                          .partition = "hybrid",
+                          .tokens = "1024" };
+  double            hybrid;
+
+  for (guint rank = 0; rank < 4; rank++)
+    for (gint i = g_rand_int_range (rand, 1, 4); i > 0; i--)
+      table_add (&table, rank, 0,
+                 128 * (guint) (1 + 31 * g_rand_double (rand) * g_rand_double (rand)));
+  table_write (&table);
+  c.lengths = table.file;
+  hybrid = executed_flops (&c);
+  c.partition = c.tokens = NULL;
+  ck_assert_msg (fabs (hybrid / executed_flops (&c) - 1) < 1e-9, "%g, wanted %g", hybrid,
+                 executed_flops (&c));
+}
+END_TEST
+
+/* ---- Zeppelin -------------------------------------------------------------------------------- */
+
+/*
+ * A sequence that both ranks must share is a ring of both, with nothing to be remapped: as if it
+ * were divided evenly, to the last picosecond.
+ */
+START_TEST (test_zeppelin_of_one_is_a_ring)
+{
+  g_auto (Table) table = table_new ("rank,micro_batch,length\n0,0,4096\n");
+  Case c = { .strategy = strategies[_i], .seq_len = "4096", .cp = "2", .partition = "zeppelin" };
+  g_autoptr (Prediction) with = NULL, even = NULL;
+
+  table_write (&table);
+  c.lengths = table.file;
+  with = predict_case (&c);
+  c.partition = NULL;
+  even = predict_case (&c);
+  ck_assert_msg (with->step_time_s == even->step_time_s, "%.12g, wanted %.12g", with->step_time_s,
+                 even->step_time_s);
+  ck_assert (with->hbm.device == even->hbm.device);
+  ck_assert (with->model_flops == even->model_flops);
+  ck_assert (with->tokens_per_step == 4096);
+}
+END_TEST
+
+/*
+ * Two equal sequences, of which each rank has room for one: attention is that of data ranks, and so
+ * is all else, as the ranks that reduce gradients are the same.
+ */
+START_TEST (test_zeppelin_of_local_sequences_is_data_parallel)
+{
+  g_auto (Table) table = table_new ("rank,micro_batch,length\n0,0,2048\n0,0,2048\n");
+  Case c = { .strategy = strategies[_i], .seq_len = "2048", .cp = "2", .partition = "zeppelin" };
+  Case own = { .strategy = strategies[_i], .seq_len = "2048" };
+  g_autoptr (Prediction) with = NULL, data = predict_case (&own);
+
+  table_write (&table);
+  c.lengths = table.file;
+  with = predict_case (&c);
+  ck_assert_msg (fabs (with->step_time_s / data->step_time_s - 1) < 0.005, "%g, wanted %g",
+                 with->step_time_s, data->step_time_s);
+  ck_assert (with->tokens_per_step == data->tokens_per_step);
+}
+END_TEST
+
+/* However they lie, sequences have the FLOPs that they have when each is divided over all. */
+START_TEST (test_zeppelin_computes_each_sequence_once)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed ((guint32) _i);
+  g_auto (Table)    table = table_new ("rank,micro_batch,length\n");
+  Case              c = { .strategy = strategies[(guint) _i % G_N_ELEMENTS (strategies)],
+                          .nodes = "2",
+                          .seq_len = "4096",
+                          .cp = "4",
+                          .partition = "zeppelin" };
+  double            zeppelin;
+
+  for (gint i = g_rand_int_range (rand, 4, 12); i > 0; i--)
+    table_add (&table, 0, 0, 128 * (guint) (1 + 31 * g_rand_double (rand) * g_rand_double (rand)));
+  table_write (&table);
+  c.lengths = table.file;
+  zeppelin = executed_flops (&c);
+  c.partition = NULL;
+  ck_assert_msg (fabs (zeppelin / executed_flops (&c) - 1) < 1e-9, "%g, wanted %g", zeppelin,
+                 executed_flops (&c));
+}
+END_TEST
+
 static Suite *
 lengths_suite (void)
 {
@@ -281,6 +432,13 @@ lengths_suite (void)
   tcase_add_loop_test (tcase, test_the_slowest_rank_sets_the_pace, 0, G_N_ELEMENTS (strategies));
   tcase_add_loop_test (tcase, test_ranks_may_be_exchanged, 0, G_N_ELEMENTS (strategies));
   tcase_add_loop_test (tcase, test_every_sequence_is_computed_once, 0, G_N_ELEMENTS (pipelines));
+  tcase_add_loop_test (tcase, test_hybrid_is_the_sum_of_its_groups, 0, 2);
+  tcase_add_test (tcase, test_hybrid_of_one_is_context_parallel);
+  tcase_add_loop_test (tcase, test_hybrid_computes_each_sequence_once, 0, 12);
+  tcase_add_loop_test (tcase, test_zeppelin_of_one_is_a_ring, 0, G_N_ELEMENTS (strategies));
+  tcase_add_loop_test (tcase, test_zeppelin_of_local_sequences_is_data_parallel, 0,
+                       G_N_ELEMENTS (strategies));
+  tcase_add_loop_test (tcase, test_zeppelin_computes_each_sequence_once, 0, 16);
   suite_add_tcase (suite, tcase);
   return suite;
 }

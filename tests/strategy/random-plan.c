@@ -269,7 +269,12 @@ draw_axes (RandomPlan *self, GRand *rand, Axes axes, guint case_)
                 && self->training.tiled_out_splits == 1;
   m->async_tp_by = case_ % 2 == 0 ? MESH_ASYNC_TP_USERBUFFERS : MESH_ASYNC_TP_SLICES;
   m->cp = g_rand_int_range (rand, 0, 3) == 0 ? 2 : 1;
-  m->context = g_rand_int_range (rand, 0, 2);
+  m->context = g_rand_int_range (rand, 0, CONTEXT_USP + 1);
+  if (m->context == CONTEXT_USP && m->cp > 1)
+    {
+      m->cp = 4;
+      m->ulysses = 1L << g_rand_int_range (rand, 0, 3);
+    }
   if (axes != AXES_ALL)
     return;
   if (self->shape.n_experts > 0)

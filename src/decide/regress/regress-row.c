@@ -328,15 +328,19 @@ add_model (RegressRow *self, const ModelShape *shape)
 
 /* The sequences that ranks work on, in few characters. */
 static void
-add_lengths (RegressRow *self, const SequenceLengths *lengths, gsize n_places)
+add_lengths (RegressRow *self, const SequenceLengths *lengths)
 {
   g_autoptr (GChecksum) sum = g_checksum_new (G_CHECKSUM_SHA256);
   g_autofree char      *digest = NULL;
+  LengthsTable          table;
 
   if (lengths == NULL)
     return;
-  g_checksum_update (sum, (const guchar *) sequence_lengths_table (lengths),
-                     (gssize) (n_places * sizeof (guint32)));
+  table = sequence_lengths_table (lengths);
+  g_checksum_update (sum, (const guchar *) table.table,
+                     (gssize) ((gsize) table.n_ranks * table.width * sizeof (guint32)));
+  if (table.barriers != NULL)
+    g_checksum_update (sum, table.barriers, (gssize) ((gsize) table.n_ranks * table.width));
   for (guint b = 0; b < sequence_lengths_n_batches (lengths); b++)
     {
       const GArray *batch = sequence_lengths_batch (lengths, b);
@@ -375,8 +379,7 @@ regress_row_read (const Scenario *scenario, const Prediction *prediction,
     }
   add_profiles (self, resolved, said);
   add_model (self, workload_shape (resolved->workload));
-  add_lengths (self, resolved->lengths,
-               (gsize) resolved->n_data_ranks * (gsize) scenario->training.grad_accum);
+  add_lengths (self, resolved->lengths);
   regress_row_sort (self);
   return self;
 }

@@ -257,6 +257,17 @@ axis_group (const ResolvedScenario *resolved, MeshAxis axis)
   return axis == MESH_EXPERT ? mesh_experts (mesh) : mesh_tensor_columns (mesh);
 }
 
+/* Of a collective among the kernels: a set of context ranks, or all of its axis. */
+static MeshGroup
+kernel_group (const ResolvedScenario *resolved, const KernelDesc *kernel)
+{
+  const guint every = MAX (kernel->every, 1);
+
+  if (kernel->axis != MESH_CONTEXT || kernel->ranks == 0)
+    return axis_group (resolved, kernel->axis);
+  return mesh_group_every (mesh_context (&resolved->input.mesh, kernel->ranks * every), every);
+}
+
 static Dispatch
 kernel_dispatch (const ResolvedScenario *resolved, MeshAxis axis)
 {
@@ -278,10 +289,9 @@ add_kernels (const Look *self, const KernelDesc *kernels, guint n, Work *sum)
     else if (kernels[i].kind != KERNEL_COMMUNICATION)
       work_add (sum, kernel_work (self, &kernels[i]), 1);
     else if (!kernels[i].async)
-      sum->serial += collective_seconds (self->screen, self->resolved, kernels[i].comm,
-                                         axis_group (self->resolved, kernels[i].axis),
-                                         kernel_dispatch (self->resolved, kernels[i].axis),
-                                         kernels[i].read_bytes);
+      sum->serial += collective_seconds (
+          self->screen, self->resolved, kernels[i].comm, kernel_group (self->resolved, &kernels[i]),
+          kernel_dispatch (self->resolved, kernels[i].axis), kernels[i].read_bytes);
 }
 
 /* Of a micro-batch; recomputation is of the backward pass. */

@@ -13,7 +13,7 @@ add_kernels (const PlanInput *in, const KernelDesc *kernels, guint n, double tim
 {
   for (guint k = 0; k < n; k++)
     if (kernels[k].kind == KERNEL_COMMUNICATION)
-      plan_totals_add (totals, kernels[k].comm, plan_axis_group (in, kernels[k].axis),
+      plan_totals_add (totals, kernels[k].comm, plan_kernel_group (in, &kernels[k]),
                        times * (double) (guint64) kernels[k].read_bytes);
 }
 

@@ -24,6 +24,16 @@ plan_axis_group (const PlanInput *in, MeshAxis axis)
   return mesh_tensor_columns (&in->mesh);
 }
 
+MeshGroup
+plan_kernel_group (const PlanInput *in, const KernelDesc *kernel)
+{
+  const guint every = MAX (kernel->every, 1);
+
+  if (kernel->axis != MESH_CONTEXT || kernel->ranks == 0)
+    return plan_axis_group (in, kernel->axis);
+  return mesh_group_every (mesh_context (&in->mesh, kernel->ranks * every), every);
+}
+
 gboolean
 plan_scatters (const Workload *workload)
 {

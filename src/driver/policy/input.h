@@ -36,8 +36,9 @@ guint64 strategy_join_periods (const Strategy *strategy, guint own, guint64 inne
 void strategy_narrow_input (const Strategy *strategy, const PlanInput *in, gconstpointer options,
                             PlanInput *inner);
 
-/* The group of a collective among the kernels. */
+/* The ranks of an axis, and those of a collective among the kernels: KERNEL's, of a set of them. */
 MeshGroup plan_axis_group (const PlanInput *in, MeshAxis axis);
+MeshGroup plan_kernel_group (const PlanInput *in, const KernelDesc *kernel);
 
 /* Whether activations travel in parts, one a tensor rank. */
 gboolean plan_scatters (const Workload *workload);

@@ -28,7 +28,13 @@ typedef struct
 {
   guint                         n_batches;
   const Workload *const *const *workloads; /* [batch][stage]: alike but for their tokens */
-  const guint32 *table; /* [data rank][micro]: batch; context ranks share a data rank */
+  const guint32                *table;     /* [row][micro]: batch */
+  guint                         width;     /* of a row */
+  guint sharing;         /* neighbouring ranks of the mesh that have a row between them: the context
+                             ranks of a data rank, or 1 where each rank has its own */
+  const guint32 *counts; /* [row]: micro-steps, of which each has one at least; NULL: `width` */
+  const guint8
+      *barriers; /* [row][micro]: whether all ranks wait for each other behind it; NULL: no */
 } PlanBatches;
 
 /*

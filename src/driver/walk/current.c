@@ -25,8 +25,7 @@ driver_workload (const Driver *self, guint stage, guint chunk, guint micro)
 
   if (batches == NULL)
     return self->stages[stage].workload;
-  return batches
-      ->workloads[batches->table[(gsize) self->data_rank * self->pipeline.micros + index]][stage];
+  return batches->workloads[batches->table[(gsize) self->row * batches->width + index]][stage];
 }
 
 const char *

@@ -80,7 +80,7 @@ typedef struct
 typedef struct
 {
   guint strategy_role;
-  guint data_rank; /* the first of those that work on the same sequences */
+  guint row; /* of PlanBatches: the first of those that are the same */
 } DriverVariant;
 
 struct _Driver
@@ -98,7 +98,7 @@ struct _Driver
   guint        stage;
   DriverActor *actors; /* [n_actors]: from the outside inwards */
   guint        n_actors;
-  guint        data_rank; /* one of those that the role stands for */
+  guint        row; /* of PlanBatches: one of those that the role stands for */
   DriverStage *at;
   GArray      *actions;    /* PipelineAction; NULL for a single stage, which needs none */
   guint        ring;       /* micro-batches that can be in flight */
@@ -210,6 +210,13 @@ void driver_warn_of_idle (const Driver *self, DiagList *diags);
  */
 gboolean driver_is_perturbed (const Driver *self);
 gboolean policy_check_perturbed (const Strategy *strategy, const Policy *policy,
+                                 const PlanInput *in, DiagList *diags);
+
+/*
+ * partition-check.c: whether ranks with unlike numbers of micro-steps (PlanBatches.counts) can run
+ * POLICY; FALSE after a diagnostic.
+ */
+gboolean policy_check_partition (const Strategy *strategy, const Policy *policy,
                                  const PlanInput *in, DiagList *diags);
 
 /* stages.c: plans the units of all stages, whose levels are resolved. */

@@ -82,6 +82,27 @@ walk_action (Driver *self, guint i)
     }
 }
 
+/* What an all-reduce of nothing sends: an fp32 number (ProcessGroupNCCL::barrier). */
+#define BARRIER_BYTES 4
+
+/*
+ * All data and context ranks wait for each other where micro-batch MICRO is the last of a group of
+ * sequences; the host waits, too.
+ */
+static void
+walk_barrier (Driver *self, guint micro)
+{
+  const PlanBatches *batches = self->in->batches;
+  const MeshGroup    all = mesh_all (&self->at->levels[0].in.mesh);
+
+  if (batches == NULL || batches->barriers == NULL
+      || !batches->barriers[(gsize) self->row * batches->width + micro])
+    return;
+  schedule_all_reduce (self->b, SCHEDULE_COMPUTE, schedule_comm (self->b, "barrier", all),
+                       payload_of_bytes (BARRIER_BYTES), "barrier");
+  schedule_host_wait (self->b, schedule_record (self->b, SCHEDULE_COMPUTE));
+}
+
 /* The slots and messages of one step; each time the rest is taken to be like those so far. */
 static gboolean
 walk_actions (Driver *self, DiagList *diags)
@@ -93,6 +114,8 @@ walk_actions (Driver *self, DiagList *diags)
   for (guint i = 0; i < n; i++)
     {
       walk_action (self, i);
+      if (i % 2 == 1 && self->actions == NULL)
+        walk_barrier (self, i / 2);
       if ((i % 2 == 1 || schedule_builder_is_cut (self->b))
           && !period_fits (self,
                            (double) (schedule_builder_n_items (self->b) - before) / (i + 1) * n
@@ -231,7 +254,9 @@ add_actor (Driver *self, DriverLevel *level, const StrategyHooks *hooks)
 static void
 open_role (Driver *self, guint role, const DriverVariant *variant)
 {
-  self->data_rank = variant->data_rank;
+  self->row = variant->row;
+  if (self->in->batches != NULL && self->in->batches->counts != NULL)
+    self->pipeline.micros = self->in->batches->counts[self->row];
   self->actors = g_new (DriverActor, (gsize) 3 * self->n_levels);
   self->n_actors = 0;
   for (guint i = 0; i < self->n_levels; i++)
@@ -335,6 +360,7 @@ check_level (const DriverLevel *level, const StrategyChoice *choice, guint n_out
               || !policy_check_perturbed (strategy, &policy, &level->in, diags)
               || !policy_check_privacy (strategy, &policy, workload_training (level->in.workload),
                                         diags)
+              || !policy_check_partition (strategy, &policy, &level->in, diags)
               || !policy_check_optimizer (strategy, &policy, workload_training (level->in.workload),
                                           diags))))
     return FALSE;

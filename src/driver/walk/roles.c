@@ -55,26 +55,39 @@ assign_strategy_roles (const Driver *self, guint32 *roles, guint n_ranks, DiagLi
   return 0;
 }
 
-/* The first data rank that works on the same sequences as RANK's does, in the same order. */
+/* What tells ROW of BATCHES from others: its micro-batches, and where its barriers are. */
+static GBytes *
+row_key (const PlanBatches *batches, guint row)
+{
+  const gsize micros = batches->counts != NULL ? batches->counts[row] : batches->width;
+  const gsize first = (gsize) row * batches->width;
+  GByteArray *key = g_byte_array_new ();
+
+  g_byte_array_append (key, (const guint8 *) &batches->table[first],
+                       (guint) (micros * sizeof *batches->table));
+  if (batches->barriers != NULL)
+    g_byte_array_append (key, &batches->barriers[first], (guint) micros);
+  return g_byte_array_free_to_bytes (key);
+}
+
+/* The first row that is RANK's, with the same micro-batches in the same order. */
 static guint
-data_class (const Driver *self, GHashTable *known, guint rank)
+row_class (const Driver *self, GHashTable *known, guint rank)
 {
   const PlanBatches *batches = self->in->batches;
   MeshGroup          all = mesh_all (&self->in->mesh);
-  guint              micros = self->pipeline.micros;
-  guint              shared = (guint) workload_mesh (self->stages[0].workload)->cp;
-  guint              data_rank = mesh_group_index (all, rank) / shared;
-  g_autoptr (GBytes) row = NULL;
+  g_autoptr (GBytes) key = NULL;
+  guint              row;
   gpointer           first;
 
   if (batches == NULL)
     return 0;
-  row = g_bytes_new_static (&batches->table[(gsize) data_rank * micros],
-                            micros * sizeof *batches->table);
-  if (g_hash_table_lookup_extended (known, row, NULL, &first))
+  row = mesh_group_index (all, rank) / batches->sharing;
+  key = row_key (batches, row);
+  if (g_hash_table_lookup_extended (known, key, NULL, &first))
     return GPOINTER_TO_UINT (first);
-  g_hash_table_insert (known, g_steal_pointer (&row), GUINT_TO_POINTER (data_rank));
-  return data_rank;
+  g_hash_table_insert (known, g_steal_pointer (&key), GUINT_TO_POINTER (row));
+  return row;
 }
 
 static guint
@@ -84,7 +97,7 @@ variant_index (GArray *variants, DriverVariant wanted)
     {
       const DriverVariant *one = &g_array_index (variants, DriverVariant, i);
 
-      if (one->strategy_role == wanted.strategy_role && one->data_rank == wanted.data_rank)
+      if (one->strategy_role == wanted.strategy_role && one->row == wanted.row)
         return i;
     }
   g_array_append_val (variants, wanted);
@@ -107,7 +120,7 @@ spread_roles (Driver *self, guint32 *roles, guint n_ranks, guint n_strategy_role
     variant_index (self->variants, (DriverVariant){ r, 0 });
   for (guint rank = 0; rank < n_ranks; rank++)
     roles[rank] = variant_index (self->variants,
-                                 (DriverVariant){ roles[rank], data_class (self, known, rank) });
+                                 (DriverVariant){ roles[rank], row_class (self, known, rank) });
   for (guint rank = 0; rank < n_ranks; rank++)
     roles[rank] += mesh_group_index (stages, rank) * self->variants->len;
 }

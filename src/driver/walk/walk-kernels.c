@@ -1,6 +1,7 @@
 /* The kernels of a layer on their way into the schedule, and the collectives among them. */
 #include "driver/walk/driver-private.h"
 
+#include "base/intern.h"
 #include "model/layer/expert-dispatch.h"
 
 void
@@ -40,9 +41,31 @@ walk_join_collectives (Driver *self)
 static Dispatch
 axis_dispatch (const PlanInput *in, MeshAxis axis)
 {
+  if (axis == MESH_CONTEXT)
+    return (Dispatch){ .proxies = (guint) workload_mesh (in->workload)->ring_proxies };
   if (axis != MESH_EXPERT)
     return (Dispatch){ 0 };
   return expert_dispatch (workload_shape (in->workload), workload_mesh (in->workload));
+}
+
+/*
+ * The communicator of KERNEL's axis, called AXIS. Sets of context ranks have one a size: a rank is
+ * in several of them.
+ */
+static CommRef
+kernel_comm (const Driver *self, const KernelDesc *kernel, const char *axis)
+{
+  const PlanInput *in = &self->at->levels[0].in;
+  const guint      all = (guint) workload_mesh (in->workload)->cp;
+  const gboolean   sets = in->batches != NULL && in->batches->sharing == 1 && all > 1;
+  g_autofree char *name = NULL;
+
+  if (kernel->axis == MESH_CONTEXT && kernel->every > 1)
+    name = g_strdup_printf ("%s of %u, %u apart", axis, kernel->ranks, kernel->every);
+  else if (kernel->axis == MESH_CONTEXT && (sets || kernel->ranks != all))
+    name = g_strdup_printf ("%s of %u", axis, kernel->ranks);
+  return schedule_token_comm (self->b, name != NULL ? intern_text (name) : axis,
+                              plan_kernel_group (in, kernel), axis_dispatch (in, kernel->axis));
 }
 
 /* Returns the op if it is on the compute stream. */
@@ -50,9 +73,7 @@ static OpRef
 walk_collective (Driver *self, const KernelDesc *kernel)
 {
   const char    *name = driver_axis_name (self, kernel->axis);
-  MeshGroup      group = plan_axis_group (&self->at->levels[0].in, kernel->axis);
-  CommRef        comm = schedule_token_comm (self->b, name, group,
-                                             axis_dispatch (&self->at->levels[0].in, kernel->axis));
+  CommRef        comm = kernel_comm (self, kernel, name);
   CollectiveKind kind = kernel->comm;
   guint64        bytes = (guint64) kernel->read_bytes;
   StreamRef      stream;

@@ -38,28 +38,30 @@ const char *kernel_kind_name (KernelKind kind);
 
 typedef struct
 {
-  KernelKind     kind;
-  const char    *name;         /* static or interned: "mlp.up", "norm1", "flash_fwd" */
-  Dtype          dtype;        /* of the matrix units or of the data */
-  gboolean       block_scaled; /* of KERNEL_MATMUL: its operands have a scale a block */
-  guint64        m, n, k;      /* of KERNEL_MATMUL: output rows, output columns, inner dimension */
-  guint64        batch;        /* independent products of that shape (experts); 1 otherwise */
-  guint          streams; /* each of them is a kernel of its own: on so many streams; 1: one after
+  KernelKind  kind;
+  const char *name;         /* static or interned: "mlp.up", "norm1", "flash_fwd" */
+  Dtype       dtype;        /* of the matrix units or of the data */
+  gboolean    block_scaled; /* of KERNEL_MATMUL: its operands have a scale a block */
+  guint64     m, n, k;      /* of KERNEL_MATMUL: output rows, output columns, inner dimension */
+  guint64     batch;        /* independent products of that shape (experts); 1 otherwise */
+  guint       streams;      /* each of them is a kernel of its own: on so many streams; 1: one after
                              the other; 0: all are one kernel */
-  guint          turns;   /* it is one of so many like it that `streams` run in turn; 0: alone */
-  double         flops;   /* nominal: multiply-add = 2 */
-  double         read_bytes, write_bytes; /* nominal HBM traffic */
-  double         exponentials;            /* of KERNEL_SCAN */
-  guint          launches; /* kernels that the host issues for it (eager chains count each) */
-  guint          flash;    /* of KERNEL_ATTENTION*: FlashKernel */
-  gboolean       packed;   /* ... whose mask ends at the ends of documents, too */
-  gint           module;   /* module of the layer whose parameters it reads, or -1 */
-  gboolean       weight_gradient; /* of the backward pass: makes gradients of parameters only, so a
+  guint       turns;        /* it is one of so many like it that `streams` run in turn; 0: alone */
+  double      flops;        /* nominal: multiply-add = 2 */
+  double      read_bytes, write_bytes; /* nominal HBM traffic */
+  double      exponentials;            /* of KERNEL_SCAN */
+  guint       launches;         /* kernels that the host issues for it (eager chains count each) */
+  guint       flash;            /* of KERNEL_ATTENTION*: FlashKernel */
+  gboolean    packed;           /* ... whose mask ends at the ends of documents, too */
+  gint        module;           /* module of the layer whose parameters it reads, or -1 */
+  gboolean    weight_gradient;  /* of the backward pass: makes gradients of parameters only, so a
                                   pipeline may put it off */
-  gboolean       for_norms; /* of a backward pass that runs twice (model/step/privacy.h): in the
-                                  first of them only */
-  gboolean       first_micro_only; /* runs in the first micro-step of a step only */
-  MeshAxis       axis;             /* of KERNEL_COMMUNICATION; its S stands in read_bytes */
+  gboolean    for_norms;        /* of a backward pass that runs twice (model/step/privacy.h): in the
+                            first of them only */
+  gboolean    first_micro_only; /* runs in the first micro-step of a step only */
+  MeshAxis    axis;             /* of KERNEL_COMMUNICATION; its S stands in read_bytes */
+  guint       ranks, every; /* ... of MESH_CONTEXT: of so many of its ranks, each `every`-th (0: 1);
+                                  0: of all */
   CollectiveKind comm;
   gboolean       async; /* of KERNEL_COMMUNICATION: kernels run with it until one that `joins` */
   guint    own_sms;     /* of KERNEL_COMMUNICATION: 1 + the SMs that it holds; 0: a channel each */

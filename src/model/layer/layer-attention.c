@@ -380,43 +380,6 @@ masked_pairs (const LayerBuilder *b, double seq_len)
                                 (double) b->training->document_length);
 }
 
-/* Pairs of the first TOKENS, of which each attends to at most WINDOW, itself among them. */
-static double
-window_pairs (double tokens, double window)
-{
-  return tokens <= window ? tokens * tokens / 2 : (tokens - window / 2) * window;
-}
-
-/*
- * Of 2 RANKS chunks of the sequence a rank has one of the first half and its mirror image: the
- * middle two are the fullest, as only tokens at the start see less than a window.
- */
-static double
-window_imbalance (double seq_len, double window, double ranks)
-{
-  const double chunk = seq_len / (2 * ranks);
-  const double fullest =
-      window_pairs ((ranks + 1) * chunk, window) - window_pairs ((ranks - 1) * chunk, window);
-
-  return ranks * fullest / window_pairs (seq_len, window);
-}
-
-/*
- * Pairs of the fullest context rank over the mean rank's. A ring cuts each document into chunks for
- * all ranks (Transformer Engine), gathered keys and values are those of chunks of the sequence.
- */
-static double
-context_imbalance (const LayerBuilder *b)
-{
-  if (is_windowed (b) && b->mesh->cp > 1)
-    return window_imbalance ((double) b->training->seq_len, (double) b->shape->sliding_window,
-                             (double) b->mesh->cp);
-  if (b->training->document_length == 0 || b->mesh->context != CONTEXT_ALL_GATHER)
-    return 1;
-  return documents_imbalance ((double) b->training->seq_len, (double) b->training->document_length,
-                              (guint) b->mesh->cp);
-}
-
 /* ... and those that MFU counts. */
 static double
 counted_pairs (const LayerBuilder *b, double seq_len)
@@ -500,15 +463,9 @@ add_unfused_attention (LayerBuilder *b, TapeValue *qkv)
   return out;
 }
 
-static CommGroup
-context_group (const LayerBuilder *b)
-{
-  return (CommGroup){ .axis = MESH_CONTEXT, .members = (guint) b->mesh->cp };
-}
-
 /*
  * Each context rank has its share of the queries, two chunks of the sequence that balance a causal
- * mask.
+ * mask, or its share of the heads (layer-context.c).
  */
 static TapeValue
 add_flash (LayerBuilder *b, TapeValue *qkv)
@@ -517,24 +474,24 @@ add_flash (LayerBuilder *b, TapeValue *qkv)
   const gint64      key = is_sparse (b) ? s->kv_lora_rank + s->qk_rope_head_dim : model_qk_dim (s);
   const gint64      value = is_sparse (b) ? s->kv_lora_rank : model_value_dim (s);
   gboolean          expanded = training_flash_version (b->training) == FLASH_1;
-  double            pairs = mean_pairs (b, masked_pairs) * context_imbalance (b);
-  AttentionSpec     spec = { .sequences = training_sequences (b->training),
-                             .seq_len = layer_sequence (b),
-                             .pairs = pairs / (double) b->mesh->cp,
-                             .heads = (guint64) layer_local_heads (b),
-                             .qk_dim = (guint64) key,
-                             .v_dim = (guint64) value,
-                             .sinks_module = -1,
-                             .packed = b->training->document_length > 0,
-                             .ring = { .axis = MESH_CONTEXT, .members = 1 } };
-  TapeValue         out;
+  const gint64      by = mesh_context_heads (b->mesh);
+  double        pairs = mean_pairs (b, masked_pairs) * layer_context_imbalance (b, is_windowed (b));
+  AttentionSpec spec = { .sequences = training_sequences (b->training),
+                         .seq_len = layer_sequence (b) * (double) by,
+                         .pairs = pairs * (double) by / (double) b->mesh->cp,
+                         .heads = (guint64) (layer_local_heads (b) / by),
+                         .qk_dim = (guint64) key,
+                         .v_dim = (guint64) value,
+                         .sinks_module = -1,
+                         .packed = b->training->document_length > 0,
+                         .ring = layer_context_ring (b) };
+  TapeValue     out;
 
-  spec.kv_heads = (guint64) (expanded ? layer_local_heads (b) : layer_local_kv_heads (b));
+  spec.kv_heads =
+      (guint64) (expanded ? layer_local_heads (b) : MAX (layer_local_kv_heads (b) / by, 1));
   if (is_sparse (b))
     spec.kv_heads = 1;
   spec.summed = is_sparse (b);
-  if (b->mesh->context == CONTEXT_RING)
-    spec.ring = context_group (b);
   if (s->attention_sinks)
     spec.sinks_module = (gint) b->modules->len - 1;
   enter_core (b, pairs, spec.sequences);
@@ -543,18 +500,37 @@ add_flash (LayerBuilder *b, TapeValue *qkv)
   return out;
 }
 
-/* Keys and values of the whole sequence. */
-static void
-gather_context (LayerBuilder *b, TapeValue *qkv)
+/*
+ * Sequences in sets of their own (Zeppelin, arXiv:2509.21841): those that lie on most ranks first,
+ * a ring each size of sets, the rank's own last. Sequences of sets of one size are one kernel.
+ */
+static TapeValue
+add_parts (LayerBuilder *b, TapeValue *qkv)
 {
-  guint outer;
+  const GArray *parts = b->training->parts;
+  TapeValue     split[3][TAPE_MAX_ARGS], out[TAPE_MAX_ARGS];
 
-  if (b->mesh->context != CONTEXT_ALL_GATHER)
-    return;
-  outer = tape_enter (b->tape, PART_CORE_ATTN);
-  qkv[1] = tape_comm_gather (b->tape, "attn.gather_k", qkv[1], context_group (b));
-  qkv[2] = tape_comm_gather (b->tape, "attn.gather_v", qkv[2], context_group (b));
-  b->tape->parts = outer;
+  for (guint i = 0; i < 3; i++)
+    layer_split_parts (b, "attn.split_parts", qkv[i], split[i]);
+  enter_core (b, mean_pairs (b, masked_pairs), training_sequences (b->training));
+  for (guint i = 0; i < parts->len; i++)
+    {
+      const AttentionPart *part = &g_array_index (parts, AttentionPart, i);
+      const double         mean = part->squares / part->tokens, n = part->ranks;
+      const AttentionSpec  spec = { .sequences = part->tokens / mean,
+                                    .seq_len = mean / n,
+                                    .pairs = masked_pairs (b, mean) / n,
+                                    .heads = (guint64) layer_local_heads (b),
+                                    .kv_heads = (guint64) layer_local_kv_heads (b),
+                                    .qk_dim = (guint64) model_qk_dim (b->shape),
+                                    .v_dim = (guint64) model_value_dim (b->shape),
+                                    .sinks_module = -1,
+                                    .ring = { .axis = MESH_CONTEXT, .members = part->ranks } };
+
+      out[i] = tape_flash_attention (b->tape, split[0][i], split[1][i], split[2][i], spec);
+    }
+  leave_core (b);
+  return layer_join_parts (b, out);
 }
 
 TapeValue
@@ -571,7 +547,10 @@ layer_add_attention (LayerBuilder *b, TapeValue x)
     add_latent_qkv (b, x, qkv);
   else
     add_qkv (b, x, qkv);
-  gather_context (b, qkv);
+  if (b->training->parts != NULL)
+    layer_remap_in (b, qkv);
+  else
+    layer_enter_context (b, qkv);
   if (training_flash_version (b->training) < FLASH_2 && !is_sparse (b))
     repeat_kv (b, qkv);
   if (s->attention_sinks)
@@ -579,8 +558,12 @@ layer_add_attention (LayerBuilder *b, TapeValue x)
       layer_add_module (b, b->style->attention);
       layer_add_tensor (b, "sinks", layer_local_heads (b), 0, 0, FALSE);
     }
-  out = training_flash_version (b->training) != FLASH_NONE ? add_flash (b, qkv)
-                                                           : add_unfused_attention (b, qkv);
+  if (b->training->parts != NULL)
+    out = layer_remap_out (b, add_parts (b, qkv));
+  else
+    out = layer_leave_context (b, training_flash_version (b->training) != FLASH_NONE
+                                      ? add_flash (b, qkv)
+                                      : add_unfused_attention (b, qkv));
   if (is_sparse (b))
     out = add_absorbed (b, "attn.absorb_v", out, values, s->kv_lora_rank, s->v_head_dim);
   if (s->attention_gate)

@@ -291,6 +291,7 @@ layer_build (const ModelShape *shape, const TrainingOptions *training, const Mes
 
   if (layer.wide)
     build.tape->fp8 = (Fp8Recipe){ 0 };
+  build.tape->context = (guint) mesh->cp;
   switch (layer.kind)
     {
     case LAYER_EMBEDDING:

@@ -62,6 +62,30 @@ gint64 layer_local_kv_heads (const LayerBuilder *b);
 /* Of ROWS tokens that a tensor rank takes through a whole weight, those no other rank takes too. */
 double layer_whole_share (const LayerBuilder *b, double rows);
 
+/* ---- context parallelism (layer-context.c) ---- */
+
+/* From a rank's tokens to what its attention takes, and back. */
+void      layer_enter_context (LayerBuilder *b, TapeValue *qkv);
+TapeValue layer_leave_context (LayerBuilder *b, TapeValue out);
+
+/* The ring that keys and values travel round; of one member: none. */
+CommGroup layer_context_ring (const LayerBuilder *b);
+
+/*
+ * Under a partition of attention (TrainingOptions.parts): from equal shares of tokens to those that
+ * this rank attends to, and back; one value for each part, and all of them together.
+ */
+void      layer_remap_in (LayerBuilder *b, TapeValue *qkv);
+TapeValue layer_remap_out (LayerBuilder *b, TapeValue out);
+void      layer_split_parts (LayerBuilder *b, const char *name, TapeValue in, TapeValue *out);
+TapeValue layer_join_parts (LayerBuilder *b, const TapeValue *parts);
+
+/*
+ * Pairs of the fullest context rank over the mean rank's. A ring cuts each document into chunks for
+ * all ranks (Transformer Engine), gathered keys and values are those of chunks of the sequence.
+ */
+double layer_context_imbalance (const LayerBuilder *b, gboolean windowed);
+
 /* ---- modules and tensors ---- */
 
 gint layer_add_module (LayerBuilder *b, const char *name);

@@ -263,6 +263,40 @@ check_adapters (const Check *c)
                  "what adapters make is divided over the tensor group");
 }
 
+/* Context ranks that divide the heads of a tensor rank among them. */
+static void
+check_context_heads (const Check *c)
+{
+  const gint64 by = mesh_context_heads (&c->mesh), tp = c->mesh.tp;
+  const gint64 heads = MAX (c->shape->n_heads / tp, 1);
+  const char  *key = c->mesh.context == CONTEXT_USP ? "ulysses" : "cp";
+
+  if (c->mesh.context == CONTEXT_USP && c->mesh.cp % by != 0)
+    diag_error (c->diags, mark_of (c, "ulysses"), "rings go over every so many context ranks",
+                "'ulysses' of " D " does not divide 'cp' of " D, by, c->mesh.cp);
+  if (by == 1)
+    return;
+  if (training_flash_version (c->training) < FLASH_2)
+    diag_error (c->diags, mark_of (c, "context"), "set 'attention' to flash2",
+                "context ranks that divide the heads need flash attention that groups heads");
+  check_divides (c, key, by, tp > 1 ? "the heads of a tensor rank" : "the heads", heads,
+                 "each context rank attends with whole heads: take 'context: usp' with a smaller "
+                 "'ulysses', or a ring");
+  for (gint64 i = 0; c->shape->kv_lora_rank == 0 && i < c->shape->n_layers; i++)
+    {
+      const gint64 kv = MAX (model_layer (c->shape, i).n_kv_heads / tp, 1);
+
+      if (kv % by == 0 || by % kv == 0)
+        continue;
+      diag_error (c->diags, mark_of (c, key),
+                  "key-value heads are divided, or each is held by as many ranks",
+                  "'%s' of " D " neither divides the key-value heads of " D
+                  " nor is a multiple of them",
+                  key, by, kv);
+      return;
+    }
+}
+
 /* Each tensor rank trains a slice of its own columns and heads. */
 static void
 check_slices (const Check *c)
@@ -364,7 +398,7 @@ check_sequence (const Check *c)
                 "collectives inside tiled linears are not modelled");
   if (c->training->lengths == NULL)
     {
-      if (m->cp > 1 && c->training->causal)
+      if (m->cp > 1 && c->training->causal && m->context != CONTEXT_ULYSSES)
         check_divides (c, "2 x cp", 2 * m->cp, "'seq_len'", seq,
                        "causal attention is balanced by two chunks of the sequence a rank");
       else
@@ -377,13 +411,14 @@ check_sequence (const Check *c)
     diag_error (c->diags, mark_of (c, m->ep > 1 ? "ep" : "etp"),
                 "leave 'ep' and 'etp' alone, or take sequences of one length",
                 "exchanges of experts between ranks of different 'lengths' are not modelled");
-  if (m->cp > 1 && m->context == CONTEXT_RING && !flash)
+  if (mesh_context_rings (m) && !flash)
     diag_error (c->diags, mark_of (c, "cp"), "use flash attention, or context: all-gather",
                 "a ring of keys and values needs flash attention");
-  if (m->cp > 1 && c->shape->sliding_window > 0 && m->context == CONTEXT_RING)
+  if (c->shape->sliding_window > 0 && mesh_context_rings (m))
     diag_error (c->diags, option_mark (c->marks, "context", "cp", NULL),
                 "take 'context: all-gather'", "a ring of keys and values takes no sliding windows");
-  if (m->cp > 1 && c->shape->sliding_window > 0 && c->training->document_length > 0)
+  if (m->cp > 1 && m->context != CONTEXT_ULYSSES && c->shape->sliding_window > 0
+      && c->training->document_length > 0)
     diag_error (c->diags, mark_of (c, "cp"), "leave 'cp' at 1, or 'document_length' away",
                 "context ranks of packed documents in sliding windows are not modelled");
 }
@@ -543,6 +578,7 @@ mesh_check (const ModelShape *shape, const TrainingOptions *training, const Mesh
   check_widths (&c);
   check_mixers (&c);
   check_rows (&c);
+  check_context_heads (&c);
   check_adapters (&c);
   check_slices (&c);
   check_experts (&c);

@@ -16,7 +16,7 @@ static const char *const dispatch_dtype_choices[] = { "auto", "fp8", NULL };
 static const char *const p2p_choices[] = { "batched-sync", "batched", "direct", NULL };
 static const char *const async_choices[] = { "slices", "userbuffers", NULL };
 static const char *const cut_choices[] = { "even", "cost", NULL };
-static const char *const context_choices[] = { "ring", "all-gather", NULL };
+static const char *const context_choices[] = { "ring", "all-gather", "ulysses", "usp", NULL };
 
 const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
   { .key = "shard",
@@ -90,7 +90,30 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .offset = FIELD (context),
     .fallback = "ring",
     .needs = "cp > 1",
-    .help = "how context-parallel ranks get each other's keys and values" },
+    .help = "how context-parallel ranks get each other's keys and values: they travel round, are "
+            "gathered, or each rank gets all tokens of some heads (ulysses), among neighbours that "
+            "form a ring (usp)",
+    .source = "arXiv:2310.01889, arXiv:2309.14509, arXiv:2405.07719" },
+  { .key = "ulysses",
+    .type = OPTION_INT,
+    .offset = FIELD (ulysses),
+    .fallback = "1",
+    .min = 1,
+    .max = 1 << 20,
+    .needs = "context: usp",
+    .help = "neighbouring context ranks that divide the heads; rings go over every such rank",
+    .source = "arXiv:2405.07719" },
+  { .key = "ring_proxies",
+    .type = OPTION_INT,
+    .offset = FIELD (ring_proxies),
+    .fallback = "1",
+    .min = 1,
+    .max = 64,
+    .needs = "context: ring|usp",
+    .help =
+        "GPUs of a node over whose cards a ring's block of keys and values goes to another node, "
+        "a part each; 1: over the sender's own",
+    .source = "arXiv:2509.21841, routing layer" },
   { .key = "capacity_factor",
     .type = OPTION_QUANTITY,
     .kind = QUANTITY_RATIO,
@@ -310,6 +333,22 @@ gint64
 mesh_replica (const MeshOptions *mesh)
 {
   return mesh_tensor_ranks (mesh) * MAX (mesh->cp, 1) * MAX (mesh->pp, 1);
+}
+
+gint64
+mesh_context_heads (const MeshOptions *mesh)
+{
+  if (mesh->context == CONTEXT_ULYSSES)
+    return MAX (mesh->cp, 1);
+  return mesh->context == CONTEXT_USP && mesh->cp > 1 ? MAX (mesh->ulysses, 1) : 1;
+}
+
+gboolean
+mesh_context_rings (const MeshOptions *mesh)
+{
+  return mesh->cp > 1
+         && (mesh->context == CONTEXT_RING
+             || (mesh->context == CONTEXT_USP && mesh_context_heads (mesh) < mesh->cp));
 }
 
 gboolean

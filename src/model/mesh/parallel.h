@@ -29,6 +29,8 @@ typedef enum
 {
   CONTEXT_RING,       /* keys and values travel round the group, hidden behind attention */
   CONTEXT_ALL_GATHER, /* keys and values are gathered before attention */
+  CONTEXT_ULYSSES,    /* all-to-alls: all tokens of a share of the heads (arXiv:2309.14509) */
+  CONTEXT_USP, /* that among `ulysses` neighbours, a ring of such groups (arXiv:2405.07719) */
 } ContextKind;
 
 /* How the messages of gpipe, 1f1b and interleaved are called; other pipelines are always direct. */
@@ -78,6 +80,8 @@ typedef struct
   gint64   etp;               /* tensor-parallel ranks of routed experts; 0: tp */
   gint     pipeline;          /* PipelineKind */
   gint     context;           /* ContextKind */
+  gint64   ulysses;           /* CONTEXT_USP: context ranks that divide the heads */
+  gint64   ring_proxies;      /* GPUs over whose cards a ring's block goes to another node */
   double   capacity_factor;   /* tokens that an expert takes, over the balanced share; 0: as many as
                                are routed to it */
   gboolean pad_to_capacity; /* fewer are padded to it, so that the host knows the numbers of rows */
@@ -101,7 +105,7 @@ typedef struct
   gboolean shared_expert_overlap; /* shared experts run while tokens travel to routed ones */
 } MeshOptions;
 
-#define MESH_N_OPTIONS 29
+#define MESH_N_OPTIONS 31
 extern const OptionSpec mesh_options[MESH_N_OPTIONS + 1];
 
 /*
@@ -123,6 +127,12 @@ void mesh_normalise (MeshOptions *mesh);
 /* Tensor-parallel ranks of both axes; ranks of a replica of the model. Degrees of 0 count as 1. */
 gint64 mesh_tensor_ranks (const MeshOptions *mesh);
 gint64 mesh_replica (const MeshOptions *mesh);
+
+/* Context ranks that divide the heads among them: 1, all of them, or `ulysses`. */
+gint64 mesh_context_heads (const MeshOptions *mesh);
+
+/* Whether keys and values travel round a ring of context ranks. */
+gboolean mesh_context_rings (const MeshOptions *mesh);
 
 /* Whether routed experts are divided over other ranks than attention. */
 gboolean mesh_folds_experts (const MeshOptions *mesh);

@@ -5,17 +5,11 @@
 #include "base/config/csv.h"
 #include "base/config/suggest.h"
 #include "base/file/file-roles.h"
+#include "model/step/sequence-lengths-private.h"
 
 /* Ranks x micro-batches: the table is held as a whole. */
 #define MAX_CELLS (1u << 22)
 #define MAX_SHOWN 20 /* of what is missing */
-
-struct _SequenceLengths
-{
-  guint      n_ranks, n_micros;
-  GPtrArray *batches; /* GArray of gint64 */
-  guint32   *table;
-};
 
 typedef enum
 {
@@ -148,15 +142,13 @@ check_rows (const Reading *self)
       }
 }
 
-/* FALSE after a diagnostic. */
+/* FALSE after a diagnostic. MARK may be NULL. */
 static gboolean
-check_size (const Reading *self)
+check_size (const Reading *self, const SourceMark *mark)
 {
-  SourceMark mark = mark_of_line (self);
-
   if ((guint64) self->n_ranks * self->n_micros <= MAX_CELLS)
     return TRUE;
-  diag_error (self->diags, &mark, "take fewer micro-batches: 'grad_accum'",
+  diag_error (self->diags, mark, "take fewer micro-batches: 'grad_accum'",
               "%u data ranks x %u micro-batches are more than a table of lengths holds (%u)",
               self->n_ranks, self->n_micros, MAX_CELLS);
   return FALSE;
@@ -215,7 +207,7 @@ take_cells (const Reading *reading)
   g_autoptr (GPtrArray) sorted = g_ptr_array_new ();
 
   self->n_ranks = reading->n_ranks;
-  self->n_micros = reading->n_micros;
+  self->width = reading->n_micros;
   self->batches = g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref);
   self->table = g_new (guint32, reading->cells->len);
   for (guint i = 0; i < reading->cells->len; i++)
@@ -232,20 +224,37 @@ take_cells (const Reading *reading)
   return self;
 }
 
+static GPtrArray *
+new_cells (const Reading *self)
+{
+  GPtrArray *cells = g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref);
+
+  for (guint i = 0; i < self->n_ranks * self->n_micros; i++)
+    g_ptr_array_add (cells, g_array_new (FALSE, FALSE, sizeof (gint64)));
+  return cells;
+}
+
+/* Whether SELF's rows fit a table; FALSE after a diagnostic. */
+static gboolean
+check_file_size (const Reading *self)
+{
+  SourceMark mark = mark_of_line (self);
+
+  return check_size (self, &mark);
+}
+
 /* Takes READER, which may be NULL; of SELF all but what reading needs is set. */
 static SequenceLengths *
 read_lengths (Reading *self, CsvReader *opened)
 {
   g_autoptr (CsvReader) reader = opened;
-  g_autoptr (GPtrArray) cells = g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref);
+  g_autoptr (GPtrArray) cells = NULL;
   guint                 n_errors = diag_list_n_errors (self->diags);
 
   self->reader = reader;
-  self->cells = cells;
-  if (reader == NULL || !find_columns (self) || !check_size (self))
+  if (reader == NULL || !find_columns (self) || !check_file_size (self))
     return NULL;
-  for (guint i = 0; i < self->n_ranks * self->n_micros; i++)
-    g_ptr_array_add (cells, g_array_new (FALSE, FALSE, sizeof (gint64)));
+  self->cells = cells = new_cells (self);
   while (csv_reader_next (reader, self->diags))
     {
       gint64   rank, micro, length;
@@ -333,13 +342,71 @@ sequence_lengths_get (InputFiles *files, const char *file, guint n_ranks, guint 
                           diags);
 }
 
+/* ---- drawn ----------------------------------------------------------------------------------- */
+
+/* What sequence_lengths_draw asks for. */
+typedef struct
+{
+  const LengthDraw *draw;
+  Reading           reading;
+} Drawn;
+
+static gpointer
+draw_wanted (gconstpointer user, DiagList *diags)
+{
+  const Drawn          *drawn = user;
+  Reading               self = drawn->reading;
+  const guint64         n = (guint64) self.n_ranks * self.n_micros * self.per_micro;
+  g_autoptr (GPtrArray) cells = NULL;
+  g_autoptr (GArray)    lengths = NULL;
+
+  self.diags = diags;
+  if (!check_size (&self, NULL))
+    return NULL;
+  lengths = length_distribution_draw (drawn->draw, n, self.unit, self.longest);
+  self.cells = cells = new_cells (&self);
+  for (guint i = 0; i < lengths->len; i++)
+    {
+      const guint rank = i % self.n_ranks, micro = i / self.n_ranks / self.per_micro;
+
+      g_array_append_val (g_ptr_array_index (cells, rank * self.n_micros + micro),
+                          g_array_index (lengths, gint64, i));
+    }
+  return take_cells (&self);
+}
+
+const SequenceLengths *
+sequence_lengths_draw (InputFiles *files, const LengthDraw *drawn, guint n_ranks, guint n_micros,
+                       guint per_micro, gint64 unit, gint64 longest, DiagList *diags)
+{
+  const Drawn      wanted = { .draw = drawn,
+                              .reading = { .n_ranks = n_ranks,
+                                           .n_micros = n_micros,
+                                           .per_micro = per_micro,
+                                           .unit = unit,
+                                           .longest = longest } };
+  g_autofree char *key =
+      g_strdup_printf ("lengths of %u x %u x %u, %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT
+                       ", drawn: %d %.17g %.17g %u",
+                       n_ranks, n_micros, per_micro, unit, longest, (int) drawn->distribution,
+                       drawn->median, drawn->tail, drawn->seed);
+
+  return input_files_get (files, key, draw_wanted, &wanted, (GDestroyNotify) sequence_lengths_free,
+                          diags);
+}
+
 void
 sequence_lengths_free (SequenceLengths *self)
 {
   if (self == NULL)
     return;
   g_ptr_array_unref (self->batches);
+  g_free (self->ranks);
+  g_clear_pointer (&self->parts, g_ptr_array_unref);
+  g_free (self->remapped);
   g_free (self->table);
+  g_free (self->counts);
+  g_free (self->barriers);
   g_free (self);
 }
 
@@ -355,8 +422,39 @@ sequence_lengths_batch (const SequenceLengths *self, guint batch)
   return g_ptr_array_index (self->batches, batch);
 }
 
-const guint32 *
+guint
+sequence_lengths_ranks (const SequenceLengths *self, guint batch)
+{
+  return self->ranks != NULL ? self->ranks[batch] : 1;
+}
+
+const GArray *
+sequence_lengths_parts (const SequenceLengths *self, guint batch, double *remapped)
+{
+  if (self->parts == NULL)
+    return NULL;
+  *remapped = self->remapped[batch];
+  return g_ptr_array_index (self->parts, batch);
+}
+
+LengthsTable
 sequence_lengths_table (const SequenceLengths *self)
 {
-  return self->table;
+  return (LengthsTable){ .n_ranks = self->n_ranks,
+                         .width = self->width,
+                         .table = self->table,
+                         .counts = self->counts,
+                         .barriers = self->barriers };
+}
+
+guint
+sequence_lengths_n_micros (const SequenceLengths *self, guint rank)
+{
+  return self->counts != NULL ? self->counts[rank] : self->width;
+}
+
+guint
+sequence_lengths_at (const SequenceLengths *self, guint rank, guint micro)
+{
+  return self->table[(gsize) rank * self->width + micro];
 }

@@ -1,11 +1,12 @@
 /*
  * The lengths of the sequences that each data rank works on, micro-batch by micro-batch, from a
- * table: where they differ, ranks wait for each other, and attention, whose cost grows with the
- * square of a length, unbalances them more than tokens do.
+ * table or a distribution: where they differ, ranks wait for each other, and attention, whose cost
+ * grows with the square of a length, unbalances them more than tokens do.
  */
 #pragma once
 
 #include "base/file/input-files.h"
+#include "model/step/length-distribution.h"
 
 typedef struct _SequenceLengths SequenceLengths;
 
@@ -26,6 +27,39 @@ const SequenceLengths *sequence_lengths_get (InputFiles *files, const char *file
                                              guint n_micros, guint per_micro, gint64 unit,
                                              gint64 longest, DiagList *diags);
 
+/*
+ * The same of sequences that are DRAWN and dealt in order; a drawn length that is longer is cut at
+ * LONGEST, a shorter one is padded to a multiple of UNIT.
+ */
+const SequenceLengths *sequence_lengths_draw (InputFiles *files, const LengthDraw *drawn,
+                                              guint n_ranks, guint n_micros, guint per_micro,
+                                              gint64 unit, gint64 longest, DiagList *diags);
+
+/*
+ * The sequences of DEALT, each on as many of its data ranks as it needs: hybrid-partition.h, whose
+ * sets lie on aligned blocks of ranks, the largest first in each group (Megatron-LM has no process
+ * group for others). Lengths are padded to a multiple of UNIT times their ranks. DEALT has a power
+ * of two of ranks, which hold its longest sequence. Owned by FILES, as DEALT is.
+ */
+const SequenceLengths *sequence_lengths_hybrid (InputFiles *files, const SequenceLengths *dealt,
+                                                gint64 tokens_per_rank, gint64 unit,
+                                                DiagList *diags);
+
+/*
+ * The sequences of DEALT, those of a data rank on CP context ranks, PER_NODE of them a node, each
+ * on as many of them as zeppelin-partition.h says: powers of two. TOKENS_PER_RANK of 0: as many as
+ * a micro-batch has for each. Rows are of context ranks, those of a data rank one after the other.
+ */
+const SequenceLengths *sequence_lengths_zeppelin (InputFiles *files, const SequenceLengths *dealt,
+                                                  guint cp, guint per_node, gint64 tokens_per_rank,
+                                                  DiagList *diags);
+
+/*
+ * What the rank of a micro-batch of these attends to (AttentionPart), and TrainingOptions.remapped.
+ * NULL: its share of each sequence.
+ */
+const GArray *sequence_lengths_parts (const SequenceLengths *self, guint batch, double *remapped);
+
 void sequence_lengths_free (SequenceLengths *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SequenceLengths, sequence_lengths_free)
 
@@ -34,8 +68,26 @@ guint         sequence_lengths_n_batches (const SequenceLengths *self);
 const GArray *sequence_lengths_batch (const SequenceLengths *self,
                                       guint batch); /* of gint64, the longest first */
 
-/* [rank][micro]: which of them. */
-const guint32 *sequence_lengths_table (const SequenceLengths *self);
+/* Data ranks that work on it together, of sequence_lengths_hybrid; else 1. */
+guint sequence_lengths_ranks (const SequenceLengths *self, guint batch);
+
+/*
+ * [rank][micro]: which of them. A row is as wide as that of the rank with most micro-batches;
+ * COUNTS [rank] says how many it has, BARRIERS [rank][micro] behind which all ranks wait for each
+ * other; NULL: all of them, and nowhere.
+ */
+typedef struct
+{
+  guint          n_ranks, width;
+  const guint32 *table, *counts;
+  const guint8  *barriers;
+} LengthsTable;
+
+LengthsTable sequence_lengths_table (const SequenceLengths *self);
+
+/* The micro-batches of RANK. */
+guint sequence_lengths_n_micros (const SequenceLengths *self, guint rank);
+guint sequence_lengths_at (const SequenceLengths *self, guint rank, guint micro);
 
 /* Tokens of a micro-batch. */
 gint64 sequence_lengths_tokens (const GArray *batch);

@@ -27,6 +27,7 @@ static const char *const optimizer_choices[] = { "adamw",      "adamw-fused",  "
                                                  "muon",       "shampoo",      "soap", NULL };
 static const char *const exchange_choices[] = { "all-to-all", "owner", "all-gather", NULL };
 static const char *const component_choices[] = { "auto", "model+loss", "model", "loss", NULL };
+static const char *const partition_choices[] = { "even", "hybrid", "zeppelin", NULL };
 static const char *const graph_choices[] = { "none", "block", "step", NULL };
 static const char *const sync_choices[] = { "none", "forward", "backward", NULL };
 static const char *const peft_choices[] = { "none", "lora", NULL };
@@ -600,7 +601,54 @@ const OptionSpec training_options[] = {
     .file = TRUE,
     .offset = FIELD (lengths),
     .optional = TRUE,
-    .help = "CSV of sequence lengths by data rank and micro-batch; unset: all of seq_len" },
+    .help = "CSV of sequence lengths by data rank and micro-batch, or a distribution that they are "
+            "drawn from: magi, prolong-64k, log-normal; unset: all of seq_len",
+    .source = "SandAI-org/MagiAttention; arXiv:2410.02660" },
+  { .key = "lengths_median",
+    .type = OPTION_INT,
+    .offset = FIELD (lengths_median),
+    .fallback = "2048",
+    .min = 1,
+    .max = 1 << 26,
+    .needs = "a log-normal distribution of lengths",
+    .help = "median of lengths, tokens" },
+  { .key = "lengths_tail",
+    .type = OPTION_INT,
+    .offset = FIELD (lengths_tail),
+    .fallback = "32768",
+    .min = 1,
+    .max = 1 << 26,
+    .needs = "a log-normal distribution of lengths",
+    .help = "tokens that one length of a hundred exceeds" },
+  { .key = "lengths_seed",
+    .type = OPTION_INT,
+    .offset = FIELD (lengths_seed),
+    .fallback = "1",
+    .min = 0,
+    .max = G_MAXINT32,
+    .needs = "lengths that are drawn",
+    .help = "seed of the lengths that are drawn" },
+  { .key = "partition",
+    .type = OPTION_ENUM,
+    .choices = partition_choices,
+    .offset = FIELD (partition),
+    .fallback = "even",
+    .needs = "lengths that differ",
+    .help = "how ranks divide the sequences of 'lengths': each over all context ranks of its data "
+            "rank, over as many data ranks as it needs (hybrid), or for attention over as many "
+            "context ranks (zeppelin)",
+    .source = "Megatron-LM, --hybrid-context-parallel; arXiv:2509.21841" },
+  { .key = "tokens_per_rank",
+    .type = OPTION_INT,
+    .offset = FIELD (tokens_per_rank),
+    .fallback = "0",
+    .min = 0,
+    .max = 1 << 26,
+    .needs = "partition: hybrid|zeppelin",
+    .help =
+        "tokens that a rank may hold, of a sequence (hybrid) or of a micro-batch (zeppelin); 0: "
+        "so many that all ranks hold one of seq_len, or the micro-batch",
+    .source = "Megatron-LM, --max-seqlen-per-dp-cp-rank" },
   { .key = "measured_kernels",
     .type = OPTION_STRING,
     .file = TRUE,

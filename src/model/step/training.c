@@ -106,6 +106,12 @@ training_loss_bytes (const TrainingOptions *training, double e)
   return training->loss == LOSS_16_BIT ? e : 4;
 }
 
+LengthDistribution
+training_lengths_drawn (const TrainingOptions *training)
+{
+  return training->lengths != NULL ? length_distribution_find (training->lengths) : LENGTHS_N;
+}
+
 guint64
 training_tokens (const TrainingOptions *training)
 {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/config/option.h"
+#include "model/step/length-distribution.h"
 #include "vocabulary/dtype.h"
 #include "vocabulary/framework-traits.h"
 
@@ -224,6 +225,24 @@ typedef enum
 #define REDUCE_AUTO 3
 #define ROLE_AUTO   REDUCE_AUTO
 
+/* How ranks divide the sequences of a step among them. */
+typedef enum
+{
+  PARTITION_EVEN,     /* every sequence is divided over all context ranks of its data rank */
+  PARTITION_HYBRID,   /* each has as many ranks as it needs: model/step/hybrid-partition.h */
+  PARTITION_ZEPPELIN, /* the same of context ranks, for attention alone: zeppelin-partition.h */
+} Partition;
+
+/*
+ * What a rank attends to in sets of RANKS: sequences of TOKENS altogether, whose squares sum to
+ * SQUARES.
+ */
+typedef struct
+{
+  guint  ranks;
+  double tokens, squares;
+} AttentionPart;
+
 typedef struct
 {
   gint64   seq_len;           /* tokens a sequence */
@@ -296,12 +315,22 @@ typedef struct
   gboolean bnb_4bit_use_double_quant;       /* and the scales of their blocks in 8 bits */
   gint64   document_length; /* mean, tokens: see documents.h; 0: sequences are one document */
   char    *shard_block;     /* what no boundary of shards cuts: shard-block.h; NULL: rows */
-  char    *lengths;       /* file of sequence lengths, see sequence-lengths.h; NULL: all seq_len */
-  char *measured_kernels; /* file of measured times, see measured-kernels.h; NULL: modelled ones */
+  char    *lengths; /* file of sequence lengths, or a distribution: see sequence-lengths.h; NULL:
+                       all seq_len */
+  gint64 lengths_median, lengths_tail, lengths_seed; /* of a distribution: length-distribution.h */
+  gint   partition;        /* Partition: how ranks divide the sequences of `lengths` */
+  gint64 tokens_per_rank;  /* that a rank may hold, of a sequence (hybrid) or of a micro-batch
+                               (zeppelin); 0: as many as all ranks need for it */
+  char  *measured_kernels; /* file of measured times, see measured-kernels.h; NULL: modelled ones */
   const struct _MeasuredKernels *measured; /* no option: that file */
   FrameworkTraits traits;         /* no option: training_take_traits, before a workload is made */
   gboolean        fp8_any_layout; /* no option: of the GPU's profile; set likewise */
-  const GArray   *batch; /* no option: gint64, the lengths of one micro-batch of that file; NULL:
+  const GArray
+        *parts;    /* no option: AttentionPart, the largest sets first, what this rank attends to
+                          of `batch`; NULL: its share of each sequence */
+  double remapped; /* no option: with those, tokens that the fullest rank sends or gets
+                             between equal shares and what ranks attend to */
+  const GArray *batch; /* no option: gint64, the lengths of one micro-batch of that file; NULL:
                              micro_batch of seq_len each */
 } TrainingOptions;
 
@@ -356,6 +385,9 @@ gboolean training_compiles_loss (const TrainingOptions *training);
 
 /* Bytes of an element of what an unfused loss works on; E: of a logit. */
 double training_loss_bytes (const TrainingOptions *training, double e);
+
+/* The distribution that lengths are drawn from; LENGTHS_N: none. */
+LengthDistribution training_lengths_drawn (const TrainingOptions *training);
 
 /* Tokens of one micro-step on one data-parallel rank. */
 guint64 training_tokens (const TrainingOptions *training);

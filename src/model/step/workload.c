@@ -434,6 +434,8 @@ new_stage (const ModelShape *shape, const TrainingOptions *training, const MeshO
   self->training.traits = training->traits;
   self->training.fp8_any_layout = training->fp8_any_layout;
   self->training.batch = training->batch;
+  self->training.parts = training->parts;
+  self->training.remapped = training->remapped;
   self->training.measured = training->measured;
   option_table_copy (mesh_options, mesh, &self->mesh);
   mesh_normalise (&self->mesh);

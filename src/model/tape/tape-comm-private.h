@@ -11,6 +11,7 @@ typedef struct
 {
   MeshAxis axis;
   guint    members;
+  guint    every;       /* they lie so many apart in their axis; 0: 1 */
   gboolean concurrent;  /* backwards with products of weight gradients (asynchronous) */
   gboolean userbuffers; /* what is concurrent or sliced goes by Transformer Engine's userbuffers */
   gboolean sliced;      /* products that wait for it or that it waits for run in slices with it */
@@ -86,6 +87,13 @@ TapeValue tape_comm_exchange (Tape *tape, const char *name, TapeValue in, double
                               CommGroup group);
 
 /*
+ * The same where a layout of tokens becomes another: BYTES of the all-to-all are given, as ranks
+ * keep what they have in both.
+ */
+TapeValue tape_comm_remap (Tape *tape, const char *name, TapeValue in, double out_elements,
+                           double bytes, CommGroup group);
+
+/*
  * The same of tokens of which each goes once to each rank that needs it: as many elements move as
  * there are copies, and come back added up. WIRE: bytes of an element on its way to experts, to
  * which it is encoded before (in the backward pass of the return as well); 0: as it is kept.
@@ -116,6 +124,8 @@ void tape_comm_settle (Tape *tape);
 
 KernelDesc tape_comm_desc (const Tape *tape, const char *name, CollectiveKind comm, MeshAxis axis,
                            double bytes);
+/* DESC among the members of GROUP, which may be a set of the context ranks. */
+KernelDesc tape_comm_within (KernelDesc desc, CommGroup group);
 TapeOp    *tape_comm_op (Tape *tape, const char *name, TapeValue in, CommGroup group,
                          void (*backward) (Tape *tape, const TapeOp *op));
 double     tape_comm_bytes (const Tape *tape, TapeValue value);

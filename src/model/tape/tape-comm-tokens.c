@@ -34,9 +34,11 @@ issue_before_cover (Tape *tape, const TapeOp *op)
 static void
 backward_exchange (Tape *tape, const TapeOp *op)
 {
-  KernelDesc desc =
-      tape_comm_desc (tape, tape_backward_name (op), COLLECTIVE_ALL_TO_ALL, op->axis,
-                      MAX (tape_comm_bytes (tape, op->in[0]), tape_comm_bytes (tape, op->out[0])));
+  const CommGroup group = { .axis = op->axis, .members = op->members, .every = op->every };
+  const double bytes = MAX (tape_comm_bytes (tape, op->in[0]), tape_comm_bytes (tape, op->out[0]));
+  KernelDesc   desc = tape_comm_within (
+        tape_comm_desc (tape, tape_backward_name (op), COLLECTIVE_ALL_TO_ALL, op->axis, bytes),
+        group);
   TapeValue grad;
 
   tape_push_backward (tape, op, desc, FALSE, 1, &grad);
@@ -56,10 +58,38 @@ tape_comm_exchange (Tape *tape, const char *name, TapeValue in, double out_eleme
     return in;
   op = tape_comm_op (tape, name, in, group, backward_exchange);
   out = tape_add_output (tape, op, out_elements);
+  tape_push_forward (
+      tape, op,
+      tape_comm_within (
+          tape_comm_desc (tape, name, COLLECTIVE_ALL_TO_ALL, group.axis,
+                          MAX (tape_comm_bytes (tape, in), tape_comm_bytes (tape, out))),
+          group),
+      FALSE);
+  return out;
+}
+
+static void
+backward_remap (Tape *tape, const TapeOp *op)
+{
+  TapeValue grad;
+
+  tape_push_backward (
+      tape, op,
+      tape_comm_desc (tape, tape_backward_name (op), COLLECTIVE_ALL_TO_ALL, op->axis, op->fixed[0]),
+      FALSE, 1, &grad);
+  tape_give_grads (tape, op, 1, &grad);
+}
+
+TapeValue
+tape_comm_remap (Tape *tape, const char *name, TapeValue in, double out_elements, double bytes,
+                 CommGroup group)
+{
+  TapeOp   *op = tape_comm_op (tape, name, in, group, backward_remap);
+  TapeValue out = tape_add_output (tape, op, out_elements);
+
+  op->fixed[0] = bytes;
   tape_push_forward (tape, op,
-                     tape_comm_desc (tape, name, COLLECTIVE_ALL_TO_ALL, group.axis,
-                                     MAX (tape_comm_bytes (tape, in), tape_comm_bytes (tape, out))),
-                     FALSE);
+                     tape_comm_desc (tape, name, COLLECTIVE_ALL_TO_ALL, group.axis, bytes), FALSE);
   return out;
 }
 

@@ -19,7 +19,19 @@ tape_comm_desc (const Tape *tape, const char *name, CollectiveKind comm, MeshAxi
                        .launches = 1,
                        .module = -1,
                        .axis = axis,
+                       .ranks = axis == MESH_CONTEXT ? tape->context : 0,
                        .comm = comm };
+}
+
+KernelDesc
+tape_comm_within (KernelDesc desc, CommGroup group)
+{
+  if (group.axis == MESH_CONTEXT)
+    {
+      desc.ranks = group.members;
+      desc.every = group.every;
+    }
+  return desc;
 }
 
 TapeOp *
@@ -31,6 +43,7 @@ tape_comm_op (Tape *tape, const char *name, TapeValue in, CommGroup group,
   op->backward = backward;
   op->axis = group.axis;
   op->members = group.members;
+  op->every = group.every;
   op->slices = group.sliced ? group.members : 0;
   op->concurrent = group.concurrent;
   op->userbuffers = group.userbuffers;
@@ -138,7 +151,8 @@ TapeKernel *
 tape_comm_message (Tape *tape, GArray *list, const char *name, CommGroup group, double bytes,
                    gboolean joins)
 {
-  KernelDesc desc = tape_comm_desc (tape, name, COLLECTIVE_SEND_RECV, group.axis, bytes);
+  KernelDesc desc = tape_comm_within (
+      tape_comm_desc (tape, name, COLLECTIVE_SEND_RECV, group.axis, bytes), group);
 
   desc.async = TRUE;
   desc.joins = joins;

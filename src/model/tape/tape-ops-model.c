@@ -16,7 +16,7 @@ block_bytes (const Tape *tape, const TapeOp *op)
 static CommGroup
 ring_of (const TapeOp *op)
 {
-  return (CommGroup){ .axis = op->axis, .members = op->members };
+  return (CommGroup){ .axis = op->axis, .members = op->members, .every = op->every };
 }
 
 /* A step's result joins those before: element-wise, with the row statistics. */
@@ -168,6 +168,7 @@ tape_flash_attention (Tape *tape, TapeValue q, TapeValue k, TapeValue v, Attenti
   op->grouped = spec.kv_heads < spec.heads;
   op->axis = spec.ring.axis;
   op->members = spec.ring.members;
+  op->every = spec.ring.every;
   op->shape = desc;
   op->fixed[0] = expanded; /* dk and dv for each query head */
   op->fixed[1] = per_dim * (3 * qk + 2 * vd);

@@ -110,6 +110,7 @@ struct _TapeOp
   MeshAxis    axis;                  /* of a collective: its group, */
   guint       members, slices; /* ranks of it, pieces in which it overlaps products (0: none) */
   double      statistics;      /* of a norm of rows that its group divides: bytes of their sums */
+  guint       every;           /* ... that lie so many apart in their axis; 0: 1 */
   double      wire;            /* of tokens that are encoded to be sent: bytes an element, else 0 */
   gboolean    userbuffers;     /* it is no collective of the library: tape-comm.c */
   gboolean    concurrent;      /* its backward overlaps products of weight gradients */
@@ -146,6 +147,7 @@ struct _Tape
   Fp8Recipe              fp8;
   double                 e;            /* bytes of the compute type */
   double                 stream_e;     /* of what layers hand on */
+  guint                  context;      /* ranks of the context axis; 0: nobody said */
   gboolean               join_next;    /* the next kernel of the backward pass joins */
   gboolean               join_forward; /* the same forwards */
   gboolean               join_product; /* the next product of a weight gradient joins */
