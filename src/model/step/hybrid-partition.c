@@ -175,7 +175,7 @@ trim (Grouping *self, GArray *left)
       work_range (self, NULL, 0, &least, &most);
       for (guint i = 0; i < self->sets->len && fullest == NULL; i++)
         fullest = set_at (self, i)->work == most ? set_at (self, i) : NULL;
-      if (least == 0 || fullest->set.sequences->len <= 1)
+      if (fullest == NULL || least == 0 || fullest->set.sequences->len <= 1)
         return;
       last = g_array_index (fullest->set.sequences, guint, fullest->set.sequences->len - 1);
       work = work_of (self, last);
