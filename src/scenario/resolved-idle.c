@@ -74,12 +74,6 @@ recomputes_blocks (gconstpointer about)
 }
 
 static gboolean
-has_tensor_ranks (gconstpointer about)
-{
-  return MESH (about)->tp > 1;
-}
-
-static gboolean
 repeats_activations (gconstpointer about)
 {
   return MESH (about)->tp > 1 && MESH (about)->sp == 0;
