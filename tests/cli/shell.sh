@@ -105,8 +105,8 @@ offered 'shardsim compare --form' --format
 offered 'shardsim compare --format ' csv json text
 offered 'shardsim schedule --format c' chakra csv
 offered 'shardsim sensitivity --only=o' options
-offered 'shardsim sensitivity --map mesh.t' mesh.tp=
-offered 'shardsim sweep --vary mesh.t' mesh.tp=
+offered 'shardsim sensitivity --map mesh.t' mesh.tp= mesh.tp_rows=
+offered 'shardsim sweep --vary mesh.t' mesh.tp= mesh.tp_rows=
 offered 'shardsim compare --sort step_time_s' step_time_s
 offered 'shardsim regress --tolerance step_time_s' step_time_s=
 offered 'shardsim simulate --emit meg' megatron-lm

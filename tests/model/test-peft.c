@@ -220,6 +220,17 @@ END_TEST
 
 /* ---- dropout --------------------------------------------------------------------------------- */
 
+/* KEPT with OPTIONS, of which MASK bytes: where it is drawn again, a seed and an offset of 8 each. */
+static void
+check_drawn_again (const ModelShape *shape, TrainingOptions options, double kept, double mask)
+{
+  g_autoptr (Workload) workload = NULL;
+
+  options.lora_dropout_recompute = TRUE;
+  workload = workload_new (shape, &options);
+  ck_assert_double_eq (saved (workload), kept - mask + 16);
+}
+
 /*
  * Before an adapter: a kernel that reads K values of 2 bytes a token, writes as many and a mask of
  * a byte; backwards one that reads a gradient and the mask. A keeps what was dropped out, of which
@@ -260,6 +271,7 @@ START_TEST (test_dropout)
       ck_assert_double_eq (backward->read_bytes, 3 * n);
       ck_assert_double_eq (backward->write_bytes, 2 * n);
       ck_assert_double_eq (saved (workload), saved (plain) + S * cases[i].kept);
+      check_drawn_again (&shape, options, saved (workload), n);
     }
   model_shape_clear (&shape);
 }

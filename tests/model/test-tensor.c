@@ -454,8 +454,8 @@ START_TEST (test_order_of_shared_experts)
                                        " experts.permute experts.count experts.counts "
                                        "experts.dispatch* mlp.gate mlp.up "
                                        "mlp.activation experts.gate& experts.up experts.activation "
-                                       "experts.down experts.return* mlp.down experts.combine& "
-                                       "experts.add_shared mlp.residual"),
+                                       "experts.down experts.return* mlp.down experts.weigh& "
+                                       "experts.combine experts.add_shared mlp.residual"),
                      "%s", ahead);
       ck_assert_msg (strstr (back, "experts.combine.backward experts.return.backward* "
                                    "mlp.down.dgrad mlp.down.wgrad experts.down.dgrad& ")

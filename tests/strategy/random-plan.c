@@ -115,6 +115,7 @@ draw_training (RandomPlan *self, GRand *rand, guint case_)
   t->fully_sharded_loras = t->peft == PEFT_NONE || case_ / 10 % 2 == 0;
   t->lora_dropout = t->peft == PEFT_LORA && case_ / 20 % 2 == 1 ? 0.1 : 0;
   t->lora_dropout_position = t->lora_dropout > 0 && case_ / 40 % 2 == 1;
+  t->lora_dropout_recompute = t->lora_dropout > 0 && case_ / 80 % 2 == 1;
   t->load_in_4bit = t->peft == PEFT_LORA && t->precision >= PRECISION_BF16;
   t->bnb_4bit_use_double_quant = t->load_in_4bit && case_ % 4 < 2;
   t->tiled_in_splits = t->peft == PEFT_NONE && case_ % 7 == 4 ? 2 : 1;

@@ -139,11 +139,14 @@ drops (const LayerBuilder *b, LoraDropoutPosition position)
   return b->training->lora_dropout > 0 && b->training->lora_dropout_position == (gint) position;
 }
 
-/* X, or a copy of it that is dropped out: each adapter has its own, and a mask. */
+/* X, or a copy of it that is dropped out: each adapter has its own, and a mask, unless it is drawn
+   once more. */
 static TapeValue
 drop_out (LayerBuilder *b, const char *role, TapeValue x, LoraDropoutPosition position)
 {
-  return drops (b, position) ? tape_dropout (b->tape, tape_join (role, ".lora_dropout"), x) : x;
+  return drops (b, position) ? tape_dropout (b->tape, tape_join (role, ".lora_dropout"), x,
+                                             b->training->lora_dropout_recompute)
+                             : x;
 }
 
 /*

@@ -454,7 +454,7 @@ add_unfused_attention (LayerBuilder *b, TapeValue *qkv)
   scores = tape_product (b->tape, "attn.scores", qkv[0], qkv[1], batch, rows, seq, qk);
   scores = tape_softmax (b->tape, "attn.softmax", scores, eager);
   if (b->dropout)
-    scores = tape_dropout (b->tape, "attn.dropout", scores);
+    scores = tape_dropout (b->tape, "attn.dropout", scores, FALSE);
   out = tape_product (b->tape, "attn.context", scores, qkv[2], batch, rows, vd, seq);
   leave_core (b);
   context = tape_tensor (b->tape, out)->elements;

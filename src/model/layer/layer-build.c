@@ -139,7 +139,7 @@ build_embedding (LayerBuilder *b)
     x = layer_add_scale (b, "embed.scale", x);
   if (s->embedding_norm)
     x = layer_add_stream_norm (b, b->style->embed_norm, "embed.norm", x);
-  return b->dropout ? tape_dropout (b->tape, "embed.dropout", x) : x;
+  return b->dropout ? tape_dropout (b->tape, "embed.dropout", x, FALSE) : x;
 }
 
 /* The loss on divided logits, which some frameworks run on a whole vocabulary too. */

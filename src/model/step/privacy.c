@@ -116,12 +116,12 @@ gboolean
 privacy_check_mesh (const TrainingOptions *training, const MeshOptions *mesh,
                     const OptionMarks *marks, DiagList *diags)
 {
-  const SourceMark *mark = option_mark (marks, "tp", "cp", "pp", NULL);
+  const SourceMark *mark = option_mark (marks, "tp_rows", "tp", "cp", "pp", NULL);
 
   if (!training_is_private (training))
     return TRUE;
-  if (mesh->tp > 1)
-    diag_error (diags, mark, "set 'tp' to 1",
+  if (mesh_tensor_ranks (mesh) > 1)
+    diag_error (diags, mark, "set 'tp' and 'tp_rows' to 1",
                 "private training is not modelled with tensor ranks: a sample's norm would be "
                 "summed over them");
   else if (mesh->cp > 1)

@@ -309,8 +309,9 @@ typedef struct
   gboolean fully_sharded_loras; /* the same: both factors of an adapter are divided, not one */
   double   lora_dropout;        /* rate; 0: none */
   gint     lora_dropout_position; /* LoraDropoutPosition */
-  gboolean use_dora;              /* DoRA: a magnitude for each output of an adapted module */
-  gboolean load_in_4bit;          /* QLoRA: frozen linear modules of blocks are kept in NF4, */
+  gboolean lora_dropout_recompute;
+  gboolean use_dora;     /* DoRA: a magnitude for each output of an adapted module */
+  gboolean load_in_4bit; /* QLoRA: frozen linear modules of blocks are kept in NF4, */
   gboolean prepare_model_for_kbit_training; /* ... and what is not in 4 bits is in fp32 */
   gboolean bnb_4bit_use_double_quant;       /* and the scales of their blocks in 8 bits */
   gint64   document_length; /* mean, tokens: see documents.h; 0: sequences are one document */

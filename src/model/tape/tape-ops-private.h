@@ -118,7 +118,8 @@ TapeValue tape_clamped_gate (Tape *tape, const char *name, TapeValue gate_up);
 /* ROWS, each weighed by the sigmoid of one of the FACTORS. */
 TapeValue tape_weigh_rows (Tape *tape, const char *name, TapeValue rows, TapeValue factors);
 TapeValue tape_softcap (Tape *tape, const char *name, TapeValue in);
-TapeValue tape_dropout (Tape *tape, const char *name, TapeValue in);
+/* RECOMPUTED: the mask is drawn once more on the way back, from a state that is kept instead. */
+TapeValue tape_dropout (Tape *tape, const char *name, TapeValue in, gboolean recomputed);
 
 /* STREAM + dropout (BRANCH) in one kernel, as Megatron-LM fuses them. */
 TapeValue tape_dropped_residual (Tape *tape, const char *name, TapeValue stream, TapeValue branch);

@@ -399,15 +399,16 @@ backward_dropout (Tape *tape, const TapeOp *op)
 }
 
 TapeValue
-tape_dropout (Tape *tape, const char *name, TapeValue in)
+tape_dropout (Tape *tape, const char *name, TapeValue in, gboolean recomputed)
 {
   TapeOp   *op = tape_add_op (tape, name, &in, 1);
   double    elements = tape_tensor (tape, in)->elements;
+  double    kept = recomputed ? 16 : elements; /* seed and offset of the generator, or the mask */
   TapeValue out = tape_add_output (tape, op, elements);
 
   op->backward = backward_dropout;
-  op->aux = tape_add_aux (tape, "dropout.mask", elements, FALSE);
-  tape_push_forward (tape, op, tape_stream (tape, KERNEL_ELEMENTWISE, name, 0, elements, 1), TRUE);
+  op->aux = tape_add_aux (tape, "dropout.mask", kept, FALSE);
+  tape_push_forward (tape, op, tape_stream (tape, KERNEL_ELEMENTWISE, name, 0, kept, 1), TRUE);
   return out;
 }
 
