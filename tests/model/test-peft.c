@@ -220,7 +220,7 @@ END_TEST
 
 /* ---- dropout --------------------------------------------------------------------------------- */
 
-/* KEPT with OPTIONS, of which MASK bytes: where it is drawn again, a seed and an offset of 8 each. */
+/* KEPT with OPTIONS, of which MASK bytes: drawn again it is a seed and an offset, 8 bytes each. */
 static void
 check_drawn_again (const ModelShape *shape, TrainingOptions options, double kept, double mask)
 {

@@ -489,8 +489,8 @@ describe (RandomPlan *self, guint32 seed, guint case_)
       self->description,
       "seed %u case %u: %s L=%d mtp=%d h=%d V=%d tied=%d experts=%d ranks=%u/%u of %u micro=%d "
       "accum=%d ckpt=%d%s%s tiles=%dx%d loss=%d "
-      "precision=%d optimizer=%d/%d fp8=%d/%d (wide: %d, %d) lora=%d/%d%s dora=%d 4bit=%d slices=%d/%d "
-      "private=%d/%d/%d "
+      "precision=%d optimizer=%d/%d fp8=%d/%d (wide: %d, %d) lora=%d/%d%s dora=%d 4bit=%d "
+      "slices=%d/%d private=%d/%d/%d "
       "tp=%d rows=%d (%s) sp=%d cp=%d ep=%d etp=%d pp=%d vp=%d "
       "pipeline=%d p2p=%d;",
       seed, case_, self->shape.family, (int) self->shape.n_layers, (int) self->shape.n_mtp,

@@ -1,7 +1,7 @@
 /*
  * Private training (DP-SGD, Abadi et al., arXiv:1607.00133): the gradient of each sample, which is
  * a sequence of the micro-batch, is clipped to a norm before they are summed, and noise is added.
- * What that costs a layer is model/tape/tape-clipped.h's to say.
+ * What that costs a layer is model/tape/tape-clipped-private.h's to say.
  *
  * With flat clipping no gradient is made before all norms are known, so a backward pass is two: one
  * for the gradients of inputs and the norms, one for the gradients of weights. Reductions begin in

@@ -1,4 +1,4 @@
-#include "model/tape/tape-clipped.h"
+#include "model/tape/tape-clipped-private.h"
 
 #include "model/step/privacy.h"
 

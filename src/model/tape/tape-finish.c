@@ -1,5 +1,5 @@
 /* From the record of a layer to its kernels and memory under a checkpointing mode. */
-#include "model/tape/tape-clipped.h"
+#include "model/tape/tape-clipped-private.h"
 #include "model/tape/tape-comm-private.h"
 #include "model/tape/tape-private.h"
 

@@ -5,7 +5,7 @@
  *
  * Source: Filippova et al., Partial Parameter Updates, arXiv:2509.22418.
  */
-#include "model/tape/tape-clipped.h"
+#include "model/tape/tape-clipped-private.h"
 #include "model/tape/tape-ops-private.h"
 
 /* The gradient of the input, if it wants one. */

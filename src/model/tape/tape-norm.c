@@ -3,7 +3,7 @@
  * group are all-reduced before the kernel that scales: one a row of RMSNorm, two of LayerNorm (mean
  * and mean square), in fp32. The backward pass has as many: of dy w x, and of dy w.
  */
-#include "model/tape/tape-clipped.h"
+#include "model/tape/tape-clipped-private.h"
 #include "model/tape/tape-comm-private.h"
 #include "model/tape/tape-ops-private.h"
 

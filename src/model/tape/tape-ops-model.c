@@ -1,5 +1,5 @@
 /* Attention and embedding; see tape-ops.c for how their costs are written down. */
-#include "model/tape/tape-clipped.h"
+#include "model/tape/tape-clipped-private.h"
 #include "model/tape/tape-ops-private.h"
 
 #include <math.h>
