@@ -10,11 +10,11 @@ int LLVMFuzzerTestOneInput (const guint8 *data, gsize size);
 static void
 check_kind (const char *name, const char *suffix, const guint8 *data, gsize size)
 {
-  const PredictOptions options = { 0 };
-  g_autoptr (DiagList) diags = diag_list_new ();
-  g_autofree char     *base = g_strconcat (name, suffix, NULL);
-  g_autofree char     *file = fuzz_file (base, data, size);
-  g_autoptr (Figures)  self = figures_compute (fuzz_folder (), name, &options, 1, diags);
+  const PredictOptions           options = { 0 };
+  g_autoptr (DiagList)           diags = diag_list_new ();
+  g_autofree char               *base = g_strconcat (name, suffix, NULL);
+  G_GNUC_UNUSED g_autofree char *file = fuzz_file (base, data, size);
+  g_autoptr (Figures)            self = figures_compute (fuzz_folder (), name, &options, 1, diags);
 
   fuzz_check_diags (diags, self == NULL);
   for (guint i = 0; self != NULL && i < self->rows->len; i++)

@@ -276,8 +276,8 @@ static const Read reads[] = {
     { "cluster.name", "1 x dgx-h100" },
     { "mesh.tp=4", "mesh.cp=2", "mesh.sp=1", "training.peft=lora", "training.lora_r=16",
       "training.lora_target_modules=q_proj+k_proj+v_proj,o_proj", "training.lora_a2a=true",
-      "training.lora_dropout=0.1",
-      "training.fp8_recipe=delayed", "training.activation_func_fp8_input_store=true" } },
+      "training.lora_dropout=0.1", "training.fp8_recipe=delayed",
+      "training.activation_func_fp8_input_store=true" } },
   { "config.sh",
     "export MINIBS=${MINIBS:=16}\nexport MICRO_BATCH_SIZE=2\nexport TENSOR_MODEL_PARALLEL=4\n"
     "export PIPELINE_MODEL_PARALLEL=2\nexport INTERLEAVED_PIPELINE=4\nexport CONTEXT_PARALLEL=1\n"

@@ -42,10 +42,11 @@ arch (const char *name, gint64 n_layers, gint64 d_model, gint64 n_heads, gint64 
 static inline TrainingOptions
 training (gint64 seq_len, gint64 micro_batch)
 {
-  return (TrainingOptions){
-    .seq_len = seq_len, .micro_batch = micro_batch, .grad_accum = 1, .causal = TRUE,
-    .fully_sharded_loras = TRUE
-  };
+  return (TrainingOptions){ .seq_len = seq_len,
+                            .micro_batch = micro_batch,
+                            .grad_accum = 1,
+                            .causal = TRUE,
+                            .fully_sharded_loras = TRUE };
 }
 
 /* The kernel called NAME, which must be there. */

@@ -75,11 +75,8 @@ static const Unit frequency_units[] = {
 };
 
 static const Unit power_units[] = {
-  { "W", 1, 1, TRUE },
-  { "kW", 1e3, 1, TRUE },
-  { "MW", 1e6, 1, TRUE },
-  { "mW", 1, 1e3, FALSE },
-  { NULL, 0, 0, FALSE },
+  { "W", 1, 1, TRUE },     { "kW", 1e3, 1, TRUE }, { "MW", 1e6, 1, TRUE },
+  { "mW", 1, 1e3, FALSE }, { NULL, 0, 0, FALSE },
 };
 
 static const Unit length_units[] = {

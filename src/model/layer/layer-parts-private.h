@@ -27,7 +27,7 @@ typedef struct
   TapeValue adapted, whole; /* what adapters gathered last, and all of it; 0: nothing */
   guint     joined;         /* target that joined the module adapted last to others, or 0, */
   TapeValue joined_in, joined_narrow; /* its input, and what their A made of it */
-  gboolean  covering;       /* within what runs concurrently with an exchange of tokens */
+  gboolean  covering;                 /* within what runs concurrently with an exchange of tokens */
 } LayerBuilder;
 
 /*
