@@ -287,8 +287,8 @@ typedef struct
   gint64   max_preconditioner_dim; /* the longest side that they take; 0: their own defaults */
   char    *matrix_parameters;      /* names of those that these three take; NULL: matrices of
                                       blocks */
+  gint64   matrix_bucket_layers;   /* of the exchange; 0: so many that each rank has a matrix */
   gint     matrix_exchange;        /* MatrixExchange */
-  gint64   matrix_bucket_layers; /* layers a bucket of it; 0: so many that each rank has a matrix */
   gboolean clip_gradients;
   gint     private_method;      /* PrivateMethod; `private` in a file is a map of these three */
   gint     private_clipping;    /* PrivateClipping */
@@ -307,6 +307,7 @@ typedef struct
   gboolean slice_heads;         /* and of attention's heads */
   gboolean lora_a2a;            /* under tensor ranks: see model/shape/peft.h */
   gboolean fully_sharded_loras; /* the same: both factors of an adapter are divided, not one */
+  gint     partition;           /* Partition: how ranks divide the sequences of `lengths` */
   double   lora_dropout;        /* rate; 0: none */
   gint     lora_dropout_position; /* LoraDropoutPosition */
   gboolean lora_dropout_recompute;
@@ -319,7 +320,6 @@ typedef struct
   char    *lengths; /* file of sequence lengths, or a distribution: see sequence-lengths.h; NULL:
                        all seq_len */
   gint64 lengths_median, lengths_tail, lengths_seed; /* of a distribution: length-distribution.h */
-  gint   partition;        /* Partition: how ranks divide the sequences of `lengths` */
   gint64 tokens_per_rank;  /* that a rank may hold, of a sequence (hybrid) or of a micro-batch
                                (zeppelin); 0: as many as all ranks need for it */
   char  *measured_kernels; /* file of measured times, see measured-kernels.h; NULL: modelled ones */
