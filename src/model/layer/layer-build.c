@@ -283,7 +283,7 @@ layer_build (const ModelShape *shape, const TrainingOptions *training, const Mes
                      .modules = build.modules,
                      .tokens = tokens,
                      .stream_tokens = mesh->sp == 1 ? tokens / (double) mesh->tp : tokens,
-                     .width = (double) (shape->d_model / MAX (mesh->tp_rows, 1)),
+                     .width = (double) shape->d_model / (double) MAX (mesh->tp_rows, 1),
                      .tp = mesh->tp,
                      .rows = MAX (mesh->tp_rows, 1),
                      .slices = 1,
