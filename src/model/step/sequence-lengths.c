@@ -254,7 +254,8 @@ read_lengths (Reading *self, CsvReader *opened)
   self->reader = reader;
   if (reader == NULL || !find_columns (self) || !check_file_size (self))
     return NULL;
-  self->cells = cells = new_cells (self);
+  cells = new_cells (self);
+  self->cells = cells;
   while (csv_reader_next (reader, self->diags))
     {
       gint64   rank, micro, length;
