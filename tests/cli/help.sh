@@ -34,32 +34,27 @@ options() {
   sed -n 's/^  \(-., \)\{0,1\}--\([a-z0-9][a-z0-9-]*\).*/\2/p' | sort
 }
 
-# The names of a page's groups, which its help leaves out: "--help-mesh" is mesh.
-groups() { # WORDS...
-  "$program" "$@" --help | options | sed -n 's/^help-//p' | grep -v '^all$'
+# Under the title TITLE of a help.
+under() { # TITLE FILE
+  awk -v title="$1:" '/^$/ { on = 0 } on; $0 == title { on = 1 }' "$2"
 }
 
-# Under the title TITLE of a page's help.
-under() { # TITLE WORDS...
-  title=$1
-  shift
-  "$program" "$@" --help | awk -v title="$title:" '/^$/ { on = 0 } on; $0 == title { on = 1 }'
-}
-
-# What is of no section of a scenario is a command's own, and stands in its help: first, with
-# nothing among it that all commands take.
+# What is of no section of a scenario is a command's own, and stands in its help, which lies in
+# $folder/help: first, with nothing among it that all commands take. A help names the groups that it
+# leaves out: "--help-mesh" is mesh.
 own_first() { # WORDS...
-  for group in $(groups "$@"); do "$program" "$@" "--help-$group"; done | options >"$folder/theirs"
+  for group in $(options <"$folder/help" | sed -n 's/^help-//p' | grep -v '^all$'); do
+    "$program" "$@" "--help-$group"
+  done | options >"$folder/theirs"
   "$program" "$@" --help-all | options | grep -vxFf "$folder/theirs" >"$folder/own"
-  "$program" "$@" --help | options >"$folder/shown"
-  under Options "$@" | options >"$folder/first"
-  under 'General options' completion | options >"$folder/everywhere"
+  options <"$folder/help" >"$folder/shown"
+  under Options "$folder/help" | options >"$folder/first"
   comm -23 "$folder/own" "$folder/shown" | sed "s/^/# $* does not show /" >&2
   comm -12 "$folder/first" "$folder/everywhere" | sed "s/^/# $* begins with /" >&2
   [ -s "$folder/own" ] && [ -z "$(comm -23 "$folder/own" "$folder/shown")" ] &&
     [ -z "$(comm -12 "$folder/first" "$folder/everywhere")" ] &&
-    "$program" "$@" --help | awk '/^(Most used|General options):$/ { general = 1 }
-      /^Options:$/ && general { exit 1 }'
+    awk '/^(Most used|General options):$/ { general = 1 }
+      /^Options:$/ && general { exit 1 }' "$folder/help"
 }
 
 check --help
@@ -68,21 +63,24 @@ listed=$(pages)
 set -- $listed
 [ $# -ge 16 ]
 verdict $? 'the commands are found'
+"$program" completion --help >"$folder/completion"
+under 'General options' "$folder/completion" | options >"$folder/everywhere"
 for page in $listed; do
   # shellcheck disable=SC2046
   set -- $(echo "$page" | tr / ' ')
   check "$@" --help
   # what is between the first line and the options: paragraphs that end as sentences do
-  COLUMNS=1000 "$program" "$@" --help |
-    awk 'NR > 2 && /^$/ { exit }
-         NR > 2 && !/[.:]$/ { print "# broken: " $0 >"/dev/stderr"; bad = 1 }
-         END { exit bad }'
+  COLUMNS=1000 "$program" "$@" --help >"$folder/help"
+  awk 'NR > 2 && /^$/ { exit }
+       NR > 2 && !/[.:]$/ { print "# broken: " $0 >"/dev/stderr"; bad = 1 }
+       END { exit bad }' "$folder/help"
   verdict $? "$*: paragraphs are whole"
   [ -n "$(names Subjects: "$@")" ] && continue
   own_first "$@"
   verdict $? "$*: its own options come first"
 done
-under Options sweep | options | grep -qx vary
+"$program" sweep --help >"$folder/help"
+under Options "$folder/help" | options | grep -qx vary
 verdict $? 'sweep begins with what it varies'
 for page in simulate compare collective 'calibrate collectives'; do
   # shellcheck disable=SC2086

@@ -411,3 +411,52 @@ config_load (const char *file, DiagList *diags)
     }
   return config_load_text (file, bytes->data ? (const char *) bytes->data : "", bytes->len, diags);
 }
+
+/* config_peek in the events of YAML. */
+static char *
+find_scalar (yaml_parser_t *yaml, const char *key)
+{
+  yaml_event_t event;
+  guint        depth = 0;
+  gboolean     at_key = TRUE, wanted = FALSE, at_end = FALSE;
+  char        *found = NULL;
+
+  while (found == NULL && !at_end && yaml_parser_parse (yaml, &event))
+    {
+      const gboolean scalar = event.type == YAML_SCALAR_EVENT;
+      const char    *text = scalar ? (const char *) event.data.scalar.value : NULL;
+
+      at_end = event.type == YAML_STREAM_END_EVENT;
+      if (event.type == YAML_MAPPING_END_EVENT || event.type == YAML_SEQUENCE_END_EVENT)
+        depth--;
+      if (depth == 1 && scalar && wanted && !at_key)
+        found = g_strdup (text);
+      if (depth == 1 && event.type != YAML_MAPPING_START_EVENT
+          && event.type != YAML_SEQUENCE_START_EVENT)
+        {
+          wanted = at_key && scalar && g_str_equal (text, key);
+          at_key = !at_key; /* a scalar, or the end of a nested value */
+        }
+      if (event.type == YAML_MAPPING_START_EVENT || event.type == YAML_SEQUENCE_START_EVENT)
+        depth++;
+      yaml_event_delete (&event);
+    }
+  return found;
+}
+
+char *
+config_peek (const char *file, const char *key)
+{
+  int                    error;
+  g_autoptr (GByteArray) bytes = config_read_file (file, &error);
+  yaml_parser_t          yaml;
+  char                  *found;
+
+  if (bytes == NULL || !yaml_parser_initialize (&yaml))
+    return NULL;
+  yaml_parser_set_encoding (&yaml, YAML_UTF8_ENCODING);
+  yaml_parser_set_input_string (&yaml, bytes->data, bytes->len);
+  found = find_scalar (&yaml, key);
+  yaml_parser_delete (&yaml);
+  return found;
+}

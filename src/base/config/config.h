@@ -33,6 +33,13 @@ ConfigDoc *config_load (const char *file, DiagList *diags);
  */
 GByteArray *config_read_file (const char *file, int *error);
 
+/*
+ * The scalar of KEY in the top-level map of FILE, read no further than there: a name to show, where
+ * reading all of many files would make the user wait. NULL where there is none, whatever the
+ * reason. Newly allocated.
+ */
+char *config_peek (const char *file, const char *key);
+
 /* config_load from memory; NAME is used in messages. */
 ConfigDoc *config_load_text (const char *name, const char *text, gssize length, DiagList *diags);
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/config/config.h"
 #include "base/config/suggest.h"
 #include "cli/argument/section-options.h"
 #include "cli/help/help-index.h"
@@ -222,7 +223,6 @@ static void
 look_at_profiles (Search *self, const char *search_path)
 {
   g_autoptr (ProfileSet) profiles = profile_set_new (search_path);
-  g_autoptr (DiagList)   ignored = diag_list_new ();
 
   for (guint k = 0; profile_kind_names[k] != NULL; k++)
     {
@@ -230,10 +230,12 @@ look_at_profiles (Search *self, const char *search_path)
       g_auto (GStrv) ids = profile_set_list (profiles, kind);
 
       for (guint i = 0; ids[i] != NULL; i++)
-        look_at (self, kind, ids[i], ids[i],
-                 g_str_equal (kind, "cluster")
-                     ? NULL
-                     : profile_set_title (profiles, kind, ids[i], ignored));
+        {
+          g_autofree char *file = profile_set_file (profiles, kind, ids[i]);
+          g_autofree char *title = file != NULL ? config_peek (file, "title") : NULL;
+
+          look_at (self, kind, ids[i], ids[i], title);
+        }
     }
 }
 
