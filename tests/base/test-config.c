@@ -445,7 +445,7 @@ START_TEST (test_extends_merges)
                            "y: mid\nextends: c\nmap:\n  deep: {q: 2}\nnode: plain\n", -1));
   g_autofree char *c = write_temporary (
       folder, "c.yaml", "x: base\nz: base\nmap: {k: base, deep: {p: 1, q: 1}}\nlist: [1, 2]\n", -1);
-  g_autoptr (ConfigDoc) doc = config_load_extended (a, resolve_in_folder, folder, diags);
+  g_autoptr (ConfigDoc) doc = config_load_extended (a, resolve_in_folder, folder, NULL, diags);
   g_autoptr (GString)   tree = g_string_new (NULL);
   const ConfigNode     *root = config_doc_root (doc);
 
@@ -464,11 +464,11 @@ START_TEST (test_extends_nothing)
   g_autoptr (DiagList)  diags = diag_list_new ();
   char                 *folder = make_folder ();
   g_autofree char      *a = write_temporary (folder, "a.yaml", "x: 1\n", -1);
-  g_autoptr (ConfigDoc) doc = config_load_extended (a, resolve_in_folder, folder, diags);
+  g_autoptr (ConfigDoc) doc = config_load_extended (a, resolve_in_folder, folder, NULL, diags);
 
   ck_assert_str_eq (config_node_text (config_node_get (config_doc_root (doc), "x")), "1");
   ck_assert_ptr_null (
-      config_load_extended ("/nonexistent/x.yaml", resolve_in_folder, folder, diags));
+      config_load_extended ("/nonexistent/x.yaml", resolve_in_folder, folder, NULL, diags));
   ck_assert_uint_eq (diag_list_n_errors (diags), 1);
   remove_folder (folder);
 }
@@ -481,7 +481,7 @@ assert_extends_refused (char *folder, const char *text, const char *message)
   g_autoptr (DiagList) diags = diag_list_new ();
   g_autofree char     *a = write_temporary (folder, "a.yaml", text, -1);
 
-  ck_assert_ptr_null (config_load_extended (a, resolve_in_folder, folder, diags));
+  ck_assert_ptr_null (config_load_extended (a, resolve_in_folder, folder, NULL, diags));
   ck_assert_str_eq (diag_list_first_message (diags), message);
   ck_assert_uint_eq (diag_list_n_errors (diags), 1);
 }

@@ -101,46 +101,73 @@ next_in_chain (const ConfigDoc *doc, ConfigResolve resolve, gpointer user, GPtrA
   return g_steal_pointer (&path);
 }
 
-ConfigDoc *
-config_load_extended (const char *file, ConfigResolve resolve, gpointer user, DiagList *diags)
+static gpointer
+load_file (gconstpointer user, DiagList *diags)
 {
-  g_autoptr (ConfigDoc) top = config_load (file, diags);
-  g_autoptr (GPtrArray) seen = g_ptr_array_new_with_free_func (g_free);
-  const ConfigDoc      *last = top;
+  return config_load (user, diags);
+}
 
-  if (!top)
-    return NULL;
+/* What FILE says, which FILES keeps (NULL: OWNER does). NULL after diagnostics. */
+static const ConfigDoc *
+get_document (const char *file, InputFiles *files, ConfigDoc *owner, DiagList *diags)
+{
+  g_autofree char *key = NULL;
+  ConfigDoc       *own;
+
+  if (files != NULL)
+    {
+      key = g_strconcat ("document ", file, NULL);
+      return input_files_get (files, key, load_file, file, (GDestroyNotify) config_doc_free, diags);
+    }
+  own = config_load (file, diags);
+  if (own != NULL)
+    g_ptr_array_add (owner->bases, own);
+  return own;
+}
+
+/* ROOT without its key 'extends'. */
+static const ConfigNode *
+without_extends (ConfigDoc *doc, const ConfigNode *root)
+{
+  ConfigNode *own;
+
+  if (config_node_get (root, "extends") == NULL)
+    return root;
+  own = config_doc_add_node (doc, CONFIG_MAP, &root->mark);
+  for (guint i = 0; i < root->entries->len; i++)
+    {
+      const ConfigEntry *entry = config_node_entry (root, i);
+
+      if (strcmp (entry->key, "extends") != 0)
+        config_node_append (own, entry->key, &entry->mark, entry->value);
+    }
+  return own;
+}
+
+ConfigDoc *
+config_load_extended (const char *file, ConfigResolve resolve, gpointer user, InputFiles *files,
+                      DiagList *diags)
+{
+  g_autoptr (ConfigDoc) merged = config_doc_new (file, "", 0);
+  g_autoptr (GPtrArray) seen = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GPtrArray) chain = g_ptr_array_new ();
+  const ConfigDoc      *last = get_document (file, files, merged, diags);
+  const ConfigNode     *root;
+
   g_ptr_array_add (seen, real_name (file));
-  while (config_node_get (last->root, "extends"))
+  while (last != NULL && config_node_get (last->root, "extends") != NULL)
     {
       g_autofree char *path = next_in_chain (last, resolve, user, seen, diags);
-      ConfigDoc       *base = path ? config_load (path, diags) : NULL;
 
-      if (!base)
-        return NULL;
-      g_ptr_array_add (top->bases, base);
-      last = base;
+      g_ptr_array_add (chain, (gpointer) last);
+      last = path != NULL ? get_document (path, files, merged, diags) : NULL;
     }
+  if (last == NULL)
+    return NULL;
 
-  const ConfigNode *root = last->root;
-  for (guint i = top->bases->len; i-- > 0;)
-    {
-      const ConfigDoc *over = i == 0 ? top : g_ptr_array_index (top->bases, i - 1);
-      root = merge_nodes (top, root, over->root);
-    }
-  top->root = (ConfigNode *) root;
-  if (config_node_get (root, "extends"))
-    {
-      ConfigNode *own = config_doc_add_node (top, CONFIG_MAP, &top->root->mark);
-
-      for (guint i = 0; i < top->root->entries->len; i++)
-        {
-          const ConfigEntry *entry = config_node_entry (top->root, i);
-
-          if (strcmp (entry->key, "extends") != 0)
-            config_node_append (own, entry->key, &entry->mark, entry->value);
-        }
-      top->root = own;
-    }
-  return g_steal_pointer (&top);
+  root = last->root;
+  for (guint i = chain->len; i-- > 0;)
+    root = merge_nodes (merged, root, ((const ConfigDoc *) chain->pdata[i])->root);
+  merged->root = (ConfigNode *) without_extends (merged, root);
+  return g_steal_pointer (&merged);
 }

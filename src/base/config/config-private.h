@@ -24,8 +24,8 @@ struct _ConfigNode
 };
 
 /*
- * A document owns its nodes and the source text that their marks point into. After a merge the
- * extending document owns the ones that it extends, because nodes of all of them stand in its tree.
+ * A document owns its nodes and the source text that their marks point into. One that is merged
+ * from others owns these where nobody else keeps them, because nodes of all stand in its tree.
  */
 struct _ConfigDoc
 {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/config/diag.h"
+#include "base/file/input-files.h"
 #include "base/limits.h"
 
 typedef enum
@@ -50,11 +51,12 @@ ConfigDoc *config_load_text_foreign (const char *name, const char *text, DiagLis
  * Reads FILE and, while its top-level map has a key 'extends: NAME', the files that it extends,
  * found by RESOLVE (newly allocated path, or NULL: diagnosed with the key's place), deepest first,
  * and merges: maps merge key by key (the extending file wins), lists and scalars are replaced.
- * Cycles are diagnosed. The 'extends' key itself is dropped.
+ * Cycles are diagnosed. The 'extends' key itself is dropped. FILES (may be NULL) keeps what each
+ * file says, so that one that many extend is read once; the document must not outlive it.
  */
 typedef char *(*ConfigResolve) (const char *name, gpointer user);
 ConfigDoc *config_load_extended (const char *file, ConfigResolve resolve, gpointer user,
-                                 DiagList *diags);
+                                 InputFiles *files, DiagList *diags);
 
 void config_doc_free (ConfigDoc *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (ConfigDoc, config_doc_free)

@@ -414,7 +414,8 @@ read_profile (gconstpointer user, DiagList *diags)
     return NULL;
   g_hash_table_insert (layers, g_strdup (context.id), GUINT_TO_POINTER (layer));
   g_ptr_array_add (files, g_strdup (file));
-  g_autoptr (ConfigDoc) doc = config_load_extended (file, resolve_extended, &context, diags);
+  g_autoptr (ConfigDoc) doc =
+      config_load_extended (file, resolve_extended, &context, self->files, diags);
   if (doc == NULL || !config_node_expect (config_doc_root (doc), CONFIG_MAP, diags))
     return NULL;
   LoadedProfile *loaded = loaded_profile_read (kind, wanted->id, config_doc_root (doc), diags);
@@ -474,7 +475,7 @@ static gpointer
 read_cluster (gconstpointer user, DiagList *diags)
 {
   const Wanted *wanted = user;
-  return config_load_extended (wanted->id, resolve_cluster, wanted->set, diags);
+  return config_load_extended (wanted->id, resolve_cluster, wanted->set, wanted->set->files, diags);
 }
 
 const ConfigDoc *

@@ -1,6 +1,8 @@
 /* What a prediction rests on: the profiles that a cluster is made of. */
 #include "hardware/profile/profiles-used.h"
 
+#include <string.h>
+
 #include "hardware/profile/kernel-release.h"
 
 static void
@@ -12,9 +14,29 @@ add_to_version (GChecksum *sum, const char *key, double value)
   g_checksum_update (sum, (const guchar *) line, -1);
 }
 
+/* Hundreds of products, as bits: their texts would take longer than the prediction. */
+static void
+add_products (GChecksum *sum, const GArray *curve)
+{
+  for (guint i = 0; i < curve->len; i++)
+    {
+      const MatmulPoint *point = &g_array_index (curve, MatmulPoint, i);
+      const double       values[] = { point->batch, point->m, point->n, point->k, point->seconds };
+
+      for (guint v = 0; v < G_N_ELEMENTS (values); v++)
+        {
+          guint64 bits;
+
+          memcpy (&bits, &values[v], sizeof bits);
+          bits = GUINT64_TO_LE (bits);
+          g_checksum_update (sum, (const guchar *) &bits, sizeof bits);
+        }
+    }
+}
+
 /*
  * What a profile said when it was used: the start of a hash of all its figures, those that it
- * extends included, and of CURVE, its measured products.
+ * extends included, and of CURVE, its measured products (NULL: none).
  */
 static char *
 profile_version (const GArray *figures, const GArray *curve)
@@ -27,16 +49,8 @@ profile_version (const GArray *figures, const GArray *curve)
 
       add_to_version (sum, view->key, view->figure->value);
     }
-  for (guint i = 0; curve != NULL && i < curve->len; i++)
-    {
-      const MatmulPoint *point = &g_array_index (curve, MatmulPoint, i);
-
-      add_to_version (sum, "batch", point->batch);
-      add_to_version (sum, "m", point->m);
-      add_to_version (sum, "n", point->n);
-      add_to_version (sum, "k", point->k);
-      add_to_version (sum, "seconds", point->seconds);
-    }
+  if (curve != NULL)
+    add_products (sum, curve);
   return g_strndup (g_checksum_get_string (sum), 8);
 }
 
