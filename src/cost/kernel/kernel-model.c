@@ -23,10 +23,17 @@ typedef struct
   double ratio;         /* log of measured over modelled time */
 } Correction;
 
+/* Those of one type of products, made when one is first asked for, by whichever thread. */
+typedef struct
+{
+  gsize   made;
+  GArray *corrections; /* of Correction */
+} TypeCorrections;
+
 struct _KernelModel
 {
   const GpuProfile *gpu;
-  GArray           *corrections[MATMUL_N_TYPES];
+  TypeCorrections   types[MATMUL_N_TYPES];
 };
 
 static void
@@ -97,20 +104,8 @@ KernelModel *
 kernel_model_new (const GpuProfile *gpu)
 {
   KernelModel *self = g_new0 (KernelModel, 1);
-  GpuProfile   cool = gpu->measured_on != NULL ? *gpu->measured_on : *gpu;
 
   self->gpu = gpu;
-  for (guint t = 0; t < MATMUL_N_TYPES; t++)
-    self->corrections[t] = g_array_new (FALSE, FALSE, sizeof (Correction));
-  cool.sustained_clock.value = 1;
-  cool.release = NULL; /* they are of today's kernels */
-  for (guint i = 0; gpu->matmul_curve != NULL && i < gpu->matmul_curve->len; i++)
-    {
-      const MatmulPoint *point = &g_array_index (gpu->matmul_curve, MatmulPoint, i);
-      Correction         one = correction_new (&cool, point);
-
-      g_array_append_val (self->corrections[point->type], one);
-    }
   return self;
 }
 
@@ -118,8 +113,43 @@ void
 kernel_model_free (KernelModel *self)
 {
   for (guint t = 0; t < MATMUL_N_TYPES; t++)
-    g_array_unref (self->corrections[t]);
+    g_clear_pointer (&self->types[t].corrections, g_array_unref);
   g_free (self);
+}
+
+static GArray *
+corrections_new (const GpuProfile *gpu, MatmulType type)
+{
+  GArray    *corrections = g_array_new (FALSE, FALSE, sizeof (Correction));
+  GpuProfile cool = gpu->measured_on != NULL ? *gpu->measured_on : *gpu;
+
+  cool.sustained_clock.value = 1;
+  cool.release = NULL; /* they are of today's kernels */
+  for (guint i = 0; gpu->matmul_curve != NULL && i < gpu->matmul_curve->len; i++)
+    {
+      const MatmulPoint *point = &g_array_index (gpu->matmul_curve, MatmulPoint, i);
+
+      if (point->type == type)
+        {
+          const Correction one = correction_new (&cool, point);
+
+          g_array_append_val (corrections, one);
+        }
+    }
+  return corrections;
+}
+
+static const GArray *
+corrections_of (KernelModel *self, MatmulType type)
+{
+  TypeCorrections *one = &self->types[type];
+
+  if (g_once_init_enter (&one->made))
+    {
+      one->corrections = corrections_new (self->gpu, type);
+      g_once_init_leave (&one->made, 1);
+    }
+  return one->corrections;
 }
 
 static double
@@ -151,13 +181,16 @@ ratio_of (const GArray *corrections, const KernelDesc *kernel)
 }
 
 void
-kernel_model_cost (const KernelModel *self, const KernelDesc *kernel, KernelCost *cost)
+kernel_model_cost (KernelModel *self, const KernelDesc *kernel, KernelCost *cost)
 {
-  const GArray *corrections = self->corrections[type_of (kernel)];
+  const GArray *corrections;
   double        ratio;
 
   kernel_cost (self->gpu, kernel, cost);
-  if (kernel->kind != KERNEL_MATMUL || corrections->len == 0)
+  if (kernel->kind != KERNEL_MATMUL)
+    return;
+  corrections = corrections_of (self, type_of (kernel));
+  if (corrections->len == 0)
     return;
   ratio = ratio_of (corrections, kernel);
   cost->wave_seconds *= ratio;

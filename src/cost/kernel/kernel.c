@@ -111,23 +111,38 @@ is_fed (const GpuProfile *gpu)
   return gpu->matmul_operand_bandwidth.value > 0;
 }
 
+/* What all tiles of one product share. */
+typedef struct
+{
+  double rate;     /* FLOP/s of an SM's main loop */
+  double element;  /* bytes of an operand's */
+  double overhead; /* of a tile, in inner-dimension elements */
+} TileUnits;
+
+static TileUnits
+tile_units (const GpuProfile *gpu, const KernelDesc *kernel)
+{
+  return (TileUnits){
+    .rate = sustained_rate (gpu, kernel->dtype) * matmul_efficiency (gpu, kernel) / gpu->sms.value,
+    .element = dtype_bits (kernel->dtype) / 8.0,
+    .overhead = k_overhead (gpu, kernel->dtype),
+  };
+}
+
 /*
  * Seconds of one tile, DEPTH deep. Its operands come from L2 while it multiplies, the slower of
  * both binds; where the profile does not say how fast they come, a smaller tile is slower by what
  * it reuses less.
  */
 static double
-tile_seconds (const GpuProfile *gpu, const KernelDesc *kernel, const TileChoice *tile, double depth)
+tile_seconds (const GpuProfile *gpu, const TileUnits *units, const TileChoice *tile, double depth)
 {
-  const double rate = sustained_rate (gpu, kernel->dtype) * matmul_efficiency (gpu, kernel)
-                      / gpu->sms.value,
-               flops = 2 * tile->m * tile->n, overhead = k_overhead (gpu, kernel->dtype);
-  const double bytes = (tile->m + tile->n) * dtype_bits (kernel->dtype) / 8;
+  const double flops = 2 * tile->m * tile->n, bytes = (tile->m + tile->n) * units->element;
 
   if (!is_fed (gpu))
-    return flops * (depth + overhead) / (rate * tile_rate (gpu, tile->m, tile->n));
-  return MAX (flops / rate, bytes / gpu->matmul_operand_bandwidth.value) * depth
-         + flops * overhead / rate;
+    return flops * (depth + units->overhead) / (units->rate * tile_rate (gpu, tile->m, tile->n));
+  return MAX (flops / units->rate, bytes / gpu->matmul_operand_bandwidth.value) * depth
+         + flops * units->overhead / units->rate;
 }
 
 /*
@@ -141,12 +156,12 @@ overlap (const GpuProfile *gpu, double a, double b)
 }
 
 /*
- * Fills COST for one tile choice; `alone` leaves out START, the latency of a product that is whole.
- * Of one in parts, another kernel adds these up.
+ * Puts one tile choice into BEST where it is faster, and returns its thread blocks; `alone` leaves
+ * out START, the latency of a product that is whole. Of one in parts, another kernel adds these up.
  */
-static void
-matmul_try (const GpuProfile *gpu, const KernelDesc *kernel, const TileChoice *tile, double start,
-            KernelCost *cost)
+static double
+matmul_try (const GpuProfile *gpu, const KernelDesc *kernel, const TileUnits *units,
+            const TileChoice *tile, double start, KernelCost *best)
 {
   const double sms = gpu->sms.value, least = is_fed (gpu) ? MIN_FED_DEPTH : MIN_SPLIT_DEPTH;
   const double depth =
@@ -155,19 +170,26 @@ matmul_try (const GpuProfile *gpu, const KernelDesc *kernel, const TileChoice *t
                               ? 8.0 * tile->split * kernel->m * kernel->n * kernel->batch
                               : 0; /* fp32, written and read */
   const double sum = tile->split > 1 && is_fed (gpu) ? gpu->kernel_latency.value : 0;
-  double       seconds, memory, together;
-
-  cost->wave_units =
+  const double blocks =
       ceil (kernel->m / tile->m) * ceil (kernel->n / tile->n) * kernel->batch * tile->split;
-  cost->wave_seconds = tile_seconds (gpu, kernel, tile, depth);
-  cost->hbm_bytes = (cost->bytes + partials) / gpu->stream_efficiency.value;
-  seconds = ceil (cost->wave_units / sms) * cost->wave_seconds;
-  memory = hbm_seconds (gpu, cost);
+  const double one = tile_seconds (gpu, units, tile, depth);
+  const double hbm_bytes = (best->bytes + partials) / gpu->stream_efficiency.value;
+  const double seconds = ceil (blocks / sms) * one, memory = hbm_bytes / gpu->hbm_bandwidth.value;
+  const double longer = MAX (seconds, memory);
+  double       together;
+
+  if (sum + longer > best->alone)
+    return blocks; /* both together take no less than the longer */
   together = overlap (gpu, seconds, memory);
-  cost->wave_seconds *= together / MAX (seconds, memory);
-  cost->hbm_bytes *= together / MAX (seconds, memory);
-  cost->latency = start + sum;
-  cost->alone = sum + together;
+  if (sum + together < best->alone)
+    {
+      best->wave_units = blocks;
+      best->wave_seconds = one * (together / longer);
+      best->hbm_bytes = hbm_bytes * (together / longer);
+      best->latency = start + sum;
+      best->alone = sum + together;
+    }
+  return blocks;
 }
 
 /*
@@ -176,30 +198,27 @@ matmul_try (const GpuProfile *gpu, const KernelDesc *kernel, const TileChoice *t
  * product takes less.
  */
 static void
-matmul_try_splits (const GpuProfile *gpu, const KernelDesc *kernel, double m, double n,
-                   double start, KernelCost *best)
+matmul_try_splits (const GpuProfile *gpu, const KernelDesc *kernel, const TileUnits *units,
+                   double m, double n, double start, KernelCost *best)
 {
   const guint least = is_fed (gpu) ? MIN_FED_DEPTH : MIN_SPLIT_DEPTH,
               most = is_fed (gpu) ? MAX_FED_SPLIT : MAX_SPLIT;
 
   for (guint split = 1; split <= most; split *= 2)
     {
-      TileChoice tile = { m, n, split };
-      KernelCost trial = *best;
+      const TileChoice tile = { m, n, split };
 
       if (split > 1 && 2 * kernel->k <= (guint64) least * split)
         return; /* half as many parts are as deep as they may be */
-      matmul_try (gpu, kernel, &tile, start, &trial);
-      if (trial.alone < best->alone)
-        *best = trial;
-      if (trial.wave_units >= gpu->sms.value)
+      if (matmul_try (gpu, kernel, units, &tile, start, best) >= gpu->sms.value)
         return;
     }
 }
 
 /* Every tile up to the profile's, and one as narrow as the product is. */
 static void
-matmul_try_fed (const GpuProfile *gpu, const KernelDesc *kernel, double start, KernelCost *best)
+matmul_try_fed (const GpuProfile *gpu, const KernelDesc *kernel, const TileUnits *units,
+                double start, KernelCost *best)
 {
   const double  most = gpu->tile_m.value * gpu->tile_n.value;
   const guint64 thin = MIN (kernel->m, kernel->n);
@@ -208,11 +227,11 @@ matmul_try_fed (const GpuProfile *gpu, const KernelDesc *kernel, double start, K
   for (guint i = G_N_ELEMENTS (sides); i-- > 0;)
     for (guint j = G_N_ELEMENTS (sides); j-- > 0;)
       if (sides[i] * sides[j] <= most)
-        matmul_try_splits (gpu, kernel, sides[i], sides[j], start, best);
+        matmul_try_splits (gpu, kernel, units, sides[i], sides[j], start, best);
   while (narrow < thin)
     narrow *= 2;
   for (guint i = 0; narrow < sides[0] && i < G_N_ELEMENTS (sides); i++)
-    matmul_try_splits (gpu, kernel, kernel->m <= kernel->n ? narrow : sides[i],
+    matmul_try_splits (gpu, kernel, units, kernel->m <= kernel->n ? narrow : sides[i],
                        kernel->m <= kernel->n ? sides[i] : narrow, start, best);
 }
 
@@ -223,17 +242,18 @@ matmul_try_fed (const GpuProfile *gpu, const KernelDesc *kernel, double start, K
 static void
 matmul_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)
 {
-  const double start = cost->latency, m = gpu->tile_m.value, n = gpu->tile_n.value;
-  const double shapes[][2] = { { m, n },     { n, m },     { m / 2, n },    { m, n / 2 },
-                               { n / 2, m }, { n, m / 2 }, { m / 2, n / 2 } };
-  KernelCost   best = *cost;
+  const double    start = cost->latency, m = gpu->tile_m.value, n = gpu->tile_n.value;
+  const double    shapes[][2] = { { m, n },     { n, m },     { m / 2, n },    { m, n / 2 },
+                                  { n / 2, m }, { n, m / 2 }, { m / 2, n / 2 } };
+  const TileUnits units = tile_units (gpu, kernel);
+  KernelCost      best = *cost;
 
   best.alone = INFINITY;
   if (is_fed (gpu))
-    matmul_try_fed (gpu, kernel, start, &best);
+    matmul_try_fed (gpu, kernel, &units, start, &best);
   else
     for (guint i = 0; i < G_N_ELEMENTS (shapes); i++)
-      matmul_try_splits (gpu, kernel, shapes[i][0], shapes[i][1], start, &best);
+      matmul_try_splits (gpu, kernel, &units, shapes[i][0], shapes[i][1], start, &best);
   best.alone -= best.latency - start;
   *cost = best;
 }

@@ -40,4 +40,4 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (KernelModel, kernel_model_free)
  * 1 of weight 0.3. A product between measured ones is close to them, one far from all is as
  * kernel_cost says.
  */
-void kernel_model_cost (const KernelModel *self, const KernelDesc *kernel, KernelCost *cost);
+void kernel_model_cost (KernelModel *self, const KernelDesc *kernel, KernelCost *cost);

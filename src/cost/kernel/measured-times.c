@@ -2,7 +2,7 @@
 
 struct _MeasuredTimes
 {
-  const KernelModel     *model;
+  KernelModel           *model;
   const MeasuredKernels *table;
   GHashTable            *factors; /* KernelDesc, by address -> double */
 };
@@ -34,7 +34,7 @@ lists_of (const LayerDesc *layer, MeasuredPhase phase)
 }
 
 double
-measured_times_modelled (const KernelModel *model, const LayerDesc *layer, MeasuredPhase phase)
+measured_times_modelled (KernelModel *model, const LayerDesc *layer, MeasuredPhase phase)
 {
   KernelLists lists = lists_of (layer, phase);
   double      sum = 0;
@@ -85,8 +85,7 @@ take_phase (MeasuredTimes *self, const Workload *workload, MeasuredPhase phase)
 }
 
 MeasuredTimes *
-measured_times_new (const KernelModel *model, const Workload *workload,
-                    const MeasuredKernels *table)
+measured_times_new (KernelModel *model, const Workload *workload, const MeasuredKernels *table)
 {
   MeasuredTimes *self = g_new0 (MeasuredTimes, 1);
 

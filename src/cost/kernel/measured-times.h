@@ -13,7 +13,7 @@
 typedef struct _MeasuredTimes MeasuredTimes;
 
 /* All three must outlive the result. TABLE NULL: nothing is measured. */
-MeasuredTimes *measured_times_new (const KernelModel *model, const Workload *workload,
+MeasuredTimes *measured_times_new (KernelModel *model, const Workload *workload,
                                    const MeasuredKernels *table);
 void           measured_times_free (MeasuredTimes *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MeasuredTimes, measured_times_free)
@@ -26,5 +26,4 @@ void measured_times_cost (const MeasuredTimes *self, const KernelDesc *kernel, g
                           KernelCost *cost);
 
 /* What the kernels of LAYER in PHASE take alone by MODEL, s: a measured time is held against it. */
-double measured_times_modelled (const KernelModel *model, const LayerDesc *layer,
-                                MeasuredPhase phase);
+double measured_times_modelled (KernelModel *model, const LayerDesc *layer, MeasuredPhase phase);

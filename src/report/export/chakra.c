@@ -25,7 +25,7 @@ typedef struct
   ScheduleSection        section;
   ChakraWriter          *out;
   ChakraWritten         *written;
-  const KernelModel     *model; /* of the rank's GPU */
+  KernelModel           *model; /* of the rank's GPU */
   const MeasuredTimes   *times;
   double                 speed;
   const NodeProfile     *node;
