@@ -234,6 +234,7 @@ fill_group (ClusterReader *reader, NodeGroup *group, const GroupRequest *request
     set_count (group, &group->profile.gpus, group->gpus);
   if (request->dram_bytes > 0)
     set_count (group, &group->profile.dram_bytes, request->dram_bytes);
+  node_group_place (group);
   return TRUE;
 }
 
@@ -245,6 +246,8 @@ node_group_clear (gpointer data)
   g_free (self->intra_id);
   g_free (self->nic_id);
   g_free (self->override_source);
+  g_free (self->gpu_at);
+  g_free (self->card_at);
 }
 
 /* MPI between plain hosts, NCCL between GPUs: nothing joins the two. */

@@ -41,7 +41,8 @@ typedef struct
   const LinkProfile *intra, *nic; /* nic: NULL without cards */
   const LinkProfile *older_nic;   /* under releases before nic->older_library; NULL: none is */
   char              *gpu_id, *intra_id, *nic_id, *override_source;
-  gboolean           unplaced; /* given by parts: where GPUs and cards hang is not said */
+  gboolean           unplaced;         /* given by parts: where GPUs and cards hang is not said */
+  Attachment        *gpu_at, *card_at; /* of each of a node's; see node_group_place */
 } NodeGroup;
 
 /*
@@ -157,9 +158,11 @@ const NodeGroup *cluster_group_of_node (const Cluster *self, guint node);
 /* cluster.c */
 gboolean cluster_has_copy_limit (const GpuProfile *gpu); /* whether it has a RESOURCE_PCIE_BOTH */
 
-/* placement.c */
-Attachment cluster_attach_gpu (const NodeGroup *group, guint local);
-Attachment cluster_attach_card (const NodeGroup *group, guint card);
+/*
+ * placement.c: finds where GPUs and cards of a node hang, once its counts are known: routes ask for
+ * them for every step of a collective.
+ */
+void node_group_place (NodeGroup *group);
 
 /*
  * job-placement.c: which slots of the fabric the job's nodes have, into `fabric`; diagnostics where

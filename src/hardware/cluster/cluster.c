@@ -201,7 +201,7 @@ is_behind_bridge (const NodeGroup *group, guint card)
     return FALSE;
   if (group->unplaced)
     return group->intra->kind == LINK_MESH && group->gpus <= BRIDGED_GPUS;
-  return cluster_attach_card (group, card).pcie_switch < 0;
+  return group->card_at[card].pcie_switch < 0;
 }
 
 gboolean

@@ -56,18 +56,17 @@ attach (const NodeProfile *profile, const GArray *switches, const GArray *socket
   return at;
 }
 
-Attachment
-cluster_attach_gpu (const NodeGroup *group, guint local)
+void
+node_group_place (NodeGroup *group)
 {
   const NodeProfile *profile = &group->profile;
-  return attach (profile, profile->gpu_switch, profile->gpu_socket, local, group->slots);
-}
 
-Attachment
-cluster_attach_card (const NodeGroup *group, guint card)
-{
-  const NodeProfile *profile = &group->profile;
-  return attach (profile, profile->nic_switch, profile->nic_socket, card, group->nics);
+  group->gpu_at = g_new (Attachment, group->slots);
+  for (guint i = 0; i < group->slots; i++)
+    group->gpu_at[i] = attach (profile, profile->gpu_switch, profile->gpu_socket, i, group->slots);
+  group->card_at = g_new (Attachment, group->nics);
+  for (guint i = 0; i < group->nics; i++)
+    group->card_at[i] = attach (profile, profile->nic_switch, profile->nic_socket, i, group->nics);
 }
 
 /* ---- checks ---------------------------------------------------------------------------------- */

@@ -165,8 +165,8 @@ cross_nvlink (Walk *walk, guint a, guint b)
 static void
 route_inside (Walk *walk, guint a, guint b)
 {
-  const Attachment from = cluster_attach_gpu (walk->group, a);
-  const Attachment to = cluster_attach_gpu (walk->group, b);
+  const Attachment from = walk->group->gpu_at[a];
+  const Attachment to = walk->group->gpu_at[b];
   const LinkKind   kind = walk->group->intra->kind;
   if (cross_nvlink (walk, a, b))
     return;
@@ -185,8 +185,7 @@ route_inside (Walk *walk, guint a, guint b)
 static PathClass
 card_distance (const NodeGroup *group, guint local, guint card)
 {
-  const PathClass class_ =
-      pcie_class (cluster_attach_gpu (group, local), cluster_attach_card (group, card));
+  const PathClass class_ = pcie_class (group->gpu_at[local], group->card_at[card]);
   return class_ == PATH_PHB && group->gpu->c2c ? PATH_C2C : class_;
 }
 
@@ -208,8 +207,8 @@ is_direct (const Cluster *self, const NodeGroup *group, guint local, guint card)
 static void
 route_to_card (Walk *walk, guint local, guint card)
 {
-  const Attachment gpu = cluster_attach_gpu (walk->group, local);
-  const Attachment nic = cluster_attach_card (walk->group, card);
+  const Attachment gpu = walk->group->gpu_at[local];
+  const Attachment nic = walk->group->card_at[card];
   if (gpu_profile_is_host (walk->group->gpu))
     {
       walk_over (walk, RESOURCE_NIC_TX, card);
@@ -226,8 +225,8 @@ route_to_card (Walk *walk, guint local, guint card)
 static void
 route_from_card (Walk *walk, guint local, guint card)
 {
-  const Attachment gpu = cluster_attach_gpu (walk->group, local);
-  const Attachment nic = cluster_attach_card (walk->group, card);
+  const Attachment gpu = walk->group->gpu_at[local];
+  const Attachment nic = walk->group->card_at[card];
   walk_over (walk, RESOURCE_NIC_RX, card);
   if (gpu_profile_is_host (walk->group->gpu))
     return;
@@ -323,7 +322,7 @@ cluster_route_to_host (const Cluster *self, guint gpu, Route *route)
 {
   Walk             walk = walk_start (self, gpu, route);
   const guint      local = local_of (self, gpu);
-  const Attachment at = cluster_attach_gpu (walk.group, local);
+  const Attachment at = walk.group->gpu_at[local];
   walk_over (&walk, RESOURCE_PCIE_UP, local);
   leave_switch (&walk, at);
   walk_over (&walk, RESOURCE_DRAM, at.socket);
@@ -336,7 +335,7 @@ cluster_route_from_host (const Cluster *self, guint gpu, Route *route)
 {
   Walk             walk = walk_start (self, gpu, route);
   const guint      local = local_of (self, gpu);
-  const Attachment at = cluster_attach_gpu (walk.group, local);
+  const Attachment at = walk.group->gpu_at[local];
   walk_over (&walk, RESOURCE_DRAM, at.socket);
   enter_switch (&walk, at);
   walk_over (&walk, RESOURCE_PCIE_DOWN, local);
@@ -348,7 +347,7 @@ guint
 cluster_socket_of_gpu (const Cluster *self, guint gpu)
 {
   const NodeGroup *group = cluster_group_of_node (self, cluster_node_of_gpu (self, gpu));
-  return cluster_attach_gpu (group, local_of (self, gpu)).socket;
+  return group->gpu_at[local_of (self, gpu)].socket;
 }
 
 /* The WHICH-th card at DISTANCE from OWN. */
@@ -356,7 +355,7 @@ static guint
 card_at (const NodeGroup *group, Attachment own, guint distance, guint which)
 {
   guint card = 0;
-  while (pcie_class (own, cluster_attach_card (group, card)) != distance || which-- > 0)
+  while (pcie_class (own, group->card_at[card]) != distance || which-- > 0)
     card++;
   g_assert (card < group->nics);
   return card;
@@ -368,11 +367,11 @@ cluster_nearest_card (const Cluster *self, guint gpu)
 {
   const NodeGroup *group = cluster_group_of_node (self, cluster_node_of_gpu (self, gpu));
   const guint      local = local_of (self, gpu);
-  const Attachment own = cluster_attach_gpu (group, local);
+  const Attachment own = group->gpu_at[local];
   guint            best = G_MAXUINT, n = 0, rank = 0, peers = 0;
   for (guint card = 0; card < group->nics; card++)
     {
-      const guint d = pcie_class (own, cluster_attach_card (group, card));
+      const guint d = pcie_class (own, group->card_at[card]);
       if (d < best)
         {
           best = d;
@@ -383,7 +382,7 @@ cluster_nearest_card (const Cluster *self, guint gpu)
   if (n == 0)
     return NO_RESOURCE;
   for (guint other = 0; other < group->gpus; other++)
-    if (pcie_class (own, cluster_attach_gpu (group, other)) <= best)
+    if (pcie_class (own, group->gpu_at[other]) <= best)
       {
         rank += other < local;
         peers++;
