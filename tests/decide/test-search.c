@@ -608,6 +608,250 @@ START_TEST (test_remedies_try_it)
 }
 END_TEST
 
+/* ---- kinds of context ranks ------------------------------------------------------------------ */
+
+/* Nothing is open but how context ranks meet: CP of them of HEADS heads, KV of keys. */
+static SearchResult *
+run_contexts (const char *cluster, const char *cp, const char *heads, const char *kv,
+              const char *width, const char *seq, SearchRunners runners)
+{
+  const char *const   keys[] = { "model.arch",
+                                 "llama",
+                                 "model.n_layers",
+                                 "2",
+                                 "model.d_model",
+                                 width,
+                                 "model.n_heads",
+                                 heads,
+                                 "model.n_kv_heads",
+                                 kv,
+                                 "model.d_ff",
+                                 "8192",
+                                 "model.vocab",
+                                 "32000",
+                                 "training.seq_len",
+                                 seq,
+                                 "training.attention",
+                                 "flash2",
+                                 "cluster.name",
+                                 cluster,
+                                 "mesh.cp",
+                                 cp,
+                                 NULL };
+  ScenarioOverride    list[G_N_ELEMENTS (keys) / 2 + 8];
+  const SearchVary    one = { "strategy.name", (const char *const[]){ "zero1", NULL }, { NULL } };
+  const SearchOptions wanted = { .n_threads = 2, .runners = runners };
+  static const char *const fixed[][2] = { { "mesh.tp", "1" },
+                                          { "mesh.pp", "1" },
+                                          { "training.micro_batch", "1" },
+                                          { "training.global_batch", "2" },
+                                          { "training.compile", "false" },
+                                          { "training.fused_norm", "false" },
+                                          { "training.activation_checkpointing", "none" } };
+  PredictOptions           options = shared_options ();
+  g_autoptr (DiagList)     diags = diag_list_new ();
+  g_autoptr (GError)       error = NULL;
+  g_autoptr (GPtrArray)    all = NULL;
+  SearchResult            *result;
+  guint                    n = 0;
+
+  for (guint i = 0; keys[i] != NULL; i += 2)
+    list[n++] = (ScenarioOverride){ keys[i], keys[i + 1], "test" };
+  for (guint i = 0; i < G_N_ELEMENTS (fixed); i++)
+    list[n++] = (ScenarioOverride){ fixed[i][0], fixed[i][1], "test" };
+  all = scenario_load_open (NULL, NULL, list, n, diags);
+  ck_assert_msg (all != NULL, "%s", diag_list_first_message (diags));
+  result = search_run (g_ptr_array_index (all, 0), NULL, &one, 1, FALSE, &wanted, &options, diags,
+                       &error);
+  ck_assert_msg (result != NULL, "%s", diag_list_first_message (diags));
+  input_files_free (options.files);
+  return result;
+}
+
+/* Whether a configuration of KIND was found, with BY ranks that divide heads (usp). */
+static gboolean
+has_context (const SearchResult *result, ContextKind kind, gint64 by)
+{
+  for (guint i = 0; i < result->found->len; i++)
+    {
+      const MeshOptions *mesh =
+          &((SearchFound *) g_ptr_array_index (result->found, i))->scenario->mesh;
+
+      if ((ContextKind) mesh->context == kind && (kind != CONTEXT_USP || mesh->ulysses == by))
+        return TRUE;
+    }
+  return FALSE;
+}
+
+static ContextKind
+best_context (const SearchResult *result)
+{
+  return (ContextKind) ((SearchFound *) g_ptr_array_index (result->found, 0))
+      ->scenario->mesh.context;
+}
+
+/*
+ * 8 ranks of a node whose GPUs meet over PCIe, 8192 tokens, as many heads of keys as of queries.
+ * Forward and a layer a ring's rank sends 7 blocks of 1024 tokens of keys and values, 7 x 2 x 1024
+ * x 4096 x 2 bytes = 117 MB; under ulysses 7/8 of four tensors of 1024 tokens, 29 MB, a fourth. A
+ * step of the ring computes 4 x 1024^2 x 4096 / 2 = 8.6 GFLOP, 0.1 ms on an A40, and moves 16.8 MB,
+ * 0.7 ms at PCIe's 24 GB/s: nothing hides the difference.
+ */
+START_TEST (test_all_to_alls_win)
+{
+  g_autoptr (SearchResult) result =
+      run_contexts ("1 x a40x8-nvlink-pairs", "8", "32", "32", "4096", "8192", NULL);
+
+  ck_assert_uint_eq (result->n_structures, 2);
+  ck_assert_int_eq (best_context (result), CONTEXT_ULYSSES);
+  ck_assert (has_context (result, CONTEXT_RING, 1));
+  ck_assert_msg (
+      strstr (((SearchFound *) g_ptr_array_index (result->found, 0))->label, "context=ulysses"),
+      "%s", ((SearchFound *) g_ptr_array_index (result->found, 0))->label);
+}
+END_TEST
+
+/*
+ * The same of 32768 tokens and 2 heads of keys. A ring's block is 4096 tokens x 2 x 256 x 2 bytes =
+ * 4.2 MB, 0.17 ms at 24 GB/s, behind 137 GFLOP of attention, above 1 ms: it is hidden. Under
+ * ulysses each of 8 ranks has a head of keys, so that 2 travel as 8: 7/8 of 4096 tokens x (32 + 8 +
+ * 8 + 32) heads x 256 bytes = 73 MB a layer, 3 ms that nothing hides.
+ */
+START_TEST (test_rings_win)
+{
+  g_autoptr (SearchResult) result =
+      run_contexts ("1 x a40x8-nvlink-pairs", "8", "32", "2", "4096", "32768", NULL);
+
+  ck_assert_uint_eq (result->n_structures, 2);
+  ck_assert_int_eq (best_context (result), CONTEXT_RING);
+  ck_assert (has_context (result, CONTEXT_ULYSSES, 1));
+}
+END_TEST
+
+/*
+ * 40 heads, 10 of keys (Phi-3-medium), 4 ranks: they divide 40, but neither 10 nor are they a
+ * multiple of it. Two of them do, in a ring of two pairs. What is refused counts and is named.
+ */
+START_TEST (test_heads_forbid)
+{
+  g_autoptr (SearchResult) result =
+      run_contexts ("1 x dgx-h100", "4", "40", "10", "5120", "8192", NULL);
+  guint64 named = 0;
+
+  ck_assert_uint_eq (result->n_structures, 3);
+  ck_assert (!has_context (result, CONTEXT_ULYSSES, 1));
+  ck_assert (has_context (result, CONTEXT_RING, 1) && has_context (result, CONTEXT_USP, 2));
+  ck_assert_uint_eq (result->n_refused, 1);
+  for (guint i = 0; i < result->drops->len; i++)
+    if (strstr (g_array_index (result->drops, SearchDrop, i).reason, "divide the heads") != NULL)
+      named += g_array_index (result->drops, SearchDrop, i).n;
+  ck_assert_uint_eq (named, 1);
+}
+END_TEST
+
+/*
+ * 16 ranks of two nodes of 8: a ring, all-to-alls over all, and a ring over the nodes of all-to-alls
+ * inside each: not of 2 or 4 ranks, which leave rings 1/2 - 1/16 = 7 and 3 times the 1/8 - 1/16.
+ */
+START_TEST (test_all_to_alls_stay_in_nodes)
+{
+  g_autoptr (SearchResult) result =
+      run_contexts ("2 x dgx-h100", "16", "32", "8", "4096", "32768", NULL);
+
+  ck_assert_uint_eq (result->n_structures, 3);
+  ck_assert (has_context (result, CONTEXT_RING, 1) && has_context (result, CONTEXT_ULYSSES, 1)
+             && has_context (result, CONTEXT_USP, 8));
+}
+END_TEST
+
+static char *
+run_rings (const Scenario *scenario, gpointer user)
+{
+  (void) user;
+  return scenario->mesh.cp == 1 || scenario->mesh.context == CONTEXT_RING ? g_strdup ("somebody")
+                                                                          : NULL;
+}
+
+static char *
+run_all_to_alls (const Scenario *scenario, gpointer user)
+{
+  (void) user;
+  return scenario->mesh.cp == 1 || scenario->mesh.context == CONTEXT_ULYSSES ? g_strdup ("somebody")
+                                                                             : NULL;
+}
+
+static char *
+run_nothing (const Scenario *scenario, gpointer user)
+{
+  (void) scenario;
+  (void) user;
+  return NULL;
+}
+
+/* A kind that no framework runs is not tried, unless none runs the strategy on any mesh. */
+static const struct
+{
+  SearchRunners runners;
+  gboolean      ring, ulysses;
+} run_kinds[] = { { run_rings, TRUE, FALSE },
+                  { run_all_to_alls, FALSE, TRUE },
+                  { run_nothing, TRUE, TRUE } };
+
+START_TEST (test_frameworks_refuse)
+{
+  g_autoptr (SearchResult) result =
+      run_contexts ("1 x dgx-h100", "8", "32", "32", "4096", "8192", run_kinds[_i].runners);
+
+  ck_assert_int_eq (has_context (result, CONTEXT_RING, 1), run_kinds[_i].ring);
+  ck_assert_int_eq (has_context (result, CONTEXT_ULYSSES, 1), run_kinds[_i].ulysses);
+  ck_assert_uint_eq (result->n_simulated, run_kinds[_i].ring + run_kinds[_i].ulysses);
+}
+END_TEST
+
+/*
+ * Context ranks open on 8 GPUs: none, and a ring and all-to-alls of 2, 4 and 8. Who sets the kind
+ * has 4, and who names the numbers to try has their kinds, too.
+ */
+START_TEST (test_kinds_of_each_number)
+{
+  static const char *const keys[] = { LLAMA,
+                                      "cluster.name",
+                                      "1 x dgx-h100",
+                                      "strategy.name",
+                                      "zero1",
+                                      "mesh.tp",
+                                      "1",
+                                      "mesh.pp",
+                                      "1",
+                                      "training.micro_batch",
+                                      "1",
+                                      "training.activation_checkpointing",
+                                      "none",
+                                      NULL,
+                                      "ulysses",
+                                      NULL };
+  static const char *const two[] = { "1", "2", NULL };
+  const char              *set[G_N_ELEMENTS (keys)];
+  const SearchOptions      wanted = { .n_threads = 2 };
+  const SearchVary         vary = { "mesh.cp", two, { .file = "test" } };
+  PredictOptions           options = shared_options ();
+  g_autoptr (Scenario)     scenario = load (keys);
+  g_autoptr (DiagList)     diags = diag_list_new ();
+  g_autoptr (GError)       error = NULL;
+  g_autoptr (SearchResult) open = run_keys (keys, &wanted, 2), held = NULL;
+  g_autoptr (SearchResult) varied =
+      search_run (scenario, NULL, &vary, 1, FALSE, &wanted, &options, diags, &error);
+
+  memcpy (set, keys, sizeof keys);
+  set[G_N_ELEMENTS (keys) - 3] = "mesh.context";
+  held = run_keys (set, &wanted, 2);
+  ck_assert_uint_eq (open->n_structures, 7);
+  ck_assert_uint_eq (held->n_structures, 4);
+  ck_assert_uint_eq (varied->n_structures, 3);
+  input_files_free (options.files);
+}
+END_TEST
+
 /* ---- the answer ------------------------------------------------------------------------------ */
 
 /* Somebody runs no context ranks, and nobody FSDP1. */
@@ -756,6 +1000,12 @@ SUITE_MAIN (search)
   tcase_add_test (tcase, test_kernels_are_settled);
   tcase_add_test (tcase, test_free_moves);
   tcase_add_test (tcase, test_levers_need_what_options_need);
+  tcase_add_test (tcase, test_all_to_alls_win);
+  tcase_add_test (tcase, test_rings_win);
+  tcase_add_test (tcase, test_heads_forbid);
+  tcase_add_test (tcase, test_all_to_alls_stay_in_nodes);
+  tcase_add_loop_test (tcase, test_frameworks_refuse, 0, G_N_ELEMENTS (run_kinds));
+  tcase_add_test (tcase, test_kinds_of_each_number);
   tcase_add_test (tcase, test_axes_are_levers);
   tcase_add_test (tcase, test_remedies_try_it);
   tcase_add_loop_test (tcase, test_answer, 0, G_N_ELEMENTS (withins));

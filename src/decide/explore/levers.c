@@ -159,6 +159,29 @@ add_attention (LeverMoves *self, const Lever *lever)
     add_move (self, "training.attention", "flash2", 1);
 }
 
+/* How context ranks meet: groups that divide heads inside of rings (usp) have some and not all. */
+static void
+add_contexts (LeverMoves *self, const Lever *lever)
+{
+  const MeshOptions *mesh = &self->scenario->mesh;
+  g_autofree char   *now = option_format (option_table_find (mesh_options, lever->key), mesh);
+
+  for (const char *const *word = lever->words; *word != NULL; word++)
+    if (!g_str_equal (*word, now))
+      add_move (self, "mesh.context", *word, 1);
+  for (gint64 by = 2; by < mesh->cp && by <= MOST_RANKS; by *= 2)
+    {
+      g_autofree char *value = g_strdup_printf ("%" G_GINT64_FORMAT, by);
+
+      if (mesh->cp % by != 0)
+        continue;
+      if (mesh->context != CONTEXT_USP)
+        add_also (add_move (self, "mesh.context", "usp", 1), "mesh.ulysses", value);
+      else if (by != mesh->ulysses)
+        add_move (self, "mesh.ulysses", value, 1);
+    }
+}
+
 /* Tensor ranks hold whole experts in the place of slices of each: with sequence parallelism. */
 static void
 add_whole_experts (LeverMoves *self, const Lever *lever)
@@ -378,6 +401,8 @@ may_be (const Lever *lever, const Scenario *scenario, const SearchRoom *room, gi
       return room->n_gpus % n == 0 && (room->n_layers % n == 0 || (room->n_layers + 2) % n == 0);
     case LIMIT_CHUNKS:
       return n > 1 && room->n_layers % (above * n) == 0;
+    case LIMIT_INNER:
+      return n > 1 && n < above && above % n == 0;
     case LIMIT_ALIKE:
       return scenario->training.lengths == NULL;
     case LIMIT_NONE:
@@ -437,7 +462,7 @@ const Lever levers[] = {
   LEVER ("mesh", "pp", AXIS, add_axis, .divides = TRUE, .stages = TRUE, .most_tried = 64,
          .limit = LIMIT_LAYERS, .with = { "mesh.pipeline", "mesh.vp" }),
   LEVER ("mesh", "cp", AXIS, add_axis, .divides = TRUE, .most_tried = 16, .doubles = TRUE,
-         .limit = LIMIT_GPUS),
+         .limit = LIMIT_GPUS, .with = { "mesh.context" }, .apart = TRUE),
   LEVER ("training", "fused_norm", KERNELS, add_words),
   LEVER ("mesh", "ep", LEVER_AXIS, add_experts, .most_tried = MOST_EXPERTS, .limit = LIMIT_EXPERTS),
   /* the same update in fewer launches */
@@ -454,7 +479,16 @@ const Lever levers[] = {
   /* stages far apart, or next to each other */
   LEVER ("mesh", "order", FREE, add_words, .words = { "tp-cp-dp-pp", "tp-cp-pp-dp" },
          .values_need = "pp"),
-  LEVER ("mesh", "context", FREE, add_words),
+  /* gathered keys and values are tried around the best */
+  LEVER ("mesh", "context", LEVER_AXIS | FREE, add_contexts,
+         .words = { "ring", "all-gather", "ulysses" }, .usual = { "all-gather" },
+         .with = { "mesh.ulysses" }, .of = "cp", .apart = TRUE),
+  { .section = "mesh",
+    .key = "ulysses",
+    .most_tried = MOST_RANKS,
+    .doubles = TRUE,
+    .limit = LIMIT_INNER,
+    .only_with = "usp" }, /* moved as a part of `context` */
   /* smaller logits in memory, of the same numbers, so not in 16 bits */
   LEVER ("training", "loss", LEVER_FREE, add_words, .words = { "fused", "chunked" }),
   /* tokens go to other nodes once a node, in the types that they have */

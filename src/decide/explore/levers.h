@@ -36,6 +36,7 @@ typedef enum
   LIMIT_MOE,     /* nothing where there are no experts */
   LIMIT_LAYERS,  /* stages that divide the layers, or these with embedding and head (126 over 16) */
   LIMIT_CHUNKS,  /* of each stage, that divide them */
+  LIMIT_INNER,   /* ranks of groups in an axis: neither single ones nor all */
   LIMIT_ALIKE,   /* nothing where a file of lengths says what a micro-batch is */
 } LeverLimit;
 
@@ -66,6 +67,11 @@ struct _Lever
   LeverLimit  limit;              /* which of them may be */
   const char *usual[LEVER_WORDS]; /* words that a search has without it */
   const char *with[LEVER_WORDS];  /* keys that are tried with each of its values but the default */
+  const char *only_with;          /* of the option above it: the word that it is tried with; NULL:
+                                     any */
+  const char *of;                 /* the axis of the mesh whose ranks it is a kind of, or NULL */
+  gboolean    apart;              /* such a value is tried with values of `with` alone, where these
+                                     are open: each is a kind of its own */
 };
 
 extern const Lever levers[];

@@ -9,6 +9,7 @@
 static const char *const open_axes[] = {
   "mesh.tp",
   "mesh.cp",
+  "mesh.context",
   "mesh.ep",
   "mesh.pp",
   "training.micro_batch",
@@ -89,25 +90,72 @@ search_space_is_open (const SearchSpace *self, const char *key)
          && !g_hash_table_contains (self->varied, key);
 }
 
+static void add_choices (SpaceMaker *self, SearchAxis *axis, const char *key,
+                         const SearchChoice *before, gint64 above);
+
+/*
+ * Adds VALUE of LEVER, with BEFORE, and what is tried with it. ABOVE: the number that its words
+ * stand below.
+ */
+static void
+add_value (SpaceMaker *self, SearchAxis *axis, const Lever *lever, const char *value,
+           const SearchChoice *before, gint64 above)
+{
+  const OptionSpec *spec = option_table_find (scenario_section_table (lever->section), lever->key);
+  const gint64      number = g_ascii_strtoll (value, NULL, 10);
+  g_autofree char  *key = g_strdup_printf ("%s.%s", lever->section, lever->key);
+  SearchChoice     *choice = add_choice (axis, before, lever, key, value);
+  gboolean          is_kind = FALSE;
+
+  if (g_strcmp0 (value, spec->fallback) == 0)
+    return;
+  for (const char *const *with = lever->with; *with != NULL; with++)
+    {
+      const char *only = lever_find (*with)->only_with;
+
+      if (!search_space_is_open (self->space, *with)
+          || (only != NULL && !g_str_equal (only, value)))
+        continue;
+      is_kind = lever->apart;
+      add_choices (self, axis, *with, choice, number > 0 ? number : above);
+    }
+  if (is_kind)
+    g_ptr_array_remove (axis->choices, choice);
+}
+
 /* Adds what is tried of KEY, with BEFORE, in which the option above it has the value ABOVE. */
 static void
 add_choices (SpaceMaker *self, SearchAxis *axis, const char *key, const SearchChoice *before,
              gint64 above)
 {
-  const Lever      *lever = lever_find (key);
-  const OptionSpec *spec = option_table_find (scenario_section_table (lever->section), lever->key);
-  g_auto (GStrv)    values = lever_choices (lever, self->space->scenario, self->room, above);
+  const Lever   *lever = lever_find (key);
+  g_auto (GStrv) values = lever_choices (lever, self->space->scenario, self->room, above);
 
   for (guint i = 0; values[i] != NULL; i++)
-    {
-      const SearchChoice *choice = add_choice (axis, before, lever, key, values[i]);
+    add_value (self, axis, lever, values[i], before, above);
+}
 
-      if (g_strcmp0 (values[i], spec->fallback) == 0)
-        continue;
-      for (const char *const *with = lever->with; *with != NULL; with++)
-        if (search_space_is_open (self->space, *with))
-          add_choices (self, axis, *with, choice, g_ascii_strtoll (values[i], NULL, 10));
-    }
+/* The ranks that LEVER is about, if the scenario sets them; 1: it is about none. */
+static gint64
+ranks_set (const SpaceMaker *self, const Lever *lever)
+{
+  return lever->of != NULL ? lever_degree (self->space->scenario, lever->of) : 1;
+}
+
+/* Whether LEVER is an axis: kinds of ranks come with the numbers of these, where no one sets them.
+ */
+static gboolean
+is_open_axis (const SpaceMaker *self, const Lever *lever)
+{
+  const SearchSpace *space = self->space;
+  g_autofree char   *key = g_strdup_printf ("%s.%s", lever->section, lever->key);
+  g_autofree char   *of = g_strdup_printf ("mesh.%s", lever->of);
+
+  if (lever->of != NULL
+      && (search_space_is_open (space, of) || g_hash_table_contains (space->varied, of)
+          || ranks_set (self, lever) <= 1))
+    return FALSE;
+  return search_space_is_open (space, key);
 }
 
 void
@@ -116,11 +164,11 @@ search_axes_add_open (SpaceMaker *self)
   GPtrArray *axes = self->space->axes;
 
   for (guint i = 0; i < G_N_ELEMENTS (open_axes); i++)
-    if (search_space_is_open (self->space, open_axes[i]))
+    if (is_open_axis (self, lever_find (open_axes[i])))
       {
         SearchAxis *axis = add_axis (self, lever_find (open_axes[i]));
 
-        add_choices (self, axis, open_axes[i], NULL, 1);
+        add_choices (self, axis, open_axes[i], NULL, ranks_set (self, lever_find (open_axes[i])));
         if (axis->choices->len == 0)
           g_ptr_array_set_size (axes, axes->len - 1);
       }
@@ -142,7 +190,8 @@ find_option (const char *key)
 static void
 add_varied (SpaceMaker *self, const SearchVary *vary, DiagList *diags)
 {
-  SearchAxis *axis;
+  const Lever *lever;
+  SearchAxis  *axis;
 
   if (g_str_has_prefix (vary->key, "strategy."))
     return;
@@ -152,9 +201,13 @@ add_varied (SpaceMaker *self, const SearchVary *vary, DiagList *diags)
                   "there is no option '%s'", vary->key);
       return;
     }
-  axis = add_axis (self, lever_find (vary->key));
+  lever = lever_find (vary->key);
+  axis = add_axis (self, lever);
   for (guint i = 0; vary->values[i] != NULL; i++)
-    add_choice (axis, NULL, lever_find (vary->key), vary->key, vary->values[i]);
+    if (lever != NULL && lever->apart)
+      add_value (self, axis, lever, vary->values[i], NULL, 1);
+    else
+      add_choice (axis, NULL, lever, vary->key, vary->values[i]);
 }
 
 void

@@ -67,6 +67,21 @@ options_with (const char *options, const ScenarioOverride *change)
   return g_string_free (out, FALSE);
 }
 
+/* LABEL with KEY=VALUE in the place of what it says of KEY. */
+static char *
+label_with (const char *label, const char *key, const char *value)
+{
+  g_autofree char *word = g_strdup_printf ("%s=", key);
+  g_auto (GStrv)   parts = g_strsplit (label, " ", -1);
+  GString         *out = g_string_new (NULL);
+
+  for (guint i = 0; parts[i] != NULL; i++)
+    if (!g_str_has_prefix (parts[i], word))
+      g_string_append_printf (out, "%s%s", out->len > 0 ? " " : "", parts[i]);
+  g_string_append_printf (out, " %s%s", word, value);
+  return g_string_free (out, FALSE);
+}
+
 /* AROUND with CHANGE is better: SCENARIO and PREDICTION are taken. */
 static void
 take_change (Search *self, const SearchFound *around, const ScenarioOverride *change,
@@ -74,7 +89,7 @@ take_change (Search *self, const SearchFound *around, const ScenarioOverride *ch
 {
   SearchComplexity complexity = around->complexity;
   g_autofree char *key = scenario_short_key (change->key);
-  char            *label = g_strdup_printf ("%s %s=%s", around->label, key, change->value);
+  char            *label = label_with (around->label, key, change->value);
 
   complexity.changes++;
   g_free (prediction->scenario);
@@ -115,7 +130,8 @@ refine (Search *self, const SearchFound *around)
       const Move            *move = &g_array_index (moves, Move, i);
       const ScenarioOverride change = { move->key, move->value, "search" };
 
-      if (search_space_is_open (self->space, move->key))
+      if (move->also_key == NULL && search_space_is_open (self->space, move->key)
+          && search_context_may_become (self, around->scenario, &change))
         g_array_append_val (changes, change);
     }
   batch.n = changes->len;

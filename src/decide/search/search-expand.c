@@ -98,6 +98,11 @@ expand_variants (const Search *self, const Node *node, guint group,
 
       if (variant->group != group)
         continue;
+      if (!search_context_is_run (self, node->index, variant))
+        {
+          g_ptr_array_add (out->reasons, search_context_refusal (self, node->index));
+          continue;
+        }
       if (!search_screen_bound (self->screen, resolved, compute, variant->choice, sums, &bounds[v],
                                 diags))
         {

@@ -5,7 +5,9 @@
 #include "decide/search/search.h"
 #include "driver/policy/pipeline.h"
 
-#define SEARCH_PIPELINES (PIPELINE_DUALPIPE + 1)
+#define SEARCH_PIPELINES    (PIPELINE_DUALPIPE + 1)
+#define SEARCH_CONTEXTS     (CONTEXT_USP + 1)
+#define SEARCH_ALL_CONTEXTS G_MAXUINT
 
 /* A structure and the least score that any variant of it can have. */
 typedef struct
@@ -45,6 +47,9 @@ typedef struct
   ProfileSet           *profiles;
   GAsyncQueue          *idle;      /* ProfileSet: one thread at a time reads one */
   GAsyncQueue          *idle_sums; /* ExpectSums: the same */
+  ModelShape            shape;
+  guint64               contexts[SEARCH_CONTEXTS]; /* a structure of least ranks of each kind that
+                                                      an axis sets; G_MAXUINT64: there is none */
   guint                 n_gpus, gpus_per_node;
   guint64               hbm;        /* bytes of the smallest GPU */
   GHashTable           *work;       /* structure without pipeline -> ScreenedCompute */
@@ -111,6 +116,40 @@ gboolean search_list_nodes (Search *self, guint64 n, DiagList *diags);
 /* The same of the least that each of them can take. */
 void search_bound_nodes (Search *self);
 
+/* ---- search-contexts.c: kinds of context ranks ----------------------------------------------- */
+
+typedef enum
+{
+  SEARCH_CONTEXT_TRIED,
+  SEARCH_CONTEXT_REFUSED, /* the heads do not divide so */
+  SEARCH_CONTEXT_NONE,    /* another number of ranks that divide heads is the better one */
+} SearchContext;
+
+/* What becomes of STRUCTURE for the kind that an axis sets there. */
+SearchContext search_context_of (const Search *self, guint64 structure);
+
+/* STRUCTURE is in the space, with its kind. */
+void search_context_note (Search *self, guint64 structure);
+
+/*
+ * A bit for each kind that a framework runs under VARIANT's strategy on a mesh that was noted; all
+ * where no framework runs this without context ranks, which then none refuses. Rings, where none is
+ * run.
+ */
+guint search_context_kinds (const Search *self, const SearchVariant *variant);
+
+/* Whether VARIANT's kinds have that of STRUCTURE; and why not, newly allocated. */
+gboolean search_context_is_run (const Search *self, guint64 structure,
+                                const SearchVariant *variant);
+char    *search_context_refusal (const Search *self, guint64 structure);
+
+/* Whether CHANGE of SCENARIO is none of kinds, or to one that the space has not and that is run. */
+gboolean search_context_may_become (const Search *self, const Scenario *scenario,
+                                    const ScenarioOverride *change);
+
+/* Drops the structures whose kind no variant has. */
+void search_drop_contexts (Search *self);
+
 /* ---- search-software.c ----------------------------------------------------------------------- */
 
 /*
@@ -119,6 +158,9 @@ void search_bound_nodes (Search *self);
  * there before.
  */
 void search_settle_software (Search *self);
+
+/* Whether a framework runs SCENARIO, as far as anybody knows. */
+gboolean search_is_run (const Search *self, const Scenario *scenario);
 
 /* ---- search-simple.c: what is as good as the fastest, and simpler ---------------------------- */
 

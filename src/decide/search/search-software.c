@@ -9,6 +9,7 @@ typedef struct
 {
   GArray *settings; /* ScenarioOverride */
   guint   group;
+  guint   contexts; /* search_context_kinds */
 } Choice;
 
 static void
@@ -32,8 +33,8 @@ chain_of (const SearchVariant *variant)
 
 /* ---- what is settled ------------------------------------------------------------------------- */
 
-static gboolean
-is_run (const Search *self, const Scenario *scenario)
+gboolean
+search_is_run (const Search *self, const Scenario *scenario)
 {
   g_autofree char *runners = self->options->runners != NULL
                                  ? self->options->runners (scenario, self->options->runners_user)
@@ -66,7 +67,7 @@ take_best_move (const Search *self, const Scenario *scenario, gboolean run, doub
         continue;
       with = scenario_with (scenario, self->strategies, &setting, 1, diags);
       took = with != NULL ? search_work (self, with, self->profiles).work : 0;
-      if (took == 0 || took >= *work * (1 - 1e-9) || (run && !is_run (self, with)))
+      if (took == 0 || took >= *work * (1 - 1e-9) || (run && !search_is_run (self, with)))
         continue;
       scenario_free (best);
       best = g_steal_pointer (&with);
@@ -86,7 +87,7 @@ settle (const Search *self, const SearchVariant *variant)
   g_autoptr (DiagList) diags = diag_list_new ();
   g_autoptr (Scenario) scenario =
       search_space_scenario (self->space, node_at (self, 0)->index, variant, diags);
-  const gboolean run = scenario != NULL && is_run (self, scenario);
+  const gboolean run = scenario != NULL && search_is_run (self, scenario);
   double         work = scenario != NULL ? search_work (self, scenario, self->profiles).work : 0;
 
   while (work > 0 && scenario != NULL)
@@ -150,9 +151,12 @@ search_settle_software (Search *self)
             g_hash_table_insert (groups, g_strdup (text),
                                  GUINT_TO_POINTER (g_hash_table_size (groups)));
           choice->group = GPOINTER_TO_UINT (g_hash_table_lookup (groups, text));
+          choice->contexts = search_context_kinds (self, variant);
           g_free (text);
         }
       variant->group = choice->group;
+      variant->contexts = choice->contexts;
     }
   self->space->n_groups = g_hash_table_size (groups);
+  search_drop_contexts (self);
 }

@@ -32,6 +32,7 @@ typedef struct
   StrategyChoice *choice;   /* that for closed forms, outermost first */
   GArray         *options;  /* ScenarioOverride that make it, strategy.name first; interned */
   GArray         *software; /* the same of what was settled of its kernels (search-software.c) */
+  guint           contexts; /* a bit for each kind of context ranks that may be tried with it */
   guint           group;    /* of variants that the same software runs: they compute the same */
   guint           base;     /* index of the variant that it is one change away from; itself: none */
 } SearchVariant;

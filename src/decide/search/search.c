@@ -1,6 +1,7 @@
 #include "decide/search/search.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "decide/search/search-private.h"
 
@@ -108,20 +109,19 @@ static gboolean
 find_room (Search *self, SearchRoom *room, DiagList *diags)
 {
   const Scenario     *scenario = self->scenario;
-  ModelShape          shape = { 0 };
+  ModelShape         *shape = &self->shape;
   g_autoptr (Cluster) cluster = scenario_cluster_new (scenario, self->profiles, diags);
   gboolean            ok =
       model_resolve (&scenario->model, scenario->base_dir, profile_set_files (self->profiles),
-                     &shape, scenario_marks (scenario, model_options), diags);
+                     shape, scenario_marks (scenario, model_options), diags);
 
   if (cluster != NULL && ok)
     {
       self->hbm = smallest_hbm (cluster);
       self->n_gpus = cluster_n_gpus (cluster);
       self->gpus_per_node = cluster_gpus_of_node (cluster, 0);
-      *room = (SearchRoom){ self->n_gpus, self->gpus_per_node, shape.n_layers, shape.n_experts };
+      *room = (SearchRoom){ self->n_gpus, self->gpus_per_node, shape->n_layers, shape->n_experts };
     }
-  model_shape_clear (&shape);
   return cluster != NULL && ok;
 }
 
@@ -192,7 +192,10 @@ search_run (const Scenario *scenario, const StrategySet *strategies, const Searc
                       .result = result,
   };
   SearchRoom room;
-  gboolean   roomy = find_room (&self, &room, diags), ok = FALSE;
+  gboolean   roomy, ok = FALSE;
+
+  memset (self.contexts, 0xff, sizeof self.contexts); /* G_MAXUINT64: of none */
+  roomy = find_room (&self, &room, diags);
 
   (void) error;
   for (guint i = 0; roomy && i < n_vary; i++)
@@ -214,6 +217,7 @@ search_run (const Scenario *scenario, const StrategySet *strategies, const Searc
       ok = TRUE;
     }
   g_clear_pointer (&self.space, search_space_free);
+  model_shape_clear (&self.shape);
   search_screen_free (self.screen);
   profile_set_free (self.profiles);
   g_async_queue_unref (self.idle);

@@ -1,4 +1,5 @@
 /* Which meshes a model can be divided over. Everything that is wrong is named in one pass. */
+#include "model/mesh/context-heads.h"
 #include "model/mesh/mesh-order.h"
 #include "model/mesh/stage-cut.h"
 #include "model/shape/block-parts.h"
@@ -269,6 +270,7 @@ check_context_heads (const Check *c)
 {
   const gint64 by = mesh_context_heads (&c->mesh), tp = c->mesh.tp;
   const gint64 heads = MAX (c->shape->n_heads / tp, 1);
+  const gint64 kv = context_undivided_keys (c->shape, tp, by);
   const char  *key = c->mesh.context == CONTEXT_USP ? "ulysses" : "cp";
 
   if (c->mesh.context == CONTEXT_USP && c->mesh.cp % by != 0)
@@ -282,19 +284,12 @@ check_context_heads (const Check *c)
   check_divides (c, key, by, tp > 1 ? "the heads of a tensor rank" : "the heads", heads,
                  "each context rank attends with whole heads: take 'context: usp' with a smaller "
                  "'ulysses', or a ring");
-  for (gint64 i = 0; c->shape->kv_lora_rank == 0 && i < c->shape->n_layers; i++)
-    {
-      const gint64 kv = MAX (model_layer (c->shape, i).n_kv_heads / tp, 1);
-
-      if (kv % by == 0 || by % kv == 0)
-        continue;
-      diag_error (c->diags, mark_of (c, key),
-                  "key-value heads are divided, or each is held by as many ranks",
-                  "'%s' of " D " neither divides the key-value heads of " D
-                  " nor is a multiple of them",
-                  key, by, kv);
-      return;
-    }
+  if (kv > 0)
+    diag_error (c->diags, mark_of (c, key),
+                "key-value heads are divided, or each is held by as many ranks",
+                "'%s' of " D " neither divides the key-value heads of " D
+                " nor is a multiple of them",
+                key, by, kv);
 }
 
 /* Each tensor rank trains a slice of its own columns and heads. */
