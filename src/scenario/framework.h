@@ -37,7 +37,8 @@
  *   alias    the text is the key's newer name ($rest: what '*' stood for; $dashed: with '-' for its
  *            '_'), of another framework with "NAME/" before it
  *   default  where the key is not there the framework takes the text
- *   set      `option` gets the text (none: the value); with '=' before it, what it works out to
+ *   set      `option` gets the text (none: the value), in which $first and $last are parts of a
+ *            list with commas; with '=' before it, what it works out to
  *   ignore   nothing that changes speed or memory, where no row above matched; the text may say why
  *   warn     it is not followed, and what that means is said: the text
  *   refuse   it cannot be followed, for the reason in the text

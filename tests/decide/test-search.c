@@ -750,8 +750,8 @@ START_TEST (test_heads_forbid)
 END_TEST
 
 /*
- * 16 ranks of two nodes of 8: a ring, all-to-alls over all, and a ring over the nodes of all-to-alls
- * inside each: not of 2 or 4 ranks, which leave rings 1/2 - 1/16 = 7 and 3 times the 1/8 - 1/16.
+ * 16 ranks of two nodes of 8: a ring, all-to-alls over all, and rings over the nodes of all-to-alls
+ * inside: not of 2 or 4 ranks, which leave rings 1/2 - 1/16 = 7 and 3 times the 1/8 - 1/16.
  */
 START_TEST (test_all_to_alls_stay_in_nodes)
 {

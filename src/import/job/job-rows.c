@@ -15,6 +15,15 @@ name_length (const char *text)
              : strspn (text, G_CSET_a_2_z G_CSET_A_2_Z G_CSET_DIGITS "._");
 }
 
+/* The last part of a list. */
+static const char *
+behind_commas (const char *value)
+{
+  const char *comma = strrchr (value, ',');
+
+  return comma != NULL ? comma + 1 : value;
+}
+
 /*
  * TEXT with what its "$NAME"s stand for; with '=' before it, worked out. NULL: a name stands for
  * nothing. Newly allocated.
@@ -23,6 +32,7 @@ static char *
 expand (JobReader *self, const char *text, const char *value, const char *rest)
 {
   g_autoptr (GString) out = g_string_new (NULL);
+  g_autofree char    *first = g_strndup (value, strcspn (value, ","));
   const gboolean      works = *text == '=';
 
   for (text += works; *text != '\0';)
@@ -36,9 +46,11 @@ expand (JobReader *self, const char *text, const char *value, const char *rest)
           g_string_append_c (out, *text++);
           continue;
         }
-      other = g_str_equal (name, "value")  ? value
-              : g_str_equal (name, "rest") ? rest
-                                           : job_name (self, name);
+      other = g_str_equal (name, "value")   ? value
+              : g_str_equal (name, "first") ? first
+              : g_str_equal (name, "last")  ? behind_commas (value)
+              : g_str_equal (name, "rest")  ? rest
+                                            : job_name (self, name);
       if (other == NULL)
         return NULL;
       g_string_append (out, other);

@@ -171,6 +171,7 @@ add_groups (GArray *facts, const ResolvedScenario *resolved, const MeshOptions *
   add_count (facts, "shard", shard);
   add_count (facts, "replicas", all / shard);
   add_count (facts, "dp_shard", MAX (shard / cp, 1));
+  add_count (facts, "context_rings", cp / mesh_context_heads (mesh));
   add_switch (facts, "whole_context", shard % cp == 0);
   add_switch (facts, "experts_hold_context", ep % cp == 0 && shard % ep == 0);
   add_switch (facts, "even_sequences",
