@@ -221,6 +221,63 @@ START_TEST (test_matmul_of_experts)
 END_TEST
 
 /*
+ * Experts narrower than a tile, of 128 rows each: columns below the tile's cost what a whole one
+ * does. The best tile is 128 x 128, three quarters of the rate of 128 x 256 (64 over 85.33), in 10
+ * waves of 1024 experts, whether they are 128 columns wide or 16. Of as many columns in all it is
+ * 19 waves in experts of 64 and 76 in those of 16. Memory is left out.
+ */
+START_TEST (test_matmul_below_a_tile)
+{
+  static const struct
+  {
+    guint64 columns, experts;
+    double  waves;
+  } blocks[] = {
+    { 128, 1024, 10 }, { 64, 1024, 10 }, { 16, 1024, 10 }, { 64, 2048, 19 }, { 16, 8192, 76 }
+  };
+  GpuProfile   gpu = test_gpu ();
+  const double tile = 2.0 * 128 * 128 * 1024 / (312e12 * 0.75 / 108 * 0.75);
+
+  gpu.hbm_bandwidth.value = 2e16;
+  for (guint i = 0; i < G_N_ELEMENTS (blocks); i++)
+    {
+      KernelDesc experts = matmul (128, blocks[i].columns, 1024, blocks[i].experts);
+      KernelCost cost;
+
+      kernel_cost (&gpu, &experts, &cost);
+      ck_assert_double_eq (cost.wave_units, (double) blocks[i].experts);
+      assert_near (cost.alone, blocks[i].waves * tile + 4e-6);
+      ck_assert_double_eq (cost.flops, experts.flops);
+    }
+}
+END_TEST
+
+/*
+ * The same of rows: 256 experts of 256 columns take as long for 1 row each as for 64, three waves
+ * of 64 x 256 at three fifths of the rate (51.2 over 85.33); for a row more, three of 128 x 256.
+ */
+START_TEST (test_matmul_few_rows)
+{
+  static const guint64 rows[] = { 1, 8, 64 };
+  GpuProfile           gpu = test_gpu ();
+  const double         rate = 312e12 * 0.75 / 108;
+  KernelDesc           more = matmul (65, 256, 1024, 256);
+  KernelCost           cost;
+
+  gpu.hbm_bandwidth.value = 2e16;
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
+    {
+      KernelDesc experts = matmul (rows[i], 256, 1024, 256);
+
+      kernel_cost (&gpu, &experts, &cost);
+      assert_near (cost.alone, 3 * 2.0 * 64 * 256 * 1024 / (rate * 0.6) + 4e-6);
+    }
+  kernel_cost (&gpu, &more, &cost);
+  assert_near (cost.alone, 3 * 2.0 * 128 * 256 * 1024 / rate + 4e-6);
+}
+END_TEST
+
+/*
  * One of four products of 109 tiles that two streams run in turn: a fourth of the five waves that
  * all take (alone it would take two), and half of a start. With 54 SMs left a fourth of nine.
  */
@@ -1081,6 +1138,8 @@ kernel_suite (void)
   tcase_add_test (hand, test_matmul_monotone);
   tcase_add_test (hand, test_matmul_of_experts);
   tcase_add_test (hand, test_matmul_by_turns);
+  tcase_add_test (hand, test_matmul_below_a_tile);
+  tcase_add_test (hand, test_matmul_few_rows);
   tcase_add_test (hand, test_matmul_small_tile);
   tcase_add_test (hand, test_matmul_split);
   tcase_add_test (hand, test_matmul_lying);

@@ -14,7 +14,7 @@
 #define T     512
 
 static Workload *
-blocks_of (gint64 g)
+blocks_found_by (ModelRouter router, gint64 g)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
   ModelOptions         options = { .arch = (char *) "gpt",
@@ -25,7 +25,8 @@ blocks_of (gint64 g)
                                    .vocab = 1000,
                                    .n_experts = CELLS / g,
                                    .n_experts_per_token = K / g,
-                                   .d_expert = g };
+                                   .d_expert = g,
+                                   .router = router };
   TrainingOptions      trained = training (T, 1);
   ModelShape           shape;
   Workload            *workload;
@@ -35,6 +36,12 @@ blocks_of (gint64 g)
   workload = workload_new (&shape, &trained);
   model_shape_clear (&shape);
   return workload;
+}
+
+static Workload *
+blocks_of (gint64 g)
+{
+  return blocks_found_by (MODEL_ROUTER_INDIRECT, g);
 }
 
 static double
@@ -75,6 +82,124 @@ START_TEST (test_router)
 }
 END_TEST
 
+/*
+ * Avg-K: the same product with the means of keys, of which no weights are left: 256 of each block
+ * fewer. Its gradients are two such products, and 4096 keys of 256 elements of 2 bytes are read for
+ * the means (16 blocks of 256 x 2 bytes written), which their gradients are read and written for.
+ */
+START_TEST (test_router_by_means)
+{
+  g_autoptr (Workload) gate = blocks_of (256), means = blocks_found_by (MODEL_ROUTER_AVG_K, 256);
+  const LayerDesc     *layer = workload_layer (means, 1);
+  const KernelDesc    *mean = find_kernel (layer->forward, layer->n_forward, "router.means");
+  const KernelDesc    *back =
+      find_kernel (layer->backward, layer->n_backward, "router.means.backward");
+
+  assert_close (flops_of (means, "router"), 512 * 8192.0, 1e-12);
+  assert_close (find_kernel (layer->backward, layer->n_backward, "router.grad_a")->flops,
+                512 * 8192.0, 1e-12);
+  assert_close (find_kernel (layer->backward, layer->n_backward, "router.grad_b")->flops,
+                512 * 8192.0, 1e-12);
+  ck_assert_uint_eq (workload_n_parameters (gate) - workload_n_parameters (means), 256 * 16);
+  assert_close (mean->read_bytes, 4096 * 256 * 2.0, 1e-12);
+  assert_close (mean->write_bytes, 16 * 256 * 2.0, 1e-12);
+  assert_close (back->read_bytes, (4096 + 16) * 256 * 2.0, 1e-12);
+  assert_close (back->write_bytes, 4096 * 256 * 2.0, 1e-12);
+}
+END_TEST
+
+/*
+ * Direct: a product with all 4096 keys whatever the blocks, 2 x 256 x 4096 FLOPs a token, and no
+ * gradient. The scores of blocks are those of their cells together; single cells are the blocks.
+ */
+START_TEST (test_router_by_all_keys)
+{
+  for (gint64 g = 1; g <= K; g *= 4)
+    {
+      g_autoptr (Workload) workload = blocks_found_by (MODEL_ROUTER_DIRECT, g);
+      g_autoptr (Workload) gate = blocks_of (g);
+      const LayerDesc     *layer = workload_layer (workload, 1);
+      guint                pools = 0, back = 0;
+
+      assert_close (flops_of (workload, "router"), 512 * 2097152.0, 1e-12);
+      assert_close (flops_of (workload, "experts.up") + flops_of (workload, "experts.down"),
+                    134217728, 1e-12);
+      ck_assert_uint_eq (workload_n_parameters (gate) - workload_n_parameters (workload),
+                         (guint64) (256 * CELLS / g));
+      for (guint i = 0; i < layer->n_forward; i++)
+        pools += g_str_equal (layer->forward[i].name, "router.pool");
+      for (guint i = 0; i < layer->n_backward; i++)
+        back += g_str_has_prefix (layer->backward[i].name, "router");
+      ck_assert_uint_eq (pools, g > 1);
+      ck_assert_uint_eq (back, 0);
+    }
+}
+END_TEST
+
+/* What MFU counts of a token is what the router multiplies: 256 columns a block, or a cell. */
+START_TEST (test_router_counts)
+{
+  g_autoptr (Workload) gate = blocks_of (16), means = blocks_found_by (MODEL_ROUTER_AVG_K, 16),
+                       all = blocks_found_by (MODEL_ROUTER_DIRECT, 16);
+  const double parameters = flops_matrix_parameters (workload_shape (gate));
+
+  assert_close (flops_matrix_parameters (workload_shape (means)), parameters, 1e-12);
+  assert_close (flops_matrix_parameters (workload_shape (all)) - parameters, 256 * (4096.0 - 256),
+                1e-12);
+}
+END_TEST
+
+/* A rank has all keys that it scores, or the means of them are gathered. */
+static const struct
+{
+  ModelRouter router;
+  MeshOptions mesh;
+  const char *error; /* NULL: it can be */
+} meshes[] = {
+  { MODEL_ROUTER_AVG_K, { .ep = 4, .routing_skew = 1 }, NULL },
+  { MODEL_ROUTER_AVG_K, { .tp = 2, .sp = 1, .etp = 1, .routing_skew = 1 }, NULL },
+  { MODEL_ROUTER_AVG_K,
+    { .tp = 2, .sp = 1, .routing_skew = 1 },
+    "'router: avg-k' of experts whose cells 2 tensor ranks divide is not modelled" },
+  { MODEL_ROUTER_DIRECT,
+    { .ep = 4, .routing_skew = 1 },
+    "'router: direct' scores the keys of all experts on each rank, and 'ep' of 4 divides these" },
+};
+
+START_TEST (test_meshes)
+{
+  g_autoptr (Workload) workload = blocks_found_by (meshes[_i].router, 16);
+  g_autoptr (DiagList) diags = diag_list_new ();
+  TrainingOptions      trained = training (T, 1);
+  const gboolean       good =
+      mesh_check (workload_shape (workload), &trained, &meshes[_i].mesh, 8, NULL, diags);
+
+  ck_assert_msg (good == (meshes[_i].error == NULL), "%s", diag_list_first_message (diags));
+  if (!good)
+    ck_assert_str_eq (diag_list_first_message (diags), meshes[_i].error);
+}
+END_TEST
+
+/* Of 4 expert ranks each makes the means of its 64 blocks, and gathers 256 x 256 elements. */
+START_TEST (test_means_are_gathered)
+{
+  g_autoptr (Workload) one = blocks_found_by (MODEL_ROUTER_AVG_K, 16), rank = NULL;
+  MeshOptions          mesh = { .ep = 4, .routing_skew = 1 };
+  TrainingOptions      trained = training (T, 1);
+  const LayerDesc     *layer;
+
+  mesh_normalise (&mesh);
+  rank = workload_new_stage (workload_shape (one), &trained, &mesh, 0);
+  layer = workload_layer (rank, 1);
+  assert_close (find_kernel (layer->forward, layer->n_forward, "router.means")->read_bytes,
+                1024 * 256 * 2.0, 1e-12);
+  assert_close (find_kernel (layer->forward, layer->n_forward, "router.gather")->read_bytes,
+                256 * 256 * 2.0, 1e-12);
+  ck_assert_int_eq ((gint) find_kernel (layer->forward, layer->n_forward, "router.gather")->comm,
+                    COLLECTIVE_ALL_GATHER);
+}
+END_TEST
+
 /* Weights are 2 x 256 x 4096 of the cells, whatever g, and the router's 256 of each block. */
 START_TEST (test_parameters)
 {
@@ -109,6 +234,11 @@ SUITE_MAIN (sparse)
 
   tcase_add_test (tcase, test_active_cells);
   tcase_add_test (tcase, test_router);
+  tcase_add_test (tcase, test_router_by_means);
+  tcase_add_test (tcase, test_router_by_all_keys);
+  tcase_add_test (tcase, test_router_counts);
+  tcase_add_loop_test (tcase, test_meshes, 0, G_N_ELEMENTS (meshes));
+  tcase_add_test (tcase, test_means_are_gathered);
   tcase_add_test (tcase, test_parameters);
   tcase_add_test (tcase, test_ranks_visited);
   return run_case ("sparse", tcase);

@@ -317,6 +317,19 @@ axes_fit (const RandomPlan *self)
   return mesh_check (&self->shape, &self->training, &self->mesh, self->in.mesh.world, NULL, diags);
 }
 
+/* Some experts are found by their keys, where every rank has these. Draws nothing. */
+static void
+draw_router (RandomPlan *self, guint case_)
+{
+  const gboolean whole = self->mesh.etp <= 1 && self->training.peft == PEFT_NONE;
+
+  if (self->shape.n_experts == 0 || !whole)
+    return;
+  self->shape.router = (gint) (case_ / 2 % 3);
+  if (self->mesh.ep > 1 && self->shape.router == MODEL_ROUTER_DIRECT)
+    self->shape.router = MODEL_ROUTER_AVG_K;
+}
+
 /* Draws axes until they fit the model. */
 static void
 draw_mesh (RandomPlan *self, GRand *rand, Axes axes, guint case_)
@@ -345,6 +358,7 @@ draw_mesh (RandomPlan *self, GRand *rand, Axes axes, guint case_)
       if (axes_fit (self))
         break;
     }
+  draw_router (self, case_);
   self->in.hbm.capacity = (guint64) 20000 << case_ % 10; /* of the order of a model's slices */
   self->stages = g_ptr_array_new_with_free_func ((GDestroyNotify) workload_free);
   for (guint s = 0; s < (guint) self->mesh.pp; s++)

@@ -280,6 +280,7 @@ static const struct
   SHAPE (beside),
   SHAPE (first_dense_layers),
   SHAPE (moe_period),
+  SHAPE (router),
   SHAPE (router_bias),
   SHAPE (router_scales),
   SHAPE (expert_bias),

@@ -46,6 +46,11 @@ void layer_cover_exchange (LayerBuilder *b, TapeValue *shared, LayerMlpHalf *hal
 /* Their weights, and ROWS sorted by expert through them. */
 TapeValue layer_add_expert_mlp (LayerBuilder *b, TapeValue rows);
 
+/* ---- router (layer-router.c) ---- */
+
+/* Scores of all experts for the tokens X. */
+TapeValue layer_add_scores (LayerBuilder *b, TapeValue x);
+
 /* ---- router and dispatch around them (layer-moe.c) ---- */
 
 /*

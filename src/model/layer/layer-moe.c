@@ -79,6 +79,9 @@ static const RouteSpec routes[][4] = {
 };
 
 /*
+ * No framework has routers by keys: they choose by numbers, without a loss; by all keys with a
+ * top-k alone.
+ *
  * What a capacity adds where maps say who is chosen, fused or not: the top-k of each expert's
  * tokens, a mask that is cleared, copied, filled in and cast, and two products with it (7);
  * backwards one (moe_utils.py, apply_router_token_dropping).
@@ -86,8 +89,13 @@ static const RouteSpec routes[][4] = {
 static RouteSpec
 route_spec (const LayerBuilder *b)
 {
-  const gint form = b->training->expert_routing;
-  RouteSpec  spec = routes[form][b->style->routing];
+  static const RouteSpec top_k = { .forward_launches = 1 };
+  const gint             router = b->shape->router;
+  const gint             form =
+      router == MODEL_ROUTER_INDIRECT ? b->training->expert_routing : EXPERT_KERNELS_INDICES;
+  RouteSpec spec = router == MODEL_ROUTER_INDIRECT ? routes[form][b->style->routing]
+                   : router == MODEL_ROUTER_AVG_K  ? routes[form][ROUTER_TOP_K]
+                                                   : top_k;
 
   spec.tokens = b->stream_tokens;
   spec.experts = (double) b->shape->n_experts;
@@ -289,22 +297,6 @@ dispatch_tokens (LayerBuilder *b, TapeValue x, TapeValue weights)
                            experts);
 }
 
-/*
- * What the router's product takes: X, or its norm by a scale, where each expert has a scale of its
- * weight, too.
- */
-static TapeValue
-scale_router (LayerBuilder *b, gint module, TapeValue x)
-{
-  const ModelShape *s = b->shape;
-
-  if (!s->router_scales)
-    return x;
-  layer_add_replicated (b, "scale", s->d_model, 0);
-  layer_add_replicated (b, "per_expert_scale", s->n_experts, 0);
-  return tape_norm (b->tape, "router.norm", x, module, b->stream_tokens, b->width, MODEL_NORM_RMS);
-}
-
 /* X through a weight that every rank has whole, or X: experts may work on a projection. */
 static TapeValue
 add_latent (LayerBuilder *b, const char *name, const char *role, TapeValue x, gint64 k, gint64 n)
@@ -319,26 +311,12 @@ TapeValue
 layer_add_moe (LayerBuilder *b, TapeValue x)
 {
   const ModelShape *s = b->shape;
-  gint              module = layer_add_module (b, b->style->router);
   gboolean          shares = model_shared_width (s) > 0;
   gboolean          covers = b->mesh->shared_expert_overlap && shares;
-  gboolean          corrects = b->style->routing != ROUTER_TOP_K;
   const gint64      width = model_expert_width (s);
   TapeValue         in, logits, weights, out, shared = x;
 
-  layer_add_replicated (b, "weight", s->n_experts, s->d_model);
-  if (s->router_bias)
-    layer_add_replicated (b, corrects ? "e_score_correction_bias" : "bias", s->n_experts, 0);
-  in = scale_router (b, module, x);
-  b->tape->counted = layer_whole_share (b, b->stream_tokens);
-  logits = tape_linear (b->tape, "router", in,
-                        (LinearSpec){ .module = module,
-                                      .rows = b->stream_tokens,
-                                      .k = (guint64) s->d_model,
-                                      .n = (guint64) s->n_experts,
-                                      .batch = 1,
-                                      .bias = s->router_bias && !corrects });
-  b->tape->counted = 1;
+  logits = layer_add_scores (b, x);
   weights = tape_route (b->tape, "router.choose", logits, route_spec (b));
   in = add_latent (b, "fc1_latent_proj", "experts.latent_in", x, s->d_model, width);
   if (b->mesh->sp == 0)

@@ -1,4 +1,5 @@
 /* Which meshes a model can be divided over. Everything that is wrong is named in one pass. */
+#include "model/layer/router.h"
 #include "model/mesh/context-heads.h"
 #include "model/mesh/mesh-order.h"
 #include "model/mesh/stage-cut.h"
@@ -285,11 +286,10 @@ check_context_heads (const Check *c)
                  "each context rank attends with whole heads: take 'context: usp' with a smaller "
                  "'ulysses', or a ring");
   if (kv > 0)
-    diag_error (c->diags, mark_of (c, key),
-                "key-value heads are divided, or each is held by as many ranks",
-                "'%s' of " D " neither divides the key-value heads of " D
-                " nor is a multiple of them",
-                key, by, kv);
+    diag_error (
+        c->diags, mark_of (c, key), "key-value heads are divided, or each is held by as many ranks",
+        "'%s' of " D " neither divides the key-value heads of " D " nor is a multiple of them", key,
+        by, kv);
 }
 
 /* Each tensor rank trains a slice of its own columns and heads. */
@@ -582,6 +582,7 @@ mesh_check (const ModelShape *shape, const TrainingOptions *training, const Mesh
   check_shared_overlap (&c);
   check_pipeline (&c);
   privacy_check_mesh (training, &c.mesh, marks, diags);
+  router_check_mesh (shape, training, &c.mesh, marks, diags);
   return diag_list_n_errors (diags) == before;
 }
 

@@ -15,6 +15,13 @@ model_expert_width (const ModelShape *shape)
 }
 
 gint64
+model_router_keys (const ModelShape *shape)
+{
+  return shape->router == MODEL_ROUTER_DIRECT ? shape->n_experts * shape->d_expert
+                                              : shape->n_experts;
+}
+
+gint64
 model_qk_dim (const ModelShape *shape)
 {
   return shape->kv_lora_rank > 0 ? shape->qk_nope_head_dim + shape->qk_rope_head_dim

@@ -26,6 +26,7 @@ static const char *const norm_choices[] = { "auto", "layernorm", "rmsnorm", "lay
 static const char *const bias_choices[] = { "auto", "yes", "no", "qkv", NULL };
 static const char *const qk_norm_choices[] = { "auto", "none",  "head", "whole",
                                                "each", "plain", NULL };
+static const char *const router_choices[] = { "indirect", "avg-k", "direct", NULL };
 static const char *const mtp_choices[] = { "auto", "false", "true", "K", NULL };
 
 const OptionSpec model_options[] = {
@@ -59,6 +60,14 @@ const OptionSpec model_options[] = {
   COUNT (n_experts, "routed experts a layer; dense when not given"),
   COUNT (n_experts_per_token, "experts that a token visits"),
   COUNT (d_expert, "width of an expert; d_ff when not given"),
+  { .key = "router",
+    .type = OPTION_ENUM,
+    .choices = router_choices,
+    .offset = FIELD (router),
+    .fallback = "indirect",
+    .help = "how a token finds its experts: by a gate; by the mean of each one's keys, which are "
+            "its first matrix (avg-k); by all keys (direct)",
+    .source = "arXiv:2305.13999" },
   COUNT_OR_NONE (n_shared_experts, 1024, "experts that every token visits, as wide as routed ones"),
   COUNT_OR_NONE (first_dense_layers, 100000,
                  "leading layers with an MLP of d_ff in the place of experts"),

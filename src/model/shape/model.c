@@ -334,6 +334,12 @@ check_variant (const ModelOptions *options, const ModelShape *shape, const Optio
   if (options->qk_norm > 0 && shape->kv_lora_rank > 0)
     diag_error (diags, option_mark (marks, "qk_norm", NULL), "leave it at auto",
                 "latent attention has norms of its latents");
+  if (options->router != MODEL_ROUTER_INDIRECT && shape->n_experts == 0)
+    diag_error (diags, option_mark (marks, "router", NULL), "a dense model leaves it out",
+                "'router' is given, but the model has no experts");
+  if (options->router != MODEL_ROUTER_INDIRECT && shape->moe_latent > 0)
+    diag_error (diags, option_mark (marks, "router", NULL), "leave it at indirect",
+                "keys of experts that work on a projection are not as wide as what is routed");
   if (options->sliding_period > 0 && shape->sliding_window == 0 && options->sliding_window == 0)
     diag_error (diags, option_mark (marks, "sliding_period", NULL), "give 'sliding_window'",
                 "'sliding_period' is given, but no window");
@@ -371,6 +377,7 @@ apply_variant (const ModelOptions *options, ModelShape *shape, const OptionMarks
     shape->qk_norm = options->qk_norm - 1;
   if (options->attention_sinks != MODEL_TIED_AUTO)
     shape->attention_sinks = options->attention_sinks == MODEL_TIED_YES;
+  shape->router = options->router;
   if (options->norm > 0)
     shape->norm = (ModelNorm) (options->norm - 1);
   if (options->sliding_window > 0)

@@ -46,6 +46,17 @@ typedef enum
   MODEL_SSM_NORM_PARTS, /* the same with weights (Jamba) */
 } ModelSsmNorm;
 
+/*
+ * How a token finds its experts (S-FFN, arXiv:2305.13999: blocks of a memory of keys and values).
+ * The keys of an expert are its first matrix, a key a cell.
+ */
+typedef enum
+{
+  MODEL_ROUTER_INDIRECT, /* a gate with a column an expert */
+  MODEL_ROUTER_AVG_K,    /* the mean of an expert's keys in the place of that column */
+  MODEL_ROUTER_DIRECT,   /* all keys: an expert's score is that of its cells together */
+} ModelRouter;
+
 /* An MLP beside the experts of a layer that has these. */
 typedef enum
 {
@@ -119,6 +130,7 @@ typedef struct
   gint64   n_experts, n_experts_per_token, d_expert, n_shared_experts;
   gint64   first_dense_layers; /* leading layers with a dense MLP of width d_ff */
   gint64   moe_period;         /* layer i is MoE when (i + 1) % moe_period == 0 (1: all) */
+  gint     router;             /* ModelRouter */
   gboolean router_bias;
   gboolean router_scales; /* a scale of its input, and one of each expert's weight (Gemma 4) */
   gint64   d_shared;      /* width of all shared experts; 0: n_shared_experts times d_expert */
@@ -170,6 +182,9 @@ void model_shape_copy (const ModelShape *source, ModelShape *target);
 /* Width of what experts take and make. */
 gint64 model_expert_width (const ModelShape *shape);
 
+/* Keys that a token's product with the router has: those of experts, or of all their cells. */
+gint64 model_router_keys (const ModelShape *shape);
+
 /* Width of all experts together that every token visits. */
 gint64 model_shared_width (const ModelShape *shape);
 
@@ -215,6 +230,7 @@ typedef struct
   gint   norm;            /* 0: as it is; else 1 + ModelNorm */
   gint   qk_norm;         /* 0: as it is; else 1 + ModelQkNorm */
   gint   attention_sinks; /* ModelTied */
+  gint   router;          /* ModelRouter */
   gint64 sliding_window, sliding_period;
   gint   mtp; /* ModelMtp */
 } ModelOptions;

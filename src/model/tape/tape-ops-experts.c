@@ -14,8 +14,11 @@ backward_route (Tape *tape, const TapeOp *op)
   KernelDesc desc =
       tape_stream (tape, KERNEL_REDUCTION, tape_backward_name (op), 0, 0, op->launches);
   TapeValue   grad;
-  TapeKernel *kernel = tape_push_backward (tape, op, desc, FALSE, 1, &grad);
+  TapeKernel *kernel;
 
+  if (op->launches == 0) /* nothing is learnt by the choice */
+    return;
+  kernel = tape_push_backward (tape, op, desc, FALSE, 1, &grad);
   tape_kernel_reads (kernel, op->aux);
   tape_give_grads (tape, op, 1, &grad);
 }
@@ -37,6 +40,49 @@ tape_route (Tape *tape, const char *name, TapeValue logits, RouteSpec spec)
                      tape_stream (tape, KERNEL_REDUCTION, name, spec.score_reads * scores,
                                   spec.score_writes * scores + ids, spec.forward_launches),
                      FALSE);
+  return out;
+}
+
+/* ---- keys ---- */
+
+static void
+backward_key_means (Tape *tape, const TapeOp *op)
+{
+  tape_push_backward (tape, op,
+                      tape_stream (tape, KERNEL_ELEMENTWISE, tape_backward_name (op),
+                                   op->weight_bytes, op->weight_bytes, 1),
+                      FALSE, 0, NULL);
+}
+
+TapeValue
+tape_key_means (Tape *tape, const char *name, double experts, double cells, double width)
+{
+  TapeOp   *op = tape_add_op (tape, name, NULL, 0);
+  TapeValue out = tape_add_output (tape, op, experts * width);
+
+  op->backward = backward_key_means;
+  op->weight_bytes = experts * cells * width * tape->e;
+  tape_push_forward (tape, op, tape_stream (tape, KERNEL_REDUCTION, name, op->weight_bytes, 0, 1),
+                     FALSE);
+  return out;
+}
+
+TapeValue
+tape_key_scores (Tape *tape, const char *name, TapeValue in, KeySpec spec)
+{
+  const double rows = (double) spec.rows, keys = (double) spec.keys, width = (double) spec.width;
+  TapeOp      *op = tape_add_op (tape, name, &in, 1);
+  TapeValue    scores = tape_add_output (tape, op, rows * keys), out;
+  KernelDesc   desc =
+      tape_product_desc (tape, name, 1, spec.rows, spec.keys, spec.width, 2 * rows * keys * width);
+
+  desc.read_bytes = keys * width * tape->e;
+  tape_push_forward (tape, op, desc, FALSE);
+  if (spec.keys == spec.experts)
+    return scores;
+  op = tape_add_op (tape, tape_join (name, ".pool"), &scores, 1);
+  out = tape_add_output (tape, op, rows * (double) spec.experts);
+  tape_push_forward (tape, op, tape_stream (tape, KERNEL_REDUCTION, op->name, 0, 0, 1), FALSE);
   return out;
 }
 

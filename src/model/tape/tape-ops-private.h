@@ -193,6 +193,17 @@ typedef struct
 
 TapeValue tape_route (Tape *tape, const char *name, TapeValue logits, RouteSpec spec);
 
+/* The mean of the CELLS keys of each of EXPERTS, WIDTH wide; its gradient is added to theirs. */
+TapeValue tape_key_means (Tape *tape, const char *name, double experts, double cells, double width);
+
+/* ROWS by KEYS, WIDTH wide, and the scores of those of each of EXPERTS added up: no gradient. */
+typedef struct
+{
+  guint64 rows, width, keys, experts;
+} KeySpec;
+
+TapeValue tape_key_scores (Tape *tape, const char *name, TapeValue in, KeySpec spec);
+
 /*
  * How ROWS of TOKENS go to some of EXPERTS and back. Where maps of tokens and experts say which,
  * the host WAITS for how many rows they mark.
