@@ -1,4 +1,5 @@
 #include "edge/slim-round.h"
+#include "edge/star-options.h"
 
 #include <math.h>
 
@@ -11,28 +12,22 @@ const char *const slim_quantity_names[] = { "half-arrives",   "full-arrives",   
 
 static const char *const narrows_names[] = { "both", "one", "none", NULL };
 
-#define QUANTITY(word, kind_, Struct, member)                     \
-  .key = word, .type = OPTION_QUANTITY, .kind = QUANTITY_##kind_, \
-  .offset = G_STRUCT_OFFSET (Struct, member)
-#define CHOICE(word, names, Struct, member) \
-  .key = word, .type = OPTION_ENUM, .choices = names, .offset = G_STRUCT_OFFSET (Struct, member)
-
 const OptionSpec slim_options[] = {
-  { QUANTITY ("bandwidth", FREQUENCY, SlimSettings, radio.bandwidth), .min = 1, .max = 1e12,
+  { EDGE_QUANTITY ("bandwidth", FREQUENCY, SlimSettings, radio.bandwidth), .min = 1, .max = 1e12,
     .help = "of a client's channel" },
-  { QUANTITY ("noise", DENSITY, SlimSettings, radio.noise), .min = 1e-30, .max = 1,
+  { EDGE_QUANTITY ("noise", DENSITY, SlimSettings, radio.noise), .min = 1e-30, .max = 1,
     .help = "power density at the server" },
-  { QUANTITY ("frequency", FREQUENCY, SlimSettings, radio.frequency), .optional = TRUE, .min = 1,
-    .max = 1e15, .help = "where distances are given" },
-  { QUANTITY ("path_loss_exponent", RATIO, SlimSettings, radio.exponent), .optional = TRUE,
+  { EDGE_QUANTITY ("frequency", FREQUENCY, SlimSettings, radio.frequency), .optional = TRUE,
+    .min = 1, .max = 1e15, .help = "where distances are given" },
+  { EDGE_QUANTITY ("path_loss_exponent", RATIO, SlimSettings, radio.exponent), .optional = TRUE,
     .min = 1, .max = 10, .help = "how fast power falls with distance: 2 in free space" },
-  { QUANTITY ("power_share", RATIO, SlimSettings, power_share), .min = 1e-6, .max = 0.999999,
+  { EDGE_QUANTITY ("power_share", RATIO, SlimSettings, power_share), .min = 1e-6, .max = 0.999999,
     .help = "of the power, for the weights of half the width" },
-  { QUANTITY ("upload", TIME, SlimSettings, upload), .min = 1e-9, .max = 1e6,
+  { EDGE_QUANTITY ("upload", TIME, SlimSettings, upload), .min = 1e-9, .max = 1e6,
     .help = "airtime of a round" },
-  { QUANTITY ("element", BYTES, SlimSettings, element), .min = 0.125, .max = 64,
+  { EDGE_QUANTITY ("element", BYTES, SlimSettings, element), .min = 0.125, .max = 64,
     .help = "of a weight on the way" },
-  { QUANTITY ("snr", RATIO, SlimSettings, snr), .optional = TRUE, .min = 1e-9, .max = 1e12,
+  { EDGE_QUANTITY ("snr", RATIO, SlimSettings, snr), .optional = TRUE, .min = 1e-9, .max = 1e12,
     .help = "mean signal over noise of every client; unset: of its gain or distance" },
   { .key = "steps",
     .type = OPTION_INT,
@@ -45,34 +40,23 @@ const OptionSpec slim_options[] = {
     .offset = G_STRUCT_OFFSET (SlimSettings, shared_forward),
     .fallback = "false",
     .help = "the half's forward pass of the slimmable network costs nothing of its own" },
-  { CHOICE ("system", slim_system_names, SlimSettings, system), .fallback = "slim",
+  { EDGE_CHOICE ("system", slim_system_names, SlimSettings, system), .fallback = "slim",
     .help = "slimmable, or two models, or one" },
-  { CHOICE ("quantity", slim_quantity_names, SlimSettings, quantity), .fallback = "full-arrives",
-    .help = "what is drawn" },
+  { EDGE_CHOICE ("quantity", slim_quantity_names, SlimSettings, quantity),
+    .fallback = "full-arrives", .help = "what is drawn" },
   { 0 },
 };
 
 const OptionSpec slim_client_options[] = {
-  { .key = "name", .type = OPTION_STRING, .offset = G_STRUCT_OFFSET (EdgeClient, name) },
-  { QUANTITY ("gain", RATIO, EdgeClient, gain), .optional = TRUE, .min = 1e-30, .max = 1 },
-  { QUANTITY ("distance", LENGTH, EdgeClient, distance), .optional = TRUE, .min = 1, .max = 1e7 },
-  { QUANTITY ("power", POWER, EdgeClient, power), .min = 1e-12, .max = 1e6 },
-  { QUANTITY ("compute", COMPUTE, EdgeClient, compute), .min = 1, .max = 1e18 },
-  { QUANTITY ("compute_power", POWER, EdgeClient, draw), .min = 1e-12, .max = 1e6 },
-  { .key = "batch",
-    .type = OPTION_INT,
-    .offset = G_STRUCT_OFFSET (EdgeClient, batch),
-    .min = 1,
-    .max = 1e9 },
+  EDGE_CLIENT_ROWS,
+  { EDGE_QUANTITY ("compute_power", POWER, EdgeClient, draw), .min = 1e-12, .max = 1e6 },
   { 0 },
 };
 
 const OptionSpec slim_layer_options[] = {
-  { .key = "name", .type = OPTION_STRING, .offset = G_STRUCT_OFFSET (EdgeLayer, name) },
-  { QUANTITY ("forward", COUNT, EdgeLayer, forward), .min = 1, .max = 1e24 },
-  { QUANTITY ("backward", COUNT, EdgeLayer, backward), .min = 1, .max = 1e24 },
-  { QUANTITY ("parameters", COUNT, EdgeLayer, parameters), .min = 1, .max = 1e18 },
-  { CHOICE ("narrows", narrows_names, EdgeLayer, narrows), .fallback = "both" },
+  EDGE_LAYER_ROWS,
+  { EDGE_QUANTITY ("parameters", COUNT, EdgeLayer, parameters), .min = 1, .max = 1e18 },
+  { EDGE_CHOICE ("narrows", narrows_names, EdgeLayer, narrows), .fallback = "both" },
   { 0 },
 };
 

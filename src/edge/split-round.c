@@ -1,4 +1,5 @@
 #include "edge/split-round.h"
+#include "edge/star-options.h"
 
 #include <math.h>
 
@@ -10,15 +11,8 @@ const char *const        split_part_names[] = { "round",           "clients-up",
 const char *const        split_clock_names[] = { "closed", "barrier", "free", "eager", NULL };
 static const char *const method_names[] = { "epsl", "psl", "sfl", NULL };
 
-#define QUANTITY(word, kind_, member)                             \
-  .key = word, .type = OPTION_QUANTITY, .kind = QUANTITY_##kind_, \
-  .offset = G_STRUCT_OFFSET (SplitSettings, member)
-#define CHOICE(word, names, member)                   \
-  .key = word, .type = OPTION_ENUM, .choices = names, \
-  .offset = G_STRUCT_OFFSET (SplitSettings, member)
-
 const OptionSpec split_options[] = {
-  { QUANTITY ("bandwidth", FREQUENCY, radio.bandwidth), .min = 1, .max = 1e12,
+  { EDGE_QUANTITY ("bandwidth", FREQUENCY, SplitSettings, radio.bandwidth), .min = 1, .max = 1e12,
     .help = "of a channel" },
   { .key = "channels",
     .type = OPTION_INT,
@@ -26,17 +20,17 @@ const OptionSpec split_options[] = {
     .min = 1,
     .max = 10000,
     .help = "that clients and server share" },
-  { QUANTITY ("noise", DENSITY, radio.noise), .min = 1e-30, .max = 1,
+  { EDGE_QUANTITY ("noise", DENSITY, SplitSettings, radio.noise), .min = 1e-30, .max = 1,
     .help = "power density at a receiver" },
-  { QUANTITY ("frequency", FREQUENCY, radio.frequency), .optional = TRUE, .min = 1, .max = 1e15,
-    .help = "of the first channel, where distances are given" },
-  { QUANTITY ("path_loss_exponent", RATIO, radio.exponent), .optional = TRUE, .min = 1, .max = 10,
-    .help = "how fast power falls with distance: 2 in free space" },
-  { QUANTITY ("server_compute", COMPUTE, server_compute), .min = 1, .max = 1e21,
+  { EDGE_QUANTITY ("frequency", FREQUENCY, SplitSettings, radio.frequency), .optional = TRUE,
+    .min = 1, .max = 1e15, .help = "of the first channel, where distances are given" },
+  { EDGE_QUANTITY ("path_loss_exponent", RATIO, SplitSettings, radio.exponent), .optional = TRUE,
+    .min = 1, .max = 10, .help = "how fast power falls with distance: 2 in free space" },
+  { EDGE_QUANTITY ("server_compute", COMPUTE, SplitSettings, server_compute), .min = 1, .max = 1e21,
     .help = "of the server" },
-  { QUANTITY ("server_power", POWER, server_power), .min = 1e-12, .max = 1e6,
+  { EDGE_QUANTITY ("server_power", POWER, SplitSettings, server_power), .min = 1e-12, .max = 1e6,
     .help = "that the server sends, over all channels" },
-  { QUANTITY ("element", BYTES, element), .min = 0.125, .max = 64,
+  { EDGE_QUANTITY ("element", BYTES, SplitSettings, element), .min = 0.125, .max = 64,
     .help = "of an activation, a gradient, a parameter on the way" },
   { .key = "cut",
     .type = OPTION_INT,
@@ -44,42 +38,24 @@ const OptionSpec split_options[] = {
     .min = 1,
     .max = 100000,
     .help = "layers of a client" },
-  { QUANTITY ("aggregation", RATIO, aggregation), .or_zero = TRUE, .min = 1e-9, .max = 1,
-    .fallback = "0", .help = "part of the samples whose gradients are averaged over clients" },
-  { CHOICE ("method", method_names, method), .fallback = "epsl",
+  { EDGE_QUANTITY ("aggregation", RATIO, SplitSettings, aggregation), .or_zero = TRUE, .min = 1e-9,
+    .max = 1, .fallback = "0",
+    .help = "part of the samples whose gradients are averaged over clients" },
+  { EDGE_CHOICE ("method", method_names, SplitSettings, method), .fallback = "epsl",
     .help = "psl: no aggregation; sfl: none, and clients' layers are averaged" },
-  { CHOICE ("clock", split_clock_names, clock), .fallback = "closed",
+  { EDGE_CHOICE ("clock", split_clock_names, SplitSettings, clock), .fallback = "closed",
     .help = "who says how long a round takes" },
-  { CHOICE ("part", split_part_names, part), .fallback = "round",
+  { EDGE_CHOICE ("part", split_part_names, SplitSettings, part), .fallback = "round",
     .help = "which part of the round, by the closed form" },
   { 0 },
 };
 
-#undef QUANTITY
-#define QUANTITY(word, kind_, Struct, member)                     \
-  .key = word, .type = OPTION_QUANTITY, .kind = QUANTITY_##kind_, \
-  .offset = G_STRUCT_OFFSET (Struct, member)
-
-const OptionSpec split_client_options[] = {
-  { .key = "name", .type = OPTION_STRING, .offset = G_STRUCT_OFFSET (EdgeClient, name) },
-  { QUANTITY ("gain", RATIO, EdgeClient, gain), .optional = TRUE, .min = 1e-30, .max = 1 },
-  { QUANTITY ("distance", LENGTH, EdgeClient, distance), .optional = TRUE, .min = 1, .max = 1e7 },
-  { QUANTITY ("power", POWER, EdgeClient, power), .min = 1e-12, .max = 1e6 },
-  { QUANTITY ("compute", COMPUTE, EdgeClient, compute), .min = 1, .max = 1e18 },
-  { .key = "batch",
-    .type = OPTION_INT,
-    .offset = G_STRUCT_OFFSET (EdgeClient, batch),
-    .min = 1,
-    .max = 1e9 },
-  { 0 },
-};
+const OptionSpec split_client_options[] = { EDGE_CLIENT_ROWS, { 0 } };
 
 const OptionSpec split_layer_options[] = {
-  { .key = "name", .type = OPTION_STRING, .offset = G_STRUCT_OFFSET (EdgeLayer, name) },
-  { QUANTITY ("forward", COUNT, EdgeLayer, forward), .min = 1, .max = 1e24 },
-  { QUANTITY ("backward", COUNT, EdgeLayer, backward), .min = 1, .max = 1e24 },
-  { QUANTITY ("output", COUNT, EdgeLayer, output), .min = 1, .max = 1e18 },
-  { QUANTITY ("parameters", COUNT, EdgeLayer, parameters), .or_zero = TRUE, .optional = TRUE,
+  EDGE_LAYER_ROWS,
+  { EDGE_QUANTITY ("output", COUNT, EdgeLayer, output), .min = 1, .max = 1e18 },
+  { EDGE_QUANTITY ("parameters", COUNT, EdgeLayer, parameters), .or_zero = TRUE, .optional = TRUE,
     .min = 1, .max = 1e18 },
   { 0 },
 };
