@@ -99,13 +99,6 @@ grid_row (const Figures *self, guint i)
 static void
 add_rows (Figures *self)
 {
-  for (guint i = 0; i < self->base->rows->len; i++)
-    {
-      const FigureRow *row = FIGURE_ROW (self->base, FigureRow, i);
-
-      g_array_ref (row->cases);
-      g_array_append_vals (self->rows, row, 1);
-    }
   for (guint i = 0; i < self->regions->len; i++)
     {
       const GridRow   *grid = grid_row (self, i);
@@ -187,10 +180,8 @@ compute (Figures *self, const FigureInput *input, DiagList *diags)
   self->regions = g_array_new (FALSE, TRUE, sizeof (GridRow));
   for (guint i = 0; i < self->lines->len; i++)
     add_grids (self, FIGURE_LINE (self, GridLine, i), runs);
-  self->base = figure_of_kind (self->folder, self->name, FIGURE_PUBLISHED, &rest, diags);
-  if (self->base == NULL)
+  if (!figure_take_published (self, &rest, diags))
     return FALSE;
-  g_array_append_vals (self->evidence, self->base->evidence->data, self->base->evidence->len);
   add_rows (self);
   return TRUE;
 }

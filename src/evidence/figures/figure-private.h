@@ -30,6 +30,12 @@ extern const FigureComputation figure_published, figure_curves, figure_grids, fi
 Figures *figure_of_kind (const char *folder, const char *name, FigureKind kind,
                          const FigureInput *input, DiagList *diags);
 
+/*
+ * Makes the published figure of SELF's name its base, whose rows and evidence come first. FALSE
+ * after diagnostics.
+ */
+gboolean figure_take_published (Figures *self, const FigureInput *input, DiagList *diags);
+
 /* The file of the figure NAME in FOLDER that ends in SUFFIX. */
 char *figure_file (const char *folder, const char *name, const char *suffix);
 

@@ -232,6 +232,23 @@ compute (Figures *self, const FigureInput *input, DiagList *diags)
   return TRUE;
 }
 
+gboolean
+figure_take_published (Figures *self, const FigureInput *input, DiagList *diags)
+{
+  self->base = figure_of_kind (self->folder, self->name, FIGURE_PUBLISHED, input, diags);
+  if (self->base == NULL)
+    return FALSE;
+  g_array_append_vals (self->evidence, self->base->evidence->data, self->base->evidence->len);
+  for (guint i = 0; i < self->base->rows->len; i++)
+    {
+      const FigureRow *row = FIGURE_ROW (self->base, FigureRow, i);
+
+      g_array_ref (row->cases);
+      g_array_append_vals (self->rows, row, 1);
+    }
+  return TRUE;
+}
+
 const FigureComputation figure_published = {
   .suffix = ".csv",
   .lines = { columns, G_N_ELEMENTS (columns), .n_optional = 1, .size = sizeof (Line),

@@ -339,13 +339,6 @@ add_ratio (Figures *self, const RegionLine *line, const char *name, double low, 
 static void
 add_rows (Figures *self)
 {
-  for (guint i = 0; i < self->base->rows->len; i++)
-    {
-      const FigureRow *row = FIGURE_ROW (self->base, FigureRow, i);
-
-      g_array_ref (row->cases);
-      g_array_append_vals (self->rows, row, 1);
-    }
   for (guint i = 0; i < self->lines->len; i++)
     {
       RegionLine      *line = FIGURE_LINE (self, RegionLine, i);
@@ -378,10 +371,8 @@ compute (Figures *self, const FigureInput *input, DiagList *diags)
     }
   self->regions = g_array_new (FALSE, TRUE, sizeof (Region));
   find_regions (self);
-  self->base = figure_of_kind (self->folder, self->name, FIGURE_PUBLISHED, input, diags);
-  if (self->base == NULL)
+  if (!figure_take_published (self, input, diags))
     return FALSE;
-  g_array_append_vals (self->evidence, self->base->evidence->data, self->base->evidence->len);
   add_rows (self);
   return TRUE;
 }
