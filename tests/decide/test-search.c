@@ -486,6 +486,41 @@ START_TEST (test_levers_need_what_options_need)
 }
 END_TEST
 
+static gboolean has_move (const GArray *moves, const ScenarioOverride *option,
+                          const ScenarioOverride *also);
+
+/*
+ * What advice and remedies make of 8 context ranks: each other kind, and 2 or 4 that divide heads
+ * inside of rings, never all or one; where there are 2, it is 4.
+ */
+START_TEST (test_context_moves)
+{
+  static const char *const rings[] = {
+    LLAMA, "cluster.name", "1 x dgx-h100", "strategy.name", "zero1", "mesh.cp", "8", NULL
+  };
+  static const char *const both[] = {
+    LLAMA, "cluster.name", "1 x dgx-h100", "strategy.name", "zero1", "mesh.cp",
+    "8",   "mesh.context", "usp",          "mesh.ulysses",  "2",     NULL
+  };
+  const ScenarioOverride usp = { "mesh.context", "usp", "test" };
+  const ScenarioOverride ulysses = { "mesh.context", "ulysses", "test" };
+  const ScenarioOverride by[] = { { "mesh.ulysses", "1", "test" },
+                                  { "mesh.ulysses", "2", "test" },
+                                  { "mesh.ulysses", "4", "test" },
+                                  { "mesh.ulysses", "8", "test" } };
+  g_autoptr (Scenario)   scenario = load (rings), inner = load (both);
+  g_autoptr (GArray)     moves = lever_moves (scenario, NULL, 8, LEVER_ADVICE);
+  g_autoptr (GArray)     others = lever_moves (inner, NULL, 8, LEVER_ADVICE);
+
+  ck_assert (has_move (moves, &ulysses, NULL) && !has_move (moves, &usp, NULL));
+  for (guint i = 0; i < G_N_ELEMENTS (by); i++)
+    {
+      ck_assert_int_eq (has_move (moves, &usp, &by[i]), i == 1 || i == 2);
+      ck_assert_int_eq (has_move (others, &by[i], NULL), i == 2);
+    }
+}
+END_TEST
+
 /* Two nodes, experts and stages: every axis has choices, every strategy variants. */
 static SearchSpace *
 open_space (const Scenario *scenario)
@@ -1000,6 +1035,7 @@ SUITE_MAIN (search)
   tcase_add_test (tcase, test_kernels_are_settled);
   tcase_add_test (tcase, test_free_moves);
   tcase_add_test (tcase, test_levers_need_what_options_need);
+  tcase_add_test (tcase, test_context_moves);
   tcase_add_test (tcase, test_all_to_alls_win);
   tcase_add_test (tcase, test_rings_win);
   tcase_add_test (tcase, test_heads_forbid);

@@ -142,7 +142,9 @@ ranks_set (const SpaceMaker *self, const Lever *lever)
   return lever->of != NULL ? lever_degree (self->space->scenario, lever->of) : 1;
 }
 
-/* Whether LEVER is an axis: kinds of ranks come with the numbers of these, where no one sets them.
+/*
+ * Whether LEVER is an axis of its own: kinds of ranks come with each number of these, unless
+ * somebody set it.
  */
 static gboolean
 is_open_axis (const SpaceMaker *self, const Lever *lever)

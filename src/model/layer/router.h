@@ -8,9 +8,9 @@
  *     direct     2 H E g
  *
  * Neither of the latter has weights of its own or a loss that balances. Assumed: the scores of
- * avg-k weigh what the experts make, as a gate's do, so that their gradient goes on to the means and
- * is added to each of their keys'; direct chooses, and learns nothing by that. The products of the
- * chosen experts are made as ever, though direct has had their keys' part of it.
+ * avg-k weigh what the experts make, as a gate's do, so that their gradient goes on to the means
+ * and is added to each of their keys'; direct chooses, and learns nothing by that. The products of
+ * the chosen experts are made as ever, though direct has had their keys' part of it.
  */
 #pragma once
 
