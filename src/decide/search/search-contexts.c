@@ -44,37 +44,73 @@ inner_ranks (const Search *self, gint64 tp, gint64 rows, gint64 cp)
   return most < cp ? most : 1;
 }
 
-SearchContext
-search_context_of (const Search *self, guint64 structure)
+/* What becomes of a structure for the kind that an axis sets there. */
+typedef enum
+{
+  CONTEXT_TRIED,
+  CONTEXT_REFUSED, /* the heads do not divide so */
+  CONTEXT_IDLE,    /* another number of ranks that divide heads is the better one */
+} ContextUse;
+
+static ContextUse
+use_of (const Search *self, guint64 structure, gint kind)
 {
   const MeshOptions *mesh = &self->scenario->mesh;
-  const gint         kind = kind_of (self, structure);
   const gint64       cp = context_ranks (self, structure);
   const gint64       tp = search_number (self, structure, "mesh.tp", MAX (mesh->tp, 1));
   const gint64       rows = search_number (self, structure, "mesh.tp_rows", MAX (mesh->tp_rows, 1));
   const gint64       by = search_number (self, structure, "mesh.ulysses", 0);
 
-  if (kind < 0 || g_hash_table_contains (self->space->varied, CONTEXT_KEY))
-    return SEARCH_CONTEXT_TRIED;
   if (kind == CONTEXT_ULYSSES && !context_can_divide (&self->shape, tp, cp))
-    return SEARCH_CONTEXT_REFUSED;
+    return CONTEXT_REFUSED;
   if (kind == CONTEXT_USP && by > 0 && by != inner_ranks (self, tp, rows, cp))
-    return SEARCH_CONTEXT_NONE;
-  return SEARCH_CONTEXT_TRIED;
+    return CONTEXT_IDLE;
+  return CONTEXT_TRIED;
+}
+
+/* STRUCTURE of KIND stays: it stands for the kind where it has the least ranks. */
+static void
+note (Search *self, guint64 structure, gint kind)
+{
+  guint64 *known = &self->contexts[kind];
+
+  if (*known == G_MAXUINT64 || context_ranks (self, structure) < context_ranks (self, *known))
+    *known = structure;
+}
+
+void
+search_choose_contexts (Search *self)
+{
+  SearchResult *result = self->result;
+  const guint64 n_variants = self->space->variants->len;
+  guint64       n_refused = 0;
+  guint         kept = 0;
+
+  if (g_hash_table_contains (self->space->varied, CONTEXT_KEY))
+    return; /* what was asked for is tried */
+  for (guint i = 0; i < self->nodes->len; i++)
+    {
+      const Node       node = *node_at (self, i);
+      const gint       kind = kind_of (self, node.index);
+      const ContextUse use = kind < 0 ? CONTEXT_TRIED : use_of (self, node.index, kind);
+
+      n_refused += use == CONTEXT_REFUSED;
+      if (use != CONTEXT_TRIED)
+        continue;
+      if (kind >= 0)
+        note (self, node.index, kind);
+      *node_at (self, kept++) = node;
+    }
+  g_array_set_size (self->nodes, kept);
+  result->n_structures = kept + n_refused;
+  result->n_configurations = result->n_structures * n_variants;
+  result->n_refused += n_refused * n_variants;
+  if (n_refused > 0)
+    search_count_drop (self, "context ranks of 'ulysses' do not divide the heads of a tensor rank",
+                       n_refused * n_variants);
 }
 
 /* ---- of a framework -------------------------------------------------------------------------- */
-
-void
-search_context_note (Search *self, guint64 structure)
-{
-  const gint kind = kind_of (self, structure);
-
-  if (kind >= 0
-      && (self->contexts[kind] == G_MAXUINT64
-          || context_ranks (self, structure) < context_ranks (self, self->contexts[kind])))
-    self->contexts[kind] = structure;
-}
 
 /*
  * VARIANT on the context ranks of STRUCTURE, or on none (NULL), and else as the scenario has it.

@@ -118,21 +118,11 @@ void search_bound_nodes (Search *self);
 
 /* ---- search-contexts.c: kinds of context ranks ----------------------------------------------- */
 
-typedef enum
-{
-  SEARCH_CONTEXT_TRIED,
-  SEARCH_CONTEXT_REFUSED, /* the heads do not divide so */
-  SEARCH_CONTEXT_NONE,    /* another number of ranks that divide heads is the better one */
-} SearchContext;
-
-/* What becomes of STRUCTURE for the kind that an axis sets there. */
-SearchContext search_context_of (const Search *self, guint64 structure);
-
-/* STRUCTURE is in the space, with its kind. */
-void search_context_note (Search *self, guint64 structure);
+/* Drops the structures whose kind cannot be, or does no better than another one. */
+void search_choose_contexts (Search *self);
 
 /*
- * A bit for each kind that a framework runs under VARIANT's strategy on a mesh that was noted; all
+ * A bit for each kind that a framework runs under VARIANT's strategy on a mesh of the space; all
  * where no framework runs this without context ranks, which then none refuses. Rings, where none is
  * run.
  */
@@ -159,14 +149,14 @@ void search_drop_contexts (Search *self);
  */
 void search_settle_software (Search *self);
 
-/* Whether a framework runs SCENARIO, as far as anybody knows. */
-gboolean search_is_run (const Search *self, const Scenario *scenario);
-
 /* ---- search-simple.c: what is as good as the fastest, and simpler ---------------------------- */
 
 SearchComplexity search_complexity (const Search *self, const Scenario *scenario,
                                     const SearchVariant *variant, gboolean offloads);
 gint             search_compare_complexity (const SearchComplexity *a, const SearchComplexity *b);
+
+/* Whether a framework runs SCENARIO, as far as anybody knows. */
+gboolean search_is_run (const Search *self, const Scenario *scenario);
 
 /* What is slower than that is of no use, however simple. */
 double search_limit (const Search *self);

@@ -44,6 +44,16 @@ search_limit (const Search *self)
   return self->best * (1 + self->options->within);
 }
 
+gboolean
+search_is_run (const Search *self, const Scenario *scenario)
+{
+  g_autofree char *runners = self->options->runners != NULL
+                                 ? self->options->runners (scenario, self->options->runners_user)
+                                 : NULL;
+
+  return runners != NULL;
+}
+
 /* Whether FOUND is one that a framework runs, as far as anybody knows. */
 static gboolean
 is_run (const Search *self, const SearchFound *found)

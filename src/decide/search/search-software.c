@@ -33,16 +33,6 @@ chain_of (const SearchVariant *variant)
 
 /* ---- what is settled ------------------------------------------------------------------------- */
 
-gboolean
-search_is_run (const Search *self, const Scenario *scenario)
-{
-  g_autofree char *runners = self->options->runners != NULL
-                                 ? self->options->runners (scenario, self->options->runners_user)
-                                 : NULL;
-
-  return runners != NULL;
-}
-
 /*
  * Of the moves that are open the one that saves most of *WORK, laid over SCENARIO: then it is
  * appended to SETTINGS. NULL: none does.

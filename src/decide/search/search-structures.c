@@ -393,41 +393,22 @@ hint_of_batch (const Search *self, guint64 n)
                                       above);
 }
 
-/* N configurations whose context ranks would divide what cannot be. */
-static void
-refuse_heads (Search *self, guint64 n)
-{
-  self->result->n_refused += n;
-  if (n > 0)
-    search_count_drop (self, "context ranks of 'ulysses' do not divide the heads of a tensor rank",
-                       n);
-}
-
 gboolean
 search_list_nodes (Search *self, guint64 n, DiagList *diags)
 {
   const TrainingOptions *training = &self->scenario->training;
   g_autofree char       *hint = NULL;
-  guint64                n_refused = 0;
 
   for (guint64 index = 0; index < n; index++)
     {
-      const Node    node = { .index = index };
-      SearchContext context;
+      const Node node = { .index = index };
 
-      if (!search_space_divides (self->space, index, search_gpus (self, index),
-                                 training->global_batch, training->micro_batch))
-        continue;
-      context = search_context_of (self, index);
-      n_refused += context == SEARCH_CONTEXT_REFUSED;
-      if (context != SEARCH_CONTEXT_TRIED)
-        continue;
-      search_context_note (self, index);
-      g_array_append_val (self->nodes, node);
+      if (search_space_divides (self->space, index, search_gpus (self, index),
+                                training->global_batch, training->micro_batch))
+        g_array_append_val (self->nodes, node);
     }
-  self->result->n_structures = self->nodes->len + n_refused;
-  self->result->n_configurations = self->result->n_structures * self->space->variants->len;
-  refuse_heads (self, n_refused * self->space->variants->len);
+  self->result->n_structures = self->nodes->len;
+  self->result->n_configurations = (guint64) self->nodes->len * self->space->variants->len;
   if (self->nodes->len > 0)
     return TRUE;
   hint = hint_of_batch (self, n);

@@ -206,6 +206,7 @@ search_run (const Scenario *scenario, const StrategySet *strategies, const Searc
   if (self.space != NULL && check_size (&self, search_space_n_structures (self.space), diags)
       && search_list_nodes (&self, search_space_n_structures (self.space), diags))
     {
+      search_choose_contexts (&self);
       work_count_step (predict->count, "choosing software", FALSE, 0);
       search_settle_software (&self);
       search_bound_nodes (&self);
