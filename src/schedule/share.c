@@ -29,8 +29,8 @@ same_kernel (const KernelDesc *a, const KernelDesc *b)
              && a->n == b->n && a->k == b->k && a->batch == b->batch && a->streams == b->streams
              && a->turns == b->turns && a->flops == b->flops && a->read_bytes == b->read_bytes
              && a->write_bytes == b->write_bytes && a->launches == b->launches
-             && a->flash == b->flash && a->packed == b->packed && a->module == b->module
-             && a->weight_gradient == b->weight_gradient
+             && a->flash == b->flash && a->packed == b->packed && a->padded == b->padded
+             && a->module == b->module && a->weight_gradient == b->weight_gradient
              && a->first_micro_only == b->first_micro_only);
 }
 

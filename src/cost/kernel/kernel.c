@@ -383,9 +383,10 @@ flash_efficiency (const GpuProfile *gpu, const KernelDesc *kernel)
 /*
  * Blocks on the diagonal of a causal mask are computed in full: half a block more for every row.
  * Where documents end, blocks begin anew, and the last one of each is on average half empty: as
- * much again. Of several blocks the last one takes as long as a full one. A head's longest block
- * has up to twice its mean's work. Masked blocks of more than one wave are dispatched as SMs become
- * free, and lose half a block at the end; else waves are whole.
+ * much again, where their ends are not known (padded). Of several blocks the last one takes as long
+ * as a full one. A head's longest block has up to twice its mean's work. Masked blocks of more than
+ * one wave are dispatched as SMs become free, and lose half a block at the end; else waves are
+ * whole.
  */
 static void
 attention_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)
@@ -395,9 +396,10 @@ attention_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cos
   double   pairs = cost->flops / (products * (double) kernel->k * (double) kernel->batch);
   gboolean masked = kernel->packed || pairs < 0.75 * rows * rows;
   double   lost = MIN (FLASH_BLOCK, rows) * (kernel->packed ? 1 : 0.5);
-  double   waste = masked ? 1 + lost * rows / pairs : 1;
+  double   even_waste = masked ? 1 + lost * rows / pairs : 1;
+  double   waste = kernel->padded > 0 ? kernel->padded : even_waste;
   double   column = ceil (rows / FLASH_BLOCK), blocks = column * (double) kernel->batch;
-  double   filled = column > 1 ? column * FLASH_BLOCK / rows : 1;
+  double   filled = column > 1 && kernel->padded == 0 ? column * FLASH_BLOCK / rows : 1;
   double   rate = sustained_rate (gpu, kernel->dtype) * flash_efficiency (gpu, kernel) / sms;
   double   start = kernel->flash == FLASH_TRTLLM ? gpu->fmha_block_latency.value : 0;
   double   block_seconds = cost->flops * waste * filled / (rate * blocks) + start;

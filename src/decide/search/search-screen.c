@@ -43,7 +43,7 @@ typedef struct
   const char *gpu; /* interned */
   guint       kind, dtype, launches, flash;
   guint64     m, n, k, batch, streams, turns;
-  double      flops, read_bytes, write_bytes;
+  double      flops, padded, read_bytes, write_bytes;
 } KernelKey;
 
 /* Clusters of a search differ in the number of their nodes. */
@@ -169,6 +169,7 @@ key_of (const GpuProfile *gpu, const KernelDesc *kernel)
   key.streams = kernel->streams;
   key.turns = kernel->turns;
   key.flops = kernel->flops;
+  key.padded = kernel->padded;
   key.read_bytes = kernel->read_bytes;
   key.write_bytes = kernel->write_bytes;
   return key;

@@ -53,6 +53,8 @@ typedef struct
   guint       launches;         /* kernels that the host issues for it (eager chains count each) */
   guint       flash;            /* of KERNEL_ATTENTION*: FlashKernel */
   gboolean    packed;           /* ... whose mask ends at the ends of documents, too */
+  double      padded;           /* ... what its blocks compute over what that leaves; 0: as its rows
+                                  and pairs imply */
   gint        module;           /* module of the layer whose parameters it reads, or -1 */
   gboolean    weight_gradient;  /* of the backward pass: makes gradients of parameters only, so a
                                   pipeline may put it off */

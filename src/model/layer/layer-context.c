@@ -8,13 +8,6 @@
 
 /* ---- how unlike ranks are ---- */
 
-/* Pairs of the first TOKENS, of which each attends to at most WINDOW, itself among them. */
-static double
-window_pairs (double tokens, double window)
-{
-  return tokens <= window ? tokens * tokens / 2 : (tokens - window / 2) * window;
-}
-
 /*
  * Of 2 RANKS chunks of the sequence a rank has one of the first half and its mirror image: the
  * middle two are the fullest, as only tokens at the start see less than a window.
@@ -23,10 +16,10 @@ static double
 window_imbalance (double seq_len, double window, double ranks)
 {
   const double chunk = seq_len / (2 * ranks);
-  const double fullest =
-      window_pairs ((ranks + 1) * chunk, window) - window_pairs ((ranks - 1) * chunk, window);
+  const double fullest = documents_prefix_pairs ((ranks + 1) * chunk, window)
+                         - documents_prefix_pairs ((ranks - 1) * chunk, window);
 
-  return ranks * fullest / window_pairs (seq_len, window);
+  return ranks * fullest / documents_prefix_pairs (seq_len, window);
 }
 
 /*

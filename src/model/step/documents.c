@@ -13,6 +13,12 @@ documents_pairs (double seq_len, double window, double length)
   return seq_len * length * (1 - q) - length * length + q * length * (length + w);
 }
 
+double
+documents_prefix_pairs (double tokens, double window)
+{
+  return tokens <= window ? tokens * tokens / 2 : (tokens - window / 2) * window;
+}
+
 #define SEED        1 /* any */
 #define MAX_DRAWS   (1 << 17)
 #define MAX_SAMPLES 4096

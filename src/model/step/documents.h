@@ -16,6 +16,9 @@
 
 double documents_pairs (double seq_len, double window, double length);
 
+/* Pairs of the first TOKENS of a document, of which each attends to at most WINDOW, itself too. */
+double documents_prefix_pairs (double tokens, double window);
+
 /*
  * RANKS context ranks have the first and last, the second and last but one, ... of 2 RANKS chunks
  * of a sequence. A causal mask alone is balanced so; where documents end is not: the mean over

@@ -161,6 +161,7 @@ tape_flash_attention (Tape *tape, TapeValue q, TapeValue k, TapeValue v, Attenti
                       .launches = 1,
                       .flash = flash,
                       .packed = spec.packed,
+                      .padded = spec.padded,
                       .module = spec.sinks_module };
 
   op->backward = backward_flash;

@@ -136,6 +136,7 @@ typedef struct
   guint64   heads, kv_heads, qk_dim, v_dim;
   gint      sinks_module; /* -1: none */
   gboolean  packed;       /* sequences are packed of documents */
+  double    padded;       /* KernelDesc.padded */
   gboolean  summed;       /* gradients of keys and values are summed in fp32 as they are made */
   CommGroup ring;         /* one member: none */
 } AttentionSpec;
