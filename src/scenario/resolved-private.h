@@ -28,6 +28,18 @@ void     resolved_free_workloads (Resolution *self);
  */
 gboolean resolved_settle_batch (Resolution *self, DiagList *diags);
 
+/* Tensor ranks that divide the tokens of a context rank. */
+gint64 resolved_sequence_parts (const Resolution *self);
+
+/* What SELF's lengths are drawn from (LENGTHS_N: nothing), and the file they are else; g_free. */
+LengthDraw resolved_length_draw (const Resolution *self);
+char      *resolved_lengths_file (const Resolution *self);
+
+/* Whether SELF's documents can be packed, and they packed; FALSE and NULL after diagnostics. */
+gboolean resolved_check_packing (const Resolution *self, const ModelShape *shape, DiagList *diags);
+const SequenceLengths *resolved_pack_lengths (const Resolution *self, const ModelShape *shape,
+                                              DiagList *diags);
+
 /* Different micro-batches. */
 guint resolved_n_batches (const Resolution *self);
 

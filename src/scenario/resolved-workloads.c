@@ -44,6 +44,7 @@ options_of_batch (const Resolution *self, guint batch)
     {
       training.batch = sequence_lengths_batch (self->view.lengths, batch);
       training.parts = sequence_lengths_parts (self->view.lengths, batch, &training.remapped);
+      training.pieces = sequence_lengths_pieces (self->view.lengths, batch);
     }
   return training;
 }
@@ -73,15 +74,6 @@ check_drawn (const TrainingOptions *training, const OptionMarks *marks, DiagList
   return FALSE;
 }
 
-/* Tensor ranks that divide the tokens of a context rank. */
-static gint64
-sequence_parts (const Resolution *self)
-{
-  const MeshOptions *mesh = &self->scenario->mesh;
-
-  return mesh->sp == 1 ? MAX (mesh->tp, 1) : 1;
-}
-
 /* What the data ranks work on, as a file or a distribution deals it. */
 static const SequenceLengths *
 deal_lengths (const Resolution *self, DiagList *diags)
@@ -91,24 +83,18 @@ deal_lengths (const Resolution *self, DiagList *diags)
   const MeshOptions     *mesh = &scenario->mesh;
   const gint64           cp = MAX (mesh->cp, 1);
   const gboolean         whole = training->partition == PARTITION_ZEPPELIN;
-  const gint64           parts = sequence_parts (self);
-  const gint64 unit = whole ? (parts > 1 ? cp : 1) : cp * (cp > 1 && training->causal ? 2 : 1);
-  const guint  n_ranks = (guint) (cluster_n_gpus (self->view.cluster) / mesh_replica (mesh));
-  const LengthDistribution drawn = training_lengths_drawn (training);
-  const LengthDraw         draw = { .distribution = drawn,
-                                    .median = (double) training->lengths_median,
-                                    .tail = (double) training->lengths_tail,
-                                    .seed = (guint32) training->lengths_seed };
-  InputFiles              *files = profile_set_files (self->view.profiles);
-  g_autofree char         *file = NULL;
+  const gint64           parts = resolved_sequence_parts (self);
+  const gint64     unit = whole ? (parts > 1 ? cp : 1) : cp * (cp > 1 && training->causal ? 2 : 1);
+  const guint      n_ranks = (guint) (cluster_n_gpus (self->view.cluster) / mesh_replica (mesh));
+  const LengthDraw draw = resolved_length_draw (self);
+  InputFiles      *files = profile_set_files (self->view.profiles);
+  g_autofree char *file = NULL;
 
-  if (drawn != LENGTHS_N)
+  if (draw.distribution != LENGTHS_N)
     return sequence_lengths_draw (files, &draw, n_ranks, (guint) training->grad_accum,
                                   (guint) training->micro_batch, unit * parts,
                                   training->seq_len / (unit * parts) * unit * parts, diags);
-  file = scenario->base_dir != NULL && !g_path_is_absolute (training->lengths)
-             ? g_build_filename (scenario->base_dir, training->lengths, NULL)
-             : g_strdup (training->lengths);
+  file = resolved_lengths_file (self);
   return sequence_lengths_get (files, file, n_ranks, (guint) training->grad_accum,
                                (guint) training->micro_batch, unit, training->seq_len, diags);
 }
@@ -219,6 +205,9 @@ check_partition (const Resolution *self, const ModelShape *shape, DiagList *diag
       return check_sets (self, (guint) (cluster_n_gpus (self->view.cluster) / tensor), diags);
     case PARTITION_ZEPPELIN:
       return check_parts (self, shape, diags);
+    case PARTITION_PACKED:
+    case PARTITION_WLB:
+      return resolved_check_packing (self, shape, diags);
     }
   return TRUE;
 }
@@ -248,7 +237,8 @@ divide_lengths (const Resolution *self, const ModelShape *shape, const SequenceL
                    scenario_marks (self->scenario, mesh_options), diags))
     return NULL;
   return sequence_lengths_hybrid (profile_set_files (self->view.profiles), dealt, tokens,
-                                  (training->causal ? 2 : 1) * sequence_parts (self), diags);
+                                  (training->causal ? 2 : 1) * resolved_sequence_parts (self),
+                                  diags);
 }
 
 static gboolean
@@ -269,7 +259,10 @@ load_lengths (Resolution *self, const ModelShape *shape, DiagList *diags)
     }
   if (!check_drawn (training, marks, diags) || !check_partition (self, shape, diags))
     return FALSE;
-  self->view.lengths = divide_lengths (self, shape, deal_lengths (self, diags), diags);
+  if (training->partition == PARTITION_PACKED || training->partition == PARTITION_WLB)
+    self->view.lengths = resolved_pack_lengths (self, shape, diags);
+  else
+    self->view.lengths = divide_lengths (self, shape, deal_lengths (self, diags), diags);
   for (guint b = 0; self->view.lengths != NULL && b < resolved_n_batches (self); b++)
     {
       TrainingOptions   options = options_of_batch (self, b);

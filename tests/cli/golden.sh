@@ -816,6 +816,25 @@ hand lengths-hybrid-cp 2 simulate good.yaml --seq-len 400 --lengths lengths.csv 
   --partition hybrid --cp 2
 hand lengths-zeppelin-cp 2 simulate good.yaml --seq-len 400 --lengths lengths.csv \
   --partition zeppelin
+hand lengths-packed 0 simulate good.yaml --seq-len 400 --lengths documents.csv --partition packed \
+  --cp 2
+hand lengths-packed-rank 2 simulate good.yaml --seq-len 400 --lengths lengths.csv --partition packed
+hand lengths-packed-few 2 simulate good.yaml --seq-len 400 --lengths documents.csv \
+  --partition packed --grad-accum 100
+hand lengths-packed-unit 2 simulate good.yaml --seq-len 402 --lengths documents.csv \
+  --partition packed --cp 2
+hand lengths-packed-heads 2 simulate good.yaml --seq-len 400 --lengths documents.csv \
+  --partition packed --cp 2 --context ulysses
+hand lengths-packed-causal 2 simulate good.yaml --seq-len 400 --lengths documents.csv \
+  --partition packed --causal false
+hand lengths-packed-idle 0 simulate good.yaml --seq-len 400 --lengths documents.csv \
+  --document-sharding per-document --outlier-queues 1
+hand lengths-wlb 0 simulate good.yaml --seq-len 400 --lengths documents.csv --partition wlb \
+  --cp 2 --grad-accum 2
+hand lengths-wlb-micro-batch 2 simulate good.yaml --seq-len 400 --lengths documents.csv \
+  --partition wlb --micro-batch 2
+hand lengths-wlb-room 2 simulate good.yaml --seq-len 400 --lengths documents.csv \
+  --partition wlb --tokens-per-rank 399
 hand ulysses-heads 2 simulate good.yaml --seq-len 400 --cp 4 --context ulysses
 hand parallel-experts 2 simulate good.yaml --model mixtral-8x7b --set model.block=parallel \
   --set model.activation=gelu

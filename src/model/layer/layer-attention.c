@@ -495,6 +495,8 @@ add_flash (LayerBuilder *b, TapeValue *qkv)
   if (s->attention_sinks)
     spec.sinks_module = (gint) b->modules->len - 1;
   enter_core (b, pairs, spec.sequences);
+  if (b->training->pieces != NULL)
+    layer_attend_pieces (b, is_windowed (b), &spec);
   out = tape_flash_attention (b->tape, qkv[0], qkv[1], qkv[2], spec);
   leave_core (b);
   return out;

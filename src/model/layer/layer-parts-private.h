@@ -52,6 +52,9 @@ TapeValue layer_enter (LayerBuilder *b, const char *name, TapeValue x);
 /* From the partial sums of a product divided by rows to the residual stream. */
 TapeValue layer_leave (LayerBuilder *b, const char *name, TapeValue x);
 
+/* SPEC becomes that of the pieces of documents that this rank attends to, where there are some. */
+void layer_attend_pieces (const LayerBuilder *b, gboolean windowed, AttentionSpec *spec);
+
 /* Tokens of a sequence on this context rank. */
 double layer_sequence (const LayerBuilder *b);
 

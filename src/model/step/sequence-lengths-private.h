@@ -10,6 +10,14 @@ struct _SequenceLengths
   guint     *ranks;    /* [batch]; NULL: 1 */
   GPtrArray *parts;    /* [batch]: GArray of AttentionPart; NULL: none */
   double    *remapped; /* [batch], with those */
+  GPtrArray *pieces;   /* [batch]: GArray of DocumentPiece, or NULL; NULL: none */
   guint32   *table, *counts;
   guint8    *barriers;
 };
+
+/*
+ * Lengths of the documents in FILE, gint64 in its order, each up to LONGEST; NULL after
+ * diagnostics. Owned by FILES.
+ */
+const GArray *sequence_lengths_documents (InputFiles *files, const char *file, gint64 longest,
+                                          DiagList *diags);

@@ -286,6 +286,32 @@ sequence_lengths_load (const char *file, guint n_ranks, guint n_micros, guint pe
   return read_lengths (&self, csv_reader_open (file, diags));
 }
 
+/* Takes READER, which may be NULL: every length in order. */
+static GArray *
+read_documents (Reading *self, CsvReader *opened)
+{
+  g_autoptr (CsvReader) reader = opened;
+  g_autoptr (GArray)    documents = g_array_new (FALSE, FALSE, sizeof (gint64));
+  guint                 n_errors = diag_list_n_errors (self->diags);
+  gint64                length;
+
+  self->reader = reader;
+  if (reader == NULL || !find_columns (self))
+    return NULL;
+  if (self->places[COLUMN_RANK] >= 0)
+    {
+      SourceMark mark = mark_of_line (self);
+
+      diag_error (self->diags, &mark, "leave out 'rank' and 'micro_batch'",
+                  "documents are packed in the order of the file, which says where each goes");
+      return NULL;
+    }
+  while (csv_reader_next (reader, self->diags))
+    if (read_whole (self, COLUMN_LENGTH, 1, self->longest, &length))
+      g_array_append_val (documents, length);
+  return diag_list_n_errors (self->diags) == n_errors ? g_steal_pointer (&documents) : NULL;
+}
+
 /* ---- shared ---------------------------------------------------------------------------------- */
 
 /* What sequence_lengths_get asks for. */
@@ -308,20 +334,48 @@ read_bytes (gconstpointer user, G_GNUC_UNUSED DiagList *diags)
   return g_bytes_new_take (text, length);
 }
 
-static gpointer
-read_wanted (gconstpointer user, DiagList *diags)
+/* The file of WANTED, opened; NULL after diagnostics. */
+static CsvReader *
+open_wanted (const Wanted *wanted, DiagList *diags)
 {
-  const Wanted    *wanted = user;
   g_autofree char *key = g_strdup_printf ("bytes of %s", wanted->file);
-  Reading          self = wanted->reading;
   GBytes          *bytes = (GBytes *) input_files_get (wanted->files, key, read_bytes, wanted->file,
                                                        (GDestroyNotify) g_bytes_unref, diags);
   gsize            length = 0;
   const char      *text = bytes != NULL ? g_bytes_get_data (bytes, &length) : NULL;
 
+  return length > 0 ? csv_reader_open_text (wanted->file, text, length, diags)
+                    : csv_reader_open (wanted->file, diags);
+}
+
+static gpointer
+read_wanted (gconstpointer user, DiagList *diags)
+{
+  const Wanted *wanted = user;
+  Reading       self = wanted->reading;
+
   self.diags = diags;
-  return read_lengths (&self, length > 0 ? csv_reader_open_text (wanted->file, text, length, diags)
-                                         : csv_reader_open (wanted->file, diags));
+  return read_lengths (&self, open_wanted (wanted, diags));
+}
+
+static gpointer
+read_wanted_documents (gconstpointer user, DiagList *diags)
+{
+  const Wanted *wanted = user;
+  Reading       self = wanted->reading;
+
+  self.diags = diags;
+  return read_documents (&self, open_wanted (wanted, diags));
+}
+
+const GArray *
+sequence_lengths_documents (InputFiles *files, const char *file, gint64 longest, DiagList *diags)
+{
+  const Wanted     wanted = { .files = files, .file = file, .reading = { .longest = longest } };
+  g_autofree char *key = g_strdup_printf ("documents to %" G_GINT64_FORMAT ": %s", longest, file);
+
+  return input_files_get (files, key, read_wanted_documents, &wanted,
+                          (GDestroyNotify) g_array_unref, diags);
 }
 
 const SequenceLengths *
@@ -405,6 +459,7 @@ sequence_lengths_free (SequenceLengths *self)
   g_free (self->ranks);
   g_clear_pointer (&self->parts, g_ptr_array_unref);
   g_free (self->remapped);
+  g_clear_pointer (&self->pieces, g_ptr_array_unref);
   g_free (self->table);
   g_free (self->counts);
   g_free (self->barriers);
@@ -436,6 +491,12 @@ sequence_lengths_parts (const SequenceLengths *self, guint batch, double *remapp
     return NULL;
   *remapped = self->remapped[batch];
   return g_ptr_array_index (self->parts, batch);
+}
+
+const GArray *
+sequence_lengths_pieces (const SequenceLengths *self, guint batch)
+{
+  return self->pieces != NULL ? g_ptr_array_index (self->pieces, batch) : NULL;
 }
 
 LengthsTable

@@ -6,6 +6,8 @@
 #pragma once
 
 #include "base/file/input-files.h"
+#include "model/step/document-packing.h"
+#include "model/step/document-sharding.h"
 #include "model/step/length-distribution.h"
 
 typedef struct _SequenceLengths SequenceLengths;
@@ -53,6 +55,34 @@ const SequenceLengths *sequence_lengths_hybrid (InputFiles *files, const Sequenc
 const SequenceLengths *sequence_lengths_zeppelin (InputFiles *files, const SequenceLengths *dealt,
                                                   guint cp, guint per_node, gint64 tokens_per_rank,
                                                   DiagList *diags);
+
+/*
+ * Documents that are packed: sequences of a step go to N_RANKS data ranks of CP context ranks in
+ * turn, equally many to each of N_MICROS micro-batches. What is looked at is not the first step, as
+ * outliers of balanced packing wait, and in the first steps all do: it is the PACKED_STEPS-th, the
+ * last one that the file fills if that is earlier, or an earlier one of very many sequences a step,
+ * as these steps are alike.
+ */
+#define PACKED_STEPS     17
+#define PACKED_SEQUENCES (1 << 14) /* of all steps */
+
+typedef struct
+{
+  const LengthDraw *drawn; /* NULL: FILE, documents in order, without ranks */
+  const char       *file;
+  guint             n_ranks, n_micros, cp;
+  gint64            unit; /* that tokens of a sequence are padded to a multiple of */
+  DocumentPacking   packing;
+  gboolean          balanced;
+  DocumentSharding  sharding; /* not AUTO */
+} PackedLengths;
+
+/* Rows are of context ranks. Owned by FILES; NULL after diagnostics. */
+const SequenceLengths *sequence_lengths_packed (InputFiles *files, const PackedLengths *wanted,
+                                                DiagList *diags);
+
+/* Pieces of documents that the rank of a micro-batch attends to; NULL: its share of each. */
+const GArray *sequence_lengths_pieces (const SequenceLengths *self, guint batch);
 
 /*
  * What the rank of a micro-batch of these attends to (AttentionPart), and TrainingOptions.remapped.

@@ -27,7 +27,11 @@ static const char *const optimizer_choices[] = { "adamw",      "adamw-fused",  "
                                                  "muon",       "shampoo",      "soap", NULL };
 static const char *const exchange_choices[] = { "all-to-all", "owner", "all-gather", NULL };
 static const char *const component_choices[] = { "auto", "model+loss", "model", "loss", NULL };
-static const char *const partition_choices[] = { "even", "hybrid", "zeppelin", NULL };
+static const char *const partition_choices[] = {
+  "even", "hybrid", "zeppelin", "packed", "wlb", NULL
+};
+static const char *const sharding_choices[] = { "auto", "per-sequence", "per-document", "adaptive",
+                                                NULL };
 static const char *const graph_choices[] = { "none", "block", "step", NULL };
 static const char *const sync_choices[] = { "none", "forward", "backward", NULL };
 static const char *const peft_choices[] = { "none", "lora", NULL };
@@ -643,18 +647,38 @@ const OptionSpec training_options[] = {
     .needs = "lengths that differ",
     .help = "how ranks divide the sequences of 'lengths': each over all context ranks of its data "
             "rank, over as many data ranks as it needs (hybrid), or for attention over as many "
-            "context ranks (zeppelin)",
-    .source = "Megatron-LM, --hybrid-context-parallel; arXiv:2509.21841" },
+            "context ranks (zeppelin); or they are documents, packed into sequences of seq_len "
+            "tokens (packed) or of equal work (wlb)",
+    .source = "Megatron-LM, --hybrid-context-parallel; arXiv:2509.21841; arXiv:2503.17924" },
+  { .key = "document_sharding",
+    .type = OPTION_ENUM,
+    .choices = sharding_choices,
+    .offset = FIELD (document_sharding),
+    .fallback = "auto",
+    .needs = "partition: packed|wlb",
+    .help = "what context ranks cut into 2 cp chunks: a packed sequence, each of its documents, or "
+            "whichever is the faster; auto: the sequence under packed, adaptive under wlb",
+    .source = "arXiv:2407.21783, section 3.3.2; arXiv:2503.17924, section 5" },
+  { .key = "outlier_queues",
+    .type = OPTION_INT,
+    .offset = FIELD (outlier_queues),
+    .fallback = "2",
+    .min = 0,
+    .max = 16,
+    .needs = "partition: wlb",
+    .help = "queues in which documents of at least half of seq_len wait until each sequence of a "
+            "step gets one of like length; 0: none waits",
+    .source = "arXiv:2503.17924, section 4.2 and table 2" },
   { .key = "tokens_per_rank",
     .type = OPTION_INT,
     .offset = FIELD (tokens_per_rank),
     .fallback = "0",
     .min = 0,
     .max = 1 << 26,
-    .needs = "partition: hybrid|zeppelin",
+    .needs = "partition: hybrid|zeppelin|wlb",
     .help =
-        "tokens that a rank may hold, of a sequence (hybrid) or of a micro-batch (zeppelin); 0: "
-        "so many that all ranks hold one of seq_len, or the micro-batch",
+        "tokens that a rank may hold, of a sequence (hybrid) or of a micro-batch (zeppelin, wlb); "
+        "0: so many that all ranks hold one of seq_len, the micro-batch, or 1.25 of it (wlb)",
     .source = "Megatron-LM, --max-seqlen-per-dp-cp-rank" },
   { .key = "measured_kernels",
     .type = OPTION_STRING,

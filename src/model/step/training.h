@@ -231,6 +231,8 @@ typedef enum
   PARTITION_EVEN,     /* every sequence is divided over all context ranks of its data rank */
   PARTITION_HYBRID,   /* each has as many ranks as it needs: model/step/hybrid-partition.h */
   PARTITION_ZEPPELIN, /* the same of context ranks, for attention alone: zeppelin-partition.h */
+  PARTITION_PACKED,   /* documents, packed into sequences of equal tokens: document-packing.h */
+  PARTITION_WLB,      /* the same, packed into sequences of equal work */
 } Partition;
 
 /*
@@ -308,6 +310,7 @@ typedef struct
   gboolean lora_a2a;            /* under tensor ranks: see model/shape/peft.h */
   gboolean fully_sharded_loras; /* the same: both factors of an adapter are divided, not one */
   gint     partition;           /* Partition: how ranks divide the sequences of `lengths` */
+  gint     document_sharding;   /* DocumentSharding: of those that are packed */
   double   lora_dropout;        /* rate; 0: none */
   gint     lora_dropout_position; /* LoraDropoutPosition */
   gboolean lora_dropout_recompute;
@@ -320,8 +323,9 @@ typedef struct
   char    *lengths; /* file of sequence lengths, or a distribution: see sequence-lengths.h; NULL:
                        all seq_len */
   gint64 lengths_median, lengths_tail, lengths_seed; /* of a distribution: length-distribution.h */
+  gint64 outlier_queues;                             /* of balanced packing: document-packing.h */
   gint64 tokens_per_rank;  /* that a rank may hold, of a sequence (hybrid) or of a micro-batch
-                               (zeppelin); 0: as many as all ranks need for it */
+                               (zeppelin, wlb); 0: as many as all ranks need for it */
   char  *measured_kernels; /* file of measured times, see measured-kernels.h; NULL: modelled ones */
   const struct _MeasuredKernels *measured; /* no option: that file */
   FrameworkTraits traits;         /* no option: training_take_traits, before a workload is made */
@@ -331,7 +335,9 @@ typedef struct
                           of `batch`; NULL: its share of each sequence */
   double remapped; /* no option: with those, tokens that the fullest rank sends or gets
                              between equal shares and what ranks attend to */
-  const GArray *batch; /* no option: gint64, the lengths of one micro-batch of that file; NULL:
+  const GArray *pieces; /* no option: DocumentPiece, what this rank attends to of packed documents;
+                             NULL: its share of each sequence */
+  const GArray *batch;  /* no option: gint64, the lengths of one micro-batch of that file; NULL:
                              micro_batch of seq_len each */
 } TrainingOptions;
 

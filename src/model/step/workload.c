@@ -436,6 +436,7 @@ new_stage (const ModelShape *shape, const TrainingOptions *training, const MeshO
   self->training.batch = training->batch;
   self->training.parts = training->parts;
   self->training.remapped = training->remapped;
+  self->training.pieces = training->pieces;
   self->training.measured = training->measured;
   option_table_copy (mesh_options, mesh, &self->mesh);
   mesh_normalise (&self->mesh);
