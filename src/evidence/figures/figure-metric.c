@@ -35,6 +35,7 @@ static const FigureMetric metrics[] = {
   { "time_optimizer_s", .offset = OF (parts) + TIME_OPTIMIZER * sizeof (double) },
   { "exposed_comm_s", .offset = OF (exposed_comm_s) },
   { "largest_parameters", .offset = OF (n_parameters), .largest = TRUE },
+  { "run_tokens_per_s", .offset = OF (tokens_per_s), .run = TRUE, .speed = FIGURE_RATE },
 };
 
 static const FigureMetric ops = { .name = OPS };

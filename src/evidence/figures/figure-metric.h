@@ -16,12 +16,14 @@ typedef struct
   gsize       offset;  /* in Prediction: of a double, */
   gboolean    bytes;   /* or of so many, as a guint64 */
   gboolean    largest; /* a row's answer is the most of those of its scenarios that fit */
+  gboolean    run;     /* its scenarios are steps of one run, whose rate is the answer */
   FigureSpeed speed;
 } FigureMetric;
 
 /*
  * The metric NAME: step_time_s, tokens_per_s_per_gpu,
- * step_flops_per_gpu, busy_..._percent, largest_parameters and some more (docs/figures.md), or
+ * step_flops_per_gpu, busy_..._percent, largest_parameters, run_tokens_per_s and some more
+ * (docs/figures.md), or
  * "op_ms:LABEL", the milliseconds that half of the ops with that label stay below. NULL: none.
  */
 const FigureMetric *figure_metric_find (const char *name);

@@ -139,6 +139,10 @@ fill_case (Figures *figure, FigureCase *self, const char *metric, const FigureRu
       return;
     }
   self->predicted = value / base;
+  self->seconds = of->step_time_s;
+  self->work = value * self->seconds;
+  self->over_seconds = over != NULL ? over->step_time_s : 1;
+  self->over_work = base * self->over_seconds;
   self->mfu_percent = of->mfu_percent;
   self->fits = of->fits && (over == NULL || over->fits);
   self->profiles = figure_keep (figure, of->profiles);
@@ -177,6 +181,26 @@ take_cases (FigureRow *self, gboolean misfits)
   self->misfits = misfits && self->n_used > 0;
 }
 
+/* All work over all seconds of the cases that are used. */
+static void
+join_steps (FigureRow *self)
+{
+  double work = 0, seconds = 0, over_work = 0, over_seconds = 0;
+
+  for (guint i = 0; i < self->cases->len; i++)
+    {
+      const FigureCase *one = &g_array_index (self->cases, FigureCase, i);
+
+      if (one->reason != NULL || (!one->fits && !self->misfits))
+        continue;
+      work += one->work;
+      seconds += one->seconds;
+      over_work += one->over_work;
+      over_seconds += one->over_seconds;
+    }
+  self->low = self->high = work / seconds / (over_work / over_seconds);
+}
+
 /* From the nearer end of what was published to the nearer one of what is predicted. */
 static double
 error_of (const FigureRow *self)
@@ -194,6 +218,7 @@ static void
 fill_row (Figures *figure, FigureRow *self, const FigureRuns *runs)
 {
   const gboolean largest = figure_metric_find (self->metric)->largest;
+  const gboolean run = figure_metric_find (self->metric)->run;
   FigureEvidence one = { .row = self->row,
                          .metric = self->title,
                          .published = self->published,
@@ -207,6 +232,8 @@ fill_row (Figures *figure, FigureRow *self, const FigureRuns *runs)
     take_cases (self, TRUE);
   if (largest)
     self->low = self->high;
+  if (run && self->n_used > 0)
+    join_steps (self);
   self->error = error_of (self);
   one.low = self->n_used > 0 ? self->low : NAN;
   one.high = self->high;

@@ -17,6 +17,9 @@
  * could have run them; where none fits, the run that somebody had is none of them in its memory,
  * and all make the band, which says so.
  *
+ * Or they are steps of one run, which differ in their data: of the metric run_tokens_per_s the row
+ * has what all of them together have, all tokens over all seconds.
+ *
  * Figures of speed in different metrics can be drawn together as MFU: published MFU is that of the
  * prediction, scaled as the published number is to the predicted one.
  */
@@ -31,7 +34,9 @@ typedef struct
   const char *over;   /* NULL, or the scenario whose metric divides */
   const char *reason; /* NULL, or why there is no prediction; then the rest is unset */
   double      predicted;
-  double      mfu_percent; /* of `scenario` */
+  double      work, seconds;           /* of a step: the metric as a rate, times its seconds */
+  double      over_work, over_seconds; /* the same of `over`; 1 without it */
+  double      mfu_percent;             /* of `scenario` */
   gboolean    fits;
   const char *profiles; /* what profiles_used says of its cluster */
 } FigureCase;
