@@ -73,9 +73,10 @@ typedef struct
 static guint
 queue_of (const DocumentPacking *self, gint64 length)
 {
-  guint queue = self->queues;
+  const gint64 n = self->queues;
+  guint        queue = self->queues;
 
-  while (queue > 0 && 2 * self->queues * length < (self->queues + queue - 1) * self->window)
+  while (queue > 0 && 2 * n * length < (n + queue - 1) * self->window)
     queue--;
   return queue == 0 ? self->queues : queue - 1;
 }

@@ -27,7 +27,7 @@ cut_sequence (GArray *pieces, const GArray *sequence, guint first, guint ranks, 
 
   for (guint i = 0; i < sequence->len; i++)
     tokens += g_array_index (sequence, gint64, i);
-  width = tokens / (2 * ranks);
+  width = tokens / (2 * (gint64) ranks);
   for (guint i = 0; i < sequence->len; i++)
     {
       const gint64 end = begin + g_array_index (sequence, gint64, i);
