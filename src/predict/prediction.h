@@ -53,6 +53,9 @@ typedef struct
   gboolean fits;
   guint64  excess;      /* bytes over capacity at the peak; 0 when it fits */
   char    *overflow_op; /* first allocation over capacity, with its place in the step */
+  gint64   sequence;    /* of a GPU that does not hold it: tokens of the longest sequence there, */
+  guint    sequence_ranks; /* which so many ranks share; 0: all are alike, or no sequence is to
+                              blame */
 } MemoryUse;
 
 /* Traffic of one communicator and kind, per step. */

@@ -17,5 +17,6 @@ remedies_free (Remedies *self)
     return;
   g_ptr_array_unref (self->found);
   g_free (self->nearest);
+  g_free (self->sequence);
   g_free (self);
 }

@@ -24,8 +24,10 @@ typedef struct
   guint64     n_events; /* that simulations took, with their plans: RemedyBudget.max_events */
   gboolean    cut;      /* a bound of the budget ended the search: there were more changes */
   const char *ended_by; /* "time limit", "SIGINT", in the budget's place; static; NULL: nothing */
-  char   *nearest; /* where none fits: options of what lacks least, "" for the scenario as it is */
-  guint64 lacking; /* bytes, of that */
+  char   *nearest;  /* where none fits: options of what lacks least, "" for the scenario as it is */
+  guint64 lacking;  /* bytes, of that */
+  char   *sequence; /* options that hold the sequence that does not fit (MemoryUse.sequence), and
+                       change nothing else; "": none do; NULL: none is too long */
 } Remedies;
 
 void remedies_free (Remedies *self);

@@ -814,6 +814,8 @@ hand lengths-hybrid-gathers 2 simulate good.yaml --seq-len 400 --lengths lengths
   --partition hybrid
 hand lengths-hybrid-cp 2 simulate good.yaml --seq-len 400 --lengths lengths.csv --strategy ddp \
   --partition hybrid --cp 2
+hand lengths-too-long 3 simulate good.yaml --seq-len 1200000 --lengths lengths-too-long.csv \
+  --strategy ddp --attention flash2
 hand lengths-zeppelin-cp 2 simulate good.yaml --seq-len 400 --lengths lengths.csv \
   --partition zeppelin
 hand lengths-packed 0 simulate good.yaml --seq-len 400 --lengths documents.csv --partition packed \

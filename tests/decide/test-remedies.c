@@ -602,6 +602,105 @@ START_TEST (test_moves_that_come_with_others)
 }
 END_TEST
 
+/* ---- sequences of unlike length -------------------------------------------------------------- */
+
+/* A step of four data ranks: one sequence of 48 000 tokens, seven of 2000. */
+static const char long_one[] = "length\n48000\n2000\n2000\n2000\n2000\n2000\n2000\n2000\n";
+
+static const struct
+{
+  const char *first, *half; /* options that hold it, and what has half as many ranks for it */
+  Case        case_;        /* beside the file */
+} sequence_cases[] = {
+  { "--tokens-per-rank 12000",
+    "24000",
+    { "1 GB",
+      { "strategy.name", "ddp", "training.partition", "hybrid", "training.tokens_per_rank", "48000",
+        "training.seq_len", "48000", "training.attention", "flash2", "training.grad_accum", "2",
+        NULL } } },
+  { "--partition hybrid --tokens-per-rank 12000",
+    "24000",
+    { "1 GB",
+      { "strategy.name", "zero1", "training.seq_len", "48000", "training.attention", "flash2",
+        "training.grad_accum", "2", NULL } } },
+  { "--cp 4 --grad-accum 8",
+    "2",
+    { "1 GB",
+      { "strategy.name", "fsdp2", "training.seq_len", "48000", "training.attention", "flash2",
+        "training.grad_accum", "2", NULL } } },
+};
+
+/* Whether SELF's scenario fits with VALUE of KEY and, of other partitions, of hybrid's sets. */
+static gboolean
+fits_with (const Fixture *self, const char *key, const char *value)
+{
+  const gboolean         sets = g_str_equal (key, "training.tokens_per_rank");
+  const ScenarioOverride list[] = {
+    { key, value, "test" },
+    sets ? (ScenarioOverride){ "training.partition", "hybrid", "test" }
+         : (ScenarioOverride){ "training.grad_accum", "4", "test" }
+  };
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (GError)     error = NULL;
+  g_autoptr (Scenario)   scenario = scenario_with (self->scenario, NULL, list, 2, diags);
+  g_autoptr (Prediction) prediction = predict (scenario, &self->options, diags, &error);
+
+  ck_assert_msg (prediction != NULL, "%s", diag_list_first_message (diags));
+  return prediction->fits;
+}
+
+/*
+ * The sequence that does not fit is named, with the ranks that have it, and the fewest that hold it:
+ * half as many do not. The others have a rank each and fit.
+ */
+START_TEST (test_sequence)
+{
+  Case             case_ = sequence_cases[_i].case_;
+  const gboolean   cp = g_str_has_prefix (sequence_cases[_i].first, "--cp");
+  RemedyBudget     nothing = { .n_threads = 1 };
+  Fixture          fixture;
+  Remedies        *remedies;
+  g_autofree char *file = NULL;
+  gint             fd = g_file_open_tmp ("shardsim-lengths-XXXXXX.csv", &file, NULL);
+  guint            n = 0;
+
+  ck_assert_int_ge (fd, 0);
+  ck_assert (g_close (fd, NULL));
+  ck_assert (g_file_set_contents (file, long_one, -1, NULL));
+  while (case_.keys[n] != NULL)
+    n++;
+  case_.keys[n] = "training.lengths";
+  case_.keys[n + 1] = file;
+  remedies = search (&fixture, &case_, &nothing);
+  ck_assert_int_eq (fixture.prediction->hbm.sequence, 48000);
+  ck_assert_uint_eq (fixture.prediction->hbm.sequence_ranks, 1);
+  ck_assert_str_eq (remedies->sequence, sequence_cases[_i].first);
+  ck_assert (
+      !fits_with (&fixture, cp ? "mesh.cp" : "training.tokens_per_rank", sequence_cases[_i].half));
+  remedies_free (remedies);
+  fixture_end (&fixture);
+  ck_assert_int_eq (g_remove (file), 0);
+}
+END_TEST
+
+/* A state that is too large by itself is no sequence's fault. */
+START_TEST (test_state_is_no_sequence)
+{
+  static const Case case_ = { "1 GB",
+                              { "strategy.name", "ddp", "model.d_model", "3000", "model.d_ff",
+                                "9000", "training.lengths", "magi", "training.attention", "flash2",
+                                NULL } };
+  Fixture           fixture;
+  RemedyBudget      nothing = { .n_threads = 1 };
+  Remedies         *remedies = search (&fixture, &case_, &nothing);
+
+  ck_assert_int_eq (fixture.prediction->hbm.sequence, 0);
+  ck_assert_ptr_null (remedies->sequence); /* nobody is to blame */
+  remedies_free (remedies);
+  fixture_end (&fixture);
+}
+END_TEST
+
 SUITE_MAIN (remedies)
 {
   Suite *suite = suite_create ("remedies");
@@ -621,6 +720,8 @@ SUITE_MAIN (remedies)
   tcase_add_test (tcase, test_threads);
   tcase_add_test (tcase, test_many_moves);
   tcase_add_test (tcase, test_moves_that_come_with_others);
+  tcase_add_loop_test (tcase, test_sequence, 0, G_N_ELEMENTS (sequence_cases));
+  tcase_add_test (tcase, test_state_is_no_sequence);
   suite_add_tcase (suite, tcase);
   return suite_run (suite);
 }

@@ -39,3 +39,11 @@ gboolean change_sets (const Change *self, const char *key);
 gboolean change_has_levers_of (const Change *self, const Change *other);
 /* Whether the moves of PART, which are fewer, are all of WHOLE's. */
 gboolean change_is_part (const Change *part, const Change *whole);
+
+/*
+ * Options that have sequences of SCENARIO on more ranks, and change nothing else, with which it
+ * fits; the first of MOVES (lever_moves) that do, newly allocated: Remedies.sequence.
+ */
+char *remedy_of_sequence (const Scenario *scenario, const StrategySet *strategies,
+                          const Prediction *prediction, const PredictOptions *options,
+                          const GArray *moves);

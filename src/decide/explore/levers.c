@@ -222,6 +222,32 @@ add_micro_batches (LeverMoves *self, const Lever *lever)
     add_halving (self, "training.micro_batch", training->micro_batch * 2);
 }
 
+/*
+ * A sequence on ever more data ranks, in sets of `hybrid`; those that are alike, or lie on context
+ * ranks by another partition, have none.
+ */
+static void
+add_sets (LeverMoves *self, const Lever *lever)
+{
+  const TrainingOptions *training = &self->scenario->training;
+  const gboolean         hybrid = training->partition == PARTITION_HYBRID;
+
+  (void) lever;
+  if (training->lengths == NULL || (!hybrid && training->partition != PARTITION_EVEN))
+    return;
+  for (gint64 n = 2; n <= self->n_gpus; n *= 2)
+    {
+      const gint64     tokens = (training->seq_len + n - 1) / n;
+      g_autofree char *value = g_strdup_printf ("%" G_GINT64_FORMAT, tokens);
+
+      if (!hybrid)
+        add_also (add_move (self, "training.partition", "hybrid", 1), "training.tokens_per_rank",
+                  value);
+      else if (tokens < training->tokens_per_rank) /* of 0 all ranks share already */
+        add_move (self, "training.tokens_per_rank", value, 1);
+    }
+}
+
 /* ---- the mesh -------------------------------------------------------------------------------- */
 
 /*
@@ -237,7 +263,9 @@ add_axis (LeverMoves *self, const Lever *lever)
   const gint64     limit = self->use == LEVER_REMEDY ? MOST_RANKS : 2 * now;
   const gint64     most = MIN (self->n_gpus, limit);
 
-  if (self->scenario->training.lengths != NULL)
+  /* a file may say which data rank has which sequence; context ranks share each */
+  if (self->scenario->training.lengths != NULL
+      && (self->use != LEVER_REMEDY || !g_str_equal (lever->key, "cp")))
     return;
   for (gint64 n = 2; now * n <= most; n *= 2)
     {
@@ -461,6 +489,7 @@ const Lever levers[] = {
   { .section = "mesh", .key = "tp_rows", .divides = TRUE }, /* where a search is told to vary it */
   LEVER ("mesh", "pp", AXIS, add_axis, .divides = TRUE, .stages = TRUE, .most_tried = 64,
          .limit = LIMIT_LAYERS, .with = { "mesh.pipeline", "mesh.vp" }),
+  LEVER ("training", "tokens_per_rank", LEVER_MEMORY, add_sets),
   LEVER ("mesh", "cp", AXIS, add_axis, .divides = TRUE, .most_tried = 16, .doubles = TRUE,
          .limit = LIMIT_GPUS, .with = { "mesh.context" }, .apart = TRUE),
   LEVER ("training", "fused_norm", KERNELS, add_words),

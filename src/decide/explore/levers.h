@@ -16,7 +16,8 @@ typedef enum
   LEVER_VARIANT = 1 << 2, /* its values are variants of a search's space */
   LEVER_FREE = 1 << 3,    /* a search tries it around the best: nothing else has to follow */
   LEVER_KERNELS = 1 << 4, /* a search settles it before all else: which kernels run, on any mesh */
-  LEVER_REMEDY = LEVER_AXIS | LEVER_VARIANT | LEVER_FREE | LEVER_KERNELS,
+  LEVER_MEMORY = 1 << 5,  /* may take less memory: nothing but a remedy tries it */
+  LEVER_REMEDY = LEVER_AXIS | LEVER_VARIANT | LEVER_FREE | LEVER_KERNELS | LEVER_MEMORY,
 } LeverUse;
 
 /* The job that a search tries values for. */

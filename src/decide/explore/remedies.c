@@ -586,6 +586,7 @@ remedies_find (const Scenario *scenario, const StrategySet *strategies,
   take_remedies (&self);
   if (result->found->len == 0)
     name_nearest (&self);
+  result->sequence = remedy_of_sequence (scenario, strategies, prediction, options, moves);
   result->n_events = self.n_events;
   result->ended_by = stop_reason (options->replay.stop);
   result->cut |= result->ended_by != NULL;

@@ -93,6 +93,38 @@ note_pool (PoolPlace *tightest, const Replay *replay, PoolId pool, guint node, g
     *tightest = place;
 }
 
+/*
+ * Activations grow with the tokens that a rank has of a micro-batch: the longest sequence of the
+ * one of most is named, where the GPU had room without activations.
+ */
+static void
+name_sequence (MemoryUse *use, const Replay *replay, guint rank)
+{
+  const ResolvedScenario *resolved = replay_resolved (replay);
+  const SequenceLengths  *lengths = resolved->lengths;
+  const PlanBatches      *batches = resolved->input.batches;
+  double                  most = 0;
+  guint                   row;
+
+  if (lengths == NULL || use->fits
+      || use->device - use->by_category[POOL_ACTIVATION] > use->capacity)
+    return;
+  row = mesh_group_index (mesh_all (&resolved->input.mesh), rank) / batches->sharing;
+  for (guint micro = 0; micro < sequence_lengths_n_micros (lengths, row); micro++)
+    {
+      const guint   at = sequence_lengths_at (lengths, row, micro);
+      const guint   ranks = MAX (sequence_lengths_ranks (lengths, at), batches->sharing);
+      const GArray *batch = sequence_lengths_batch (lengths, at);
+      const double  tokens = (double) sequence_lengths_tokens (batch) / ranks;
+
+      if (tokens <= most)
+        continue;
+      most = tokens;
+      use->sequence = g_array_index (batch, gint64, 0);
+      use->sequence_ranks = ranks;
+    }
+}
+
 void
 memory_use_read_hbm (MemoryUse *self, const Replay *replay, guint stage)
 {
@@ -109,6 +141,7 @@ memory_use_read_hbm (MemoryUse *self, const Replay *replay, guint stage)
     }
   g_assert (tightest.stats != NULL);
   fill_memory (self, replay, tightest.stats, place_of (replay, tightest.id));
+  name_sequence (self, replay, tightest.id);
 }
 
 void

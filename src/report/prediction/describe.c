@@ -42,6 +42,9 @@ describe_misfits (Document *document, const Prediction *p)
                           use->overflow_op != NULL ? use->overflow_op : "",
                           is_near_limit (use) ? "; so near the limit it may go either way" : "");
       }
+  if (p->hbm.sequence > 0)
+    document_line (document, "Too long: a sequence of %" G_GINT64_FORMAT " tokens on %u rank%s.",
+                   p->hbm.sequence, p->hbm.sequence_ranks, p->hbm.sequence_ranks > 1 ? "s" : "");
 }
 
 /* Over placements and hashes. */

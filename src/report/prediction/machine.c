@@ -279,6 +279,19 @@ add_record (struct json_object *confidence, const Prediction *p)
   track_record_clear (&record);
 }
 
+/* The sequence that does not fit. */
+static struct json_object *
+sequence_json (const Prediction *p)
+{
+  struct json_object *object = json_object_new_object ();
+
+  json_add_count (object, "tokens", (guint64) p->hbm.sequence);
+  json_add_count (object, "ranks", p->hbm.sequence_ranks);
+  if (p->remedies != NULL && p->remedies->sequence != NULL && *p->remedies->sequence != '\0')
+    json_object_object_add (object, "fits_with", json_object_new_string (p->remedies->sequence));
+  return object;
+}
+
 struct json_object *
 prediction_json (const Prediction *p)
 {
@@ -309,6 +322,8 @@ prediction_json (const Prediction *p)
   if (p->stages != NULL)
     json_object_object_add (result, "stages",
                             column_list (stage_columns, rows_of_array (p->stages)));
+  if (p->hbm.sequence > 0)
+    json_object_object_add (result, "too_long", sequence_json (p));
   if (p->remedies != NULL)
     remedies_add_json (p->remedies, result);
   if (p->advice != NULL)

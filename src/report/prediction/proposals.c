@@ -40,6 +40,11 @@ describe_remedies (Document *document, const Remedies *self)
   g_autofree char *lacking = document_bytes ((double) self->lacking);
   gboolean         any_tight = FALSE;
 
+  if (self->sequence != NULL)
+    document_line (document, "%s%s",
+                   *self->sequence != '\0' ? "It fits on more ranks: "
+                                           : "No more ranks for it that were tried hold it.",
+                   self->sequence);
   if (self->found->len > 0)
     {
       document_subheading (document, "What fits with the same global batch, fastest first");
