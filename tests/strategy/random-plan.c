@@ -506,7 +506,7 @@ describe (RandomPlan *self, guint32 seed, guint case_)
       "precision=%d optimizer=%d/%d fp8=%d/%d (wide: %d, %d) lora=%d/%d%s dora=%d 4bit=%d "
       "slices=%d/%d private=%d/%d/%d "
       "tp=%d rows=%d (%s) sp=%d cp=%d ep=%d etp=%d pp=%d vp=%d "
-      "pipeline=%d p2p=%d;",
+      "pipeline=%d p2p=%d%s;",
       seed, case_, self->shape.family, (int) self->shape.n_layers, (int) self->shape.n_mtp,
       (int) self->shape.d_model, (int) self->shape.vocab, self->shape.tied_embeddings,
       (int) self->shape.n_experts, self->in.mesh.n_ranks, self->in.mesh.ranks_per_node,
@@ -522,7 +522,11 @@ describe (RandomPlan *self, guint32 seed, guint case_)
       self->training.load_in_4bit, (int) self->training.trained_slices, self->training.slice_heads,
       self->training.private_method, self->training.private_clipping, self->training.private_noise,
       (int) m->tp, (int) m->tp_rows, m->order, (int) m->sp, (int) m->cp, (int) m->ep, (int) m->etp,
-      (int) m->pp, (int) m->vp, m->pipeline, m->p2p);
+      (int) m->pp, (int) m->vp, m->pipeline, m->p2p,
+      self->in.batches == NULL                         ? ""
+      : self->training.partition == PARTITION_HYBRID   ? " hybrid"
+      : self->training.partition == PARTITION_ZEPPELIN ? " zeppelin"
+                                                       : " lengths");
 }
 
 static gboolean
@@ -530,6 +534,10 @@ is_taken (RandomPlan *self)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
 
+  /* one closed form of all roles of a strategy's own, and one of each row, are not taken together */
+  for (const StrategyChoice *c = self->choice; c != NULL && self->in.batches != NULL; c = c->inner)
+    if (c->strategy->role != NULL)
+      return FALSE;
   self->schedule = schedule_build (&self->in, self->choice, diags);
   return self->schedule != NULL;
 }
@@ -635,8 +643,20 @@ make_plainer (RandomPlan *self)
          || make_forward (self) || make_short (self);
 }
 
+/* The next mesh has other workloads. */
+static void
+clear_stages (RandomPlan *self)
+{
+  g_clear_pointer (&self->batches, g_ptr_array_unref);
+  g_clear_pointer (&self->stages, g_ptr_array_unref);
+  g_clear_pointer (&self->training.lengths, g_free);
+  self->training.partition = PARTITION_EVEN;
+  self->training.tokens_per_rank = 0;
+  self->in.batches = NULL;
+}
+
 static RandomPlan *
-plan_new (const Strategy *strategy, guint32 seed, guint case_, Axes axes)
+plan_new (const Strategy *strategy, guint32 seed, guint case_, Axes axes, gboolean lengths)
 {
   RandomPlan       *self = g_new0 (RandomPlan, 1);
   g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
@@ -660,12 +680,15 @@ plan_new (const Strategy *strategy, guint32 seed, guint case_, Axes axes)
   for (;; axes--)
     {
       draw_mesh (self, rand, case_ % 4 != 0 ? axes : AXES_NONE, case_ / 4);
+      lengths = lengths && random_plan_draw_lengths (self, case_);
       describe (self, seed, case_);
       if (draw_strategy (self, strategy, rand, case_)
-          || (axes == AXES_NONE && !make_plainer (self)))
+          || (!lengths && axes == AXES_NONE && !make_plainer (self)))
         break;
-      axes = MAX (axes, AXES_OF_LAYERS); /* the next turn has one fewer, or other types */
-      g_ptr_array_unref (self->stages);
+      /* the next turn has equal lengths, or else one axis fewer, or other types */
+      axes = lengths ? axes + 1 : MAX (axes, AXES_OF_LAYERS);
+      lengths = FALSE;
+      clear_stages (self);
     }
   self->text = self->description->str;
   return self;
@@ -674,7 +697,7 @@ plan_new (const Strategy *strategy, guint32 seed, guint case_, Axes axes)
 RandomPlan *
 random_plan_new (const Strategy *strategy, guint32 seed, guint case_)
 {
-  RandomPlan *self = plan_new (strategy, seed, case_, AXES_NONE);
+  RandomPlan *self = plan_new (strategy, seed, case_, AXES_NONE, FALSE);
 
   g_clear_pointer (&self->schedule, schedule_free_all); /* tests change the plan first */
   return self;
@@ -683,7 +706,13 @@ random_plan_new (const Strategy *strategy, guint32 seed, guint case_)
 RandomPlan *
 random_plan_new_mesh (const Strategy *strategy, guint32 seed, guint case_)
 {
-  return plan_new (strategy, seed, case_, AXES_ALL);
+  return plan_new (strategy, seed, case_, AXES_ALL, FALSE);
+}
+
+RandomPlan *
+random_plan_new_lengths (const Strategy *strategy, guint32 seed, guint case_)
+{
+  return plan_new (strategy, seed, case_, AXES_ALL, TRUE);
 }
 
 void
@@ -703,7 +732,7 @@ random_plan_free (RandomPlan *self)
     }
   g_ptr_array_unref (self->blocks);
   g_clear_pointer (&self->schedule, schedule_free_all);
-  g_ptr_array_unref (self->stages);
+  clear_stages (self);
   option_table_clear (mesh_options, &self->mesh);
   option_table_clear (training_options, &self->training);
   model_shape_clear (&self->shape);

@@ -17,46 +17,45 @@ add_kernels (const PlanInput *in, const KernelDesc *kernels, guint n, double tim
                        times * (double) (guint64) kernels[k].read_bytes);
 }
 
-/* PASSES: of perturbed steps, which are forward passes alone; else 0. */
+/* Of the layers of CHUNK in RUN; PASSES: of perturbed steps, which are forward passes alone; else 0. */
 static void
-add_layers (const PlanInput *in, double times, guint passes, PlanTotals *totals)
+add_layers (const PlanInput *in, const ExpectRun *run, guint chunk, guint passes,
+            PlanTotals *totals)
 {
-  guint n = workload_n_layers (in->workload);
+  guint i, end;
 
-  for (guint i = 0; i < n;)
+  workload_chunk (run->workload, chunk, &i, &end);
+  while (i < end)
     {
-      const LayerDesc *layer = workload_layer (in->workload, i);
-      guint            first = i;
+      const LayerDesc *layer = workload_layer (run->workload, i);
+      const guint      first = i;
 
-      while (i < n && workload_layer (in->workload, i) == layer)
+      while (i < end && workload_layer (run->workload, i) == layer)
         i++;
-      add_kernels (in, layer->forward, layer->n_forward, MAX (passes, 1) * times * (i - first),
+      add_kernels (in, layer->forward, layer->n_forward, MAX (passes, 1) * run->times * (i - first),
                    totals);
       if (passes > 0)
         continue;
-      add_kernels (in, layer->recompute, layer->n_recompute, times * (i - first), totals);
-      add_kernels (in, layer->backward, layer->n_backward, times * (i - first), totals);
+      add_kernels (in, layer->recompute, layer->n_recompute, run->times * (i - first), totals);
+      add_kernels (in, layer->backward, layer->n_backward, run->times * (i - first), totals);
     }
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
 static double
-boundary_bytes (const PlanInput *in, PipelinePlace place)
+boundary_bytes (const Workload *const *stages, PipelinePlace place)
 {
-  const Workload *workload = in->stages[place.stage];
+  const Workload *workload = stages[place.stage];
   guint           first, end;
 
   workload_chunk (workload, place.chunk, &first, &end);
   return (double) workload_layer (workload, end - 1)->output_bytes;
 }
 
-/*
- * One end of a chunk, where BYTES pass TIMES each way: a part of them where tensor ranks share them
- * out.
- */
+/* BYTES pass TIMES each way: a part of them where tensor ranks share them out. */
 static void
-add_boundary (const PlanInput *in, double bytes, double times, PlanTotals *totals)
+add_message (const PlanInput *in, double bytes, double times, PlanTotals *totals)
 {
   guint   tp = plan_scatters (in->workload) ? mesh_tensor_columns (&in->mesh).size : 1;
   guint64 share = ((guint64) bytes + tp - 1) / tp;
@@ -66,7 +65,18 @@ add_boundary (const PlanInput *in, double bytes, double times, PlanTotals *total
   if (plan_scatters (in->workload))
     plan_totals_add (totals, COLLECTIVE_ALL_GATHER, mesh_tensor_columns (&in->mesh),
                      times * part * tp);
-  totals->high[PLACE_HBM] += 4 * bytes; /* received, put together, and two on their way out */
+}
+
+/* One end of CHUNK, where the outputs of PLACE pass, its own or those of the chunk before. */
+static void
+add_boundary (const PlanInput *in, guint chunk, PipelinePlace place, PlanTotals *totals)
+{
+  ExpectRun run;
+
+  for (guint i = 0; expect_run (in, chunk, i, &run); i++)
+    add_message (in, boundary_bytes (run.stages, place), run.times, totals);
+  /* received, put together, and two on their way out */
+  totals->high[PLACE_HBM] += 4 * boundary_bytes (in->stages, place);
 }
 
 /*
@@ -82,11 +92,11 @@ add_waiting (const PlanInput *in, const Pipeline *pipeline, PlanTotals *totals)
   if (pipeline->kind == PIPELINE_INTERLEAVED && n > pipeline->stages
       && (stage == 0 || stage == last))
     totals->high[PLACE_HBM] +=
-        (n - pipeline->stages) * boundary_bytes (in, (PipelinePlace){ last, 0 });
+        (n - pipeline->stages) * boundary_bytes (in->stages, (PipelinePlace){ last, 0 });
 }
 
 static void
-add_messages (const PlanInput *in, const Pipeline *pipeline, double times, PlanTotals *totals)
+add_messages (const PlanInput *in, const Pipeline *pipeline, PlanTotals *totals)
 {
   guint stage = workload_stage (in->workload);
 
@@ -97,14 +107,14 @@ add_messages (const PlanInput *in, const Pipeline *pipeline, double times, PlanT
 
       if (pipeline_next (pipeline, at, &other) && other.stage != stage)
         {
-          add_boundary (in, boundary_bytes (in, at), times, totals);
+          add_boundary (in, c, at, totals);
           /* Outputs stay until their backward pass: as many as micro-batches in flight. */
           if (!workload_mesh (in->workload)->deallocate_pipeline_outputs)
             totals->high[PLACE_HBM] +=
-                expect_in_flight (pipeline, at.stage) * boundary_bytes (in, at);
+                expect_in_flight (pipeline, at.stage) * boundary_bytes (in->stages, at);
         }
       if (pipeline_previous (pipeline, at, &other) && other.stage != stage)
-        add_boundary (in, boundary_bytes (in, other), times, totals);
+        add_boundary (in, c, other, totals);
     }
 }
 
@@ -154,12 +164,14 @@ partial_elements (const Workload *workload)
 void
 plan_expect_mesh (const PlanInput *in, PlanGradient held, guint passes, PlanTotals *totals)
 {
-  Pipeline pipeline = pipeline_of (in->workload);
-  double   times = pipeline_chunk_micros (&pipeline);
+  Pipeline  pipeline = pipeline_of (in->workload);
+  ExpectRun run;
 
-  add_layers (in, times, passes, totals);
+  for (guint c = 0; c < pipeline.chunks; c++)
+    for (guint i = 0; expect_run (in, c, i, &run); i++)
+      add_layers (in, &run, c, passes, totals);
   if (pipeline.stages > 1)
-    add_messages (in, &pipeline, times, totals);
+    add_messages (in, &pipeline, totals);
   if (passes == 0)
     {
       plan_totals_add (totals, COLLECTIVE_ALL_REDUCE, mesh_tensor_columns (&in->mesh),

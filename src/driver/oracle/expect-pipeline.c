@@ -16,12 +16,15 @@ beyond (guint times, guint parts)
 
 /* ---- whole backward passes ------------------------------------------------------------------- */
 
-/* One chunk is fullest before its first backward pass: M, or p - s (arXiv:2104.04473, 2.2). */
+/*
+ * One chunk has MOST micro-batches before its first backward pass, M or p - s (arXiv:2104.04473,
+ * 2.2), and then as many others after each, which may be longer ones.
+ */
 static gboolean
-passes_in_order (guint most, guint moment, ExpectPasses *passes)
+passes_in_order (guint micros, guint most, guint moment, ExpectPasses *passes)
 {
-  passes[0] = (ExpectPasses){ .forward = most };
-  return moment == 0;
+  passes[0] = (ExpectPasses){ most + moment, moment, moment };
+  return most + moment <= micros;
 }
 
 /*
@@ -228,7 +231,7 @@ expect_passes (const Pipeline *pipeline, guint stage, guint moment, ExpectPasses
   switch (pipeline->kind)
     {
     case PIPELINE_GPIPE:
-      return passes_in_order (pipeline->micros, moment, passes);
+      return passes_in_order (pipeline->micros, pipeline->micros, moment, passes);
     case PIPELINE_AUTO:
     case PIPELINE_1F1B:
       break;
@@ -243,7 +246,8 @@ expect_passes (const Pipeline *pipeline, guint stage, guint moment, ExpectPasses
     case PIPELINE_DUALPIPE:
       return passes_dualpipe (pipeline, stage, moment, passes);
     }
-  return passes_in_order (MIN (pipeline->micros, pipeline->stages - stage), moment, passes);
+  return passes_in_order (pipeline->micros, MIN (pipeline->micros, pipeline->stages - stage),
+                          moment, passes);
 }
 
 guint

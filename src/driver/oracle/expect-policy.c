@@ -395,7 +395,7 @@ add_memory (const PlanInput *in, const Policy *policy, const Issue *issue, const
             PlanTotals *totals)
 {
   ActivationBounds activations =
-      policy->passes > 0 ? perturbed_bounds (in->workload, policy) : activation_bounds (in);
+      policy->passes > 0 ? perturbed_bounds (in, policy) : activation_bounds (in);
   double gradients = expect_state_bytes (in, policy, STATE_GRADIENTS, PLACE_HBM);
   double hbm = form->states, host = form->host;
 

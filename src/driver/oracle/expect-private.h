@@ -5,6 +5,7 @@
  *   expect-policy.c     of a policy under an issue
  *   expect-route.c      of one of its routes
  *   expect-mesh.c       of the axes of the mesh
+ *   expect-batches.c    of micro-batches that differ
  *   expect-pipeline.c   of the passes of a pipeline's stage
  *   expect-parts.c      of activations
  *   expect-optimizer.c  of what optimizers keep, compute and send
@@ -17,6 +18,23 @@
 #include "driver/oracle/expect.h"
 #include "driver/policy/input.h"
 #include "driver/policy/pipeline.h"
+
+/*
+ * Micro-steps of a chunk that are alike. IN's batches, where it has any, begin with the rank's own
+ * row.
+ */
+typedef struct
+{
+  const Workload        *workload; /* of IN's stage */
+  const Workload *const *stages;   /* of all */
+  double                 times;
+} ExpectRun;
+
+/* The I-th run of CHUNK, in the order of the step; FALSE: there are fewer. */
+gboolean expect_run (const PlanInput *in, guint chunk, guint i, ExpectRun *run);
+
+/* Adds what ranks that wait for each other between groups of sequences send in so many STEPS. */
+void expect_barriers (const PlanInput *in, double steps, PlanTotals *totals);
 
 /* Adds a period of ISSUE under POLICY, and to `resident` what a rank holds. */
 void plan_expect_policy (const PlanInput *in, const Policy *policy, const Issue *issue,

@@ -94,6 +94,9 @@ expect_innermost (const PlanInput *in, const StrategyChoice *choice, PlanTotals 
   return TRUE;
 }
 
+static gboolean expect_choice (const PlanInput *in, const StrategyChoice *choice,
+                               PlanTotals *totals);
+
 static gboolean
 expect_outer (const PlanInput *in, const StrategyChoice *choice, PlanTotals *totals)
 {
@@ -105,7 +108,7 @@ expect_outer (const PlanInput *in, const StrategyChoice *choice, PlanTotals *tot
   if (strategy->expect == NULL && strategy->sync == NULL)
     return FALSE;
   strategy_narrow_input (strategy, in, choice->options, &inner);
-  if (!strategy_expect (&inner, choice->inner, totals))
+  if (!expect_choice (&inner, choice->inner, totals))
     return FALSE;
   period = strategy_period_steps (in, choice);
   repeat (totals, (guint) (period / strategy_period_steps (&inner, choice->inner)));
@@ -117,12 +120,39 @@ expect_outer (const PlanInput *in, const StrategyChoice *choice, PlanTotals *tot
   return strategy->expect == NULL || strategy->expect (in, choice->options, totals);
 }
 
+static gboolean
+expect_choice (const PlanInput *in, const StrategyChoice *choice, PlanTotals *totals)
+{
+  *totals = (PlanTotals){ 0 };
+  return choice->inner != NULL ? expect_outer (in, choice, totals)
+                               : expect_innermost (in, choice, totals);
+}
+
 gboolean
 strategy_expect (const PlanInput *in, const StrategyChoice *choice, PlanTotals *totals)
 {
   *totals = (PlanTotals){ 0 };
-  if (in->batches != NULL || in->round_only != 0) /* forms take one micro-batch, all fragments */
+  if (in->batches != NULL || in->round_only != 0) /* forms take all fragments */
     return FALSE;
-  return choice->inner != NULL ? expect_outer (in, choice, totals)
-                               : expect_innermost (in, choice, totals);
+  return expect_choice (in, choice, totals);
+}
+
+gboolean
+strategy_expect_row (const PlanInput *in, const StrategyChoice *choice, guint row,
+                     PlanTotals *totals)
+{
+  PlanInput   mine = *in;
+  PlanBatches own = *in->batches;
+
+  *totals = (PlanTotals){ 0 };
+  if (in->round_only != 0)
+    return FALSE;
+  own.table += (gsize) row * own.width;
+  own.counts += own.counts != NULL ? row : 0;
+  own.barriers += own.barriers != NULL ? (gsize) row * own.width : 0;
+  mine.batches = &own;
+  if (!expect_choice (&mine, choice, totals))
+    return FALSE;
+  expect_barriers (&mine, (double) strategy_period_steps (in, choice), totals);
+  return TRUE;
 }

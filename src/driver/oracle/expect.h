@@ -35,7 +35,7 @@ typedef struct
 ActivationBounds activation_bounds (const PlanInput *in);
 
 /* The same of steps of POLICY's perturbed passes of each layer, of which nothing is kept. */
-ActivationBounds perturbed_bounds (const Workload *workload, const Policy *policy);
+ActivationBounds perturbed_bounds (const PlanInput *in, const Policy *policy);
 
 /* Tensors that a closed form sums over. */
 typedef gboolean (*ExpectFilter) (const Workload *workload, const LayerDesc *layer);

@@ -520,3 +520,10 @@ guint64 strategy_period_steps (const PlanInput *in, const StrategyChoice *choice
  * outer period, peaks unchanged) and adds its own.
  */
 gboolean strategy_expect (const PlanInput *in, const StrategyChoice *choice, PlanTotals *totals);
+
+/*
+ * The same of a rank of ROW of IN's batches, where micro-batches differ; strategy_expect states
+ * none then, as it does not know the rank.
+ */
+gboolean strategy_expect_row (const PlanInput *in, const StrategyChoice *choice, guint row,
+                              PlanTotals *totals);
