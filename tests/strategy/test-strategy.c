@@ -269,7 +269,10 @@ slack_of (const RandomPlan *plan, gboolean codecs)
   PlanTotals expected = { 0 };
   double     slack = 0;
 
-  strategy_expect (&plan->in, plan->choice, &expected);
+  if (plan->in.batches != NULL)
+    strategy_expect_row (&plan->in, plan->choice, 0, &expected);
+  else
+    strategy_expect (&plan->in, plan->choice, &expected);
   for (guint i = 0; i < expected.n_traffic; i++)
     if (codecs || expected.traffic[i].codec == NULL)
       slack = MAX (slack, expected.traffic[i].slack);
@@ -471,6 +474,28 @@ START_TEST (test_mutations)
 }
 END_TEST
 
+/* The same of sequences that differ. */
+START_TEST (test_lengths_mutations)
+{
+  guint caught = 0;
+
+  for (guint i = 0; i < 24 && caught < 8; i++)
+    {
+      g_autoptr (RandomPlan) plan = random_plan_new_lengths (nth_strategy (_i), 7000 + i, i);
+      g_autoptr (Schedule)   schedule = build_checked (plan);
+      g_autofree char       *why = NULL;
+      guint                  n = count_ops (schedule);
+
+      if (plan->in.batches == NULL || n == 0
+          || !mutate (schedule, i * 7 % n, (Mutation) (i % MUTATION_N), slack_of (plan, TRUE)))
+        continue;
+      ck_assert_msg (!matches (plan, schedule, &why), "mutation %u of op %u was not noticed: %s",
+                     i % MUTATION_N, i * 7 % n, plan->text);
+      caught++;
+    }
+}
+END_TEST
+
 /* The same of every way to compress, under ddp. */
 START_TEST (test_compressed_mutations)
 {
@@ -605,6 +630,7 @@ strategy_suite (const char *part)
   else
     {
       tcase_add_loop_test (tcase, test_mutations, 0, all);
+      tcase_add_loop_test (lengths, test_lengths_mutations, 0, all);
       tcase_add_loop_test (tcase, test_compressed_mutations, 0, schemes);
       tcase_add_loop_test (tcase, test_flops_mutation, 0, all);
       tcase_add_loop_test (tcase, test_state_mutation, 0, all);

@@ -12,6 +12,30 @@ early_collective (const PolicyRoute *route)
   return NULL;
 }
 
+static gboolean
+has_collective (const PolicyRoute *route)
+{
+  for (guint h = 0; h < route->n; h++)
+    if (route->hops[h].hop == HOP_COLLECTIVE)
+      return TRUE;
+  return FALSE;
+}
+
+/*
+ * What fetches updates as it gathers does so in both passes of the first micro-step, which of some
+ * ranks is the last one too: reductions come in between. NULL: nothing does.
+ */
+static const PolicyHop *
+fetching_collective (const UnitPolicy *kind)
+{
+  const PolicyRoute *update = &kind->routes[ROUTE_UPDATE];
+
+  for (guint h = 0; h < update->n && has_collective (&kind->routes[ROUTE_GATHER]); h++)
+    if (update->hops[h].hop == HOP_COLLECTIVE && update->hops[h].group.size > 1)
+      return &update->hops[h];
+  return NULL;
+}
+
 gboolean
 policy_check_partition (const Strategy *strategy, const Policy *policy, const PlanInput *in,
                         DiagList *diags)
@@ -23,6 +47,8 @@ policy_check_partition (const Strategy *strategy, const Policy *policy, const Pl
       {
         const PolicyHop *hop = early_collective (&policy->kinds[kind].routes[r]);
 
+        if (hop == NULL && r == ROUTE_UPDATE)
+          hop = fetching_collective (&policy->kinds[kind]);
         if (hop == NULL)
           continue;
         diag_option_error (diags, "partition",

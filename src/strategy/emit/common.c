@@ -85,6 +85,16 @@ kept_beside (const StrategyRun *run)
 }
 
 guint64
+narrow_trainable (const PlanUnit *unit)
+{
+  guint64 sum = 0;
+
+  for (guint t = 0; t < unit->n_trainable; t++)
+    sum += unit->trainable[t].narrow ? unit->trainable[t].elements : 0;
+  return sum;
+}
+
+guint64
 held_bytes (const StrategyRun *run, PolicyStateKind state)
 {
   guint64 sum = 0;

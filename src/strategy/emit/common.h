@@ -24,6 +24,9 @@ guint element_bytes (const StrategyRun *run, PolicyStateKind state);
 guint reduced_bytes (const StrategyRun *run);
 Dtype reduced_dtype (const StrategyRun *run);
 
+/* Of what UNIT trains the elements that a narrow hop takes as a byte each. */
+guint64 narrow_trainable (const PlanUnit *unit);
+
 /* Bytes of STATE that this rank holds under its policy, of all units. */
 guint64 held_bytes (const StrategyRun *run, PolicyStateKind state);
 

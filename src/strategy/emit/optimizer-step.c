@@ -225,7 +225,7 @@ narrow_share (const StrategyRun *run, guint kind)
   guint64 sum = 0;
 
   for (guint u = 0; u < run->n_units; u++)
-    sum += plan_unit_is (&run->units[u], kind) ? run->units[u].narrow : 0;
+    sum += plan_unit_is (&run->units[u], kind) ? narrow_trainable (&run->units[u]) : 0;
   return sum / run->policy->kinds[kind].states[STATE_OPTIMIZER].group.size;
 }
 

@@ -1,5 +1,6 @@
 #include "strategy/runtime/buckets/bucket-gathers.h"
 
+#include "strategy/emit/common.h"
 #include "strategy/emit/route.h"
 
 #define NO_BUCKET G_MAXUINT /* of a unit that trains nothing */
@@ -67,7 +68,7 @@ make_buckets (BucketGathers *self, const StrategyRun *run, guint kind, double si
         bucket = new_bucket (self, kind);
       g_array_append_val (bucket->units, u);
       bucket->elements += unit->trainable_elements;
-      bucket->narrow += unit->narrow;
+      bucket->narrow += narrow_trainable (unit);
       self->bucket_of[u] = self->buckets[kind]->len - 1;
       if ((double) bucket->elements >= size)
         bucket = NULL;

@@ -6,14 +6,24 @@
 
 #include <math.h>
 
-/* Elements of KIND, number K, that are gathered as a byte each when all that is updated is. */
+static double
+narrow_of_tensor (const TensorDesc *tensor, guint layer, gconstpointer data)
+{
+  (void) layer;
+  (void) data;
+  return tensor->narrow ? (double) tensor->elements : 0;
+}
+
+/*
+ * Elements of KIND, number K, that are gathered as a byte each when all that is updated is: of
+ * adapters none, whatever the frozen weights are.
+ */
 static double
 narrow_updates (const PlanInput *in, const UnitPolicy *kind, guint k)
 {
-  double parts = kind->states[STATE_OPTIMIZER].group.size, tensors = 0;
-  double all = expect_narrow (in, 0, workload_n_layers (in->workload), k, 1, &tensors);
+  double parts = kind->states[STATE_OPTIMIZER].group.size;
 
-  return floor (all / parts) * parts;
+  return floor (expect_tensors (in, k, narrow_of_tensor, NULL) / parts) * parts;
 }
 
 /* Parameters that are gathered in buckets: each of these is padded, and there may be but one. */
