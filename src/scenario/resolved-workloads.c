@@ -368,7 +368,9 @@ resolved_make_workloads (Resolution *self, const ModelShape *shape, DiagList *di
                          .width = table.width,
                          .sharing = shared ? (guint) MAX (self->scenario->mesh.cp, 1) : 1,
                          .counts = table.counts,
-                         .barriers = table.barriers };
+                         .barriers = table.barriers,
+                         .read = table.read,
+                         .moved = table.moved };
     }
   for (guint s = 0; self->training.measured != NULL && s < n_stages (self); s++)
     if (!measured_kernels_check_workload (self->training.measured, self->batches[0][s], mark,

@@ -154,7 +154,9 @@ make_workloads (RandomPlan *self, const SequenceLengths *lengths)
                      .sharing =
                          self->training.partition == PARTITION_EVEN ? (guint) self->mesh.cp : 1,
                      .counts = table.counts,
-                     .barriers = table.barriers };
+                     .barriers = table.barriers,
+                     .read = table.read,
+                     .moved = table.moved };
   self->in.batches = &self->rows;
   self->in.stages = self->rows.workloads[0];
   self->in.workload = self->in.stages[0];

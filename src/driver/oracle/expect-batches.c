@@ -1,6 +1,8 @@
 /* Micro-steps of unlike sequences: what each chunk computes, and where ranks wait for each other. */
 #include "driver/oracle/expect-private.h"
 
+#include <math.h>
+
 /* Of a chunk; two directions have half of a step's each. */
 static guint
 micros_of_chunk (const PlanInput *in, const Pipeline *pipeline)
@@ -40,13 +42,36 @@ expect_run (const PlanInput *in, guint chunk, guint i, ExpectRun *run)
   return TRUE;
 }
 
-void
-expect_barriers (const PlanInput *in, double steps, PlanTotals *totals)
+/*
+ * A step's numbers of sequences and lengths, the samples, the wait for all and the counts; N: data
+ * ranks. Of an all-to-all's buffer a rank keeps 1 / N.
+ */
+static void
+add_loader (const PlanInput *in, double n, double groups, double steps, PlanTotals *totals)
 {
-  const guint n = (guint) expect_micro_steps (in);
+  const PlanBatches *batches = in->batches;
+  const MeshGroup    all = mesh_all (&in->mesh);
+  const MeshGroup    world = { .size = in->mesh.world, .stride = 1 };
+  double             samples = 0;
+
+  for (guint key = 0; key < G_N_ELEMENTS (plan_sample_keys); key++)
+    samples += ceil ((double) batches->moved * plan_sample_keys[key].bytes * n / (n - 1));
+  plan_totals_add (totals, COLLECTIVE_ALL_GATHER, all, steps * 4 * n * (1. + batches->read));
+  plan_totals_add (totals, COLLECTIVE_ALL_TO_ALL, all, steps * samples);
+  plan_totals_add (totals, COLLECTIVE_ALL_REDUCE, world, steps * 4);
+  plan_totals_add (totals, COLLECTIVE_BROADCAST, mesh_tensor (&in->mesh), steps * (8 + 4 * groups));
+}
+
+void
+expect_sets (const PlanInput *in, double steps, PlanTotals *totals)
+{
+  const guint     n = (guint) expect_micro_steps (in);
+  const MeshGroup all = mesh_all (&in->mesh);
+  double          barriers = 0;
 
   for (guint i = 0; i < n && in->batches->barriers != NULL; i++)
-    if (in->batches->barriers[i])
-      plan_totals_add (totals, COLLECTIVE_ALL_REDUCE, mesh_all (&in->mesh),
-                       steps * dtype_bytes (DTYPE_FP32));
+    barriers += in->batches->barriers[i];
+  plan_totals_add (totals, COLLECTIVE_ALL_REDUCE, all, steps * 4 * barriers);
+  if (in->batches->read > 0 && all.size > 1)
+    add_loader (in, all.size, barriers + 1, steps, totals);
 }

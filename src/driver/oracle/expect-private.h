@@ -33,8 +33,8 @@ typedef struct
 /* The I-th run of CHUNK, in the order of the step; FALSE: there are fewer. */
 gboolean expect_run (const PlanInput *in, guint chunk, guint i, ExpectRun *run);
 
-/* Adds what ranks that wait for each other between groups of sequences send in so many STEPS. */
-void expect_barriers (const PlanInput *in, double steps, PlanTotals *totals);
+/* Adds what ranks that share sequences in sets send before and between groups in so many STEPS. */
+void expect_sets (const PlanInput *in, double steps, PlanTotals *totals);
 
 /* Adds a period of ISSUE under POLICY, and to `resident` what a rank holds. */
 void plan_expect_policy (const PlanInput *in, const Policy *policy, const Issue *issue,

@@ -153,6 +153,6 @@ strategy_expect_row (const PlanInput *in, const StrategyChoice *choice, guint ro
   mine.batches = &own;
   if (!expect_choice (&mine, choice, totals))
     return FALSE;
-  expect_barriers (&mine, (double) strategy_period_steps (in, choice), totals);
+  expect_sets (&mine, (double) strategy_period_steps (in, choice), totals);
   return TRUE;
 }

@@ -34,7 +34,10 @@ typedef struct
                              ranks of a data rank, or 1 where each rank has its own */
   const guint32 *counts; /* [row]: micro-steps, of which each has one at least; NULL: `width` */
   const guint8
-      *barriers; /* [row][micro]: whether all ranks wait for each other behind it; NULL: no */
+         *barriers; /* [row][micro]: whether all ranks wait for each other behind it; NULL: no */
+  guint   read;     /* sequences that a rank reads, at most, of which others get some; 0: each keeps
+                    what it reads */
+  guint64 moved;    /* tokens that the rank which sends or gets most sends or gets of them */
 } PlanBatches;
 
 /*
@@ -70,6 +73,23 @@ typedef struct
                               keeps it */
   Stop       *stop; /* when no schedule is wanted any more, or NULL; the builder asks */
 } PlanInput;
+
+/*
+ * What a sample has of each token, and its loader tells others: PyTorch's int64 and fp32 tensors,
+ * counts of sequences and their lengths int32, the count of groups int64 (Megatron-LM,
+ * core/datasets/data_schedule.py and core/pipeline_parallel/hybrid_cp_schedule.py).
+ */
+#define PLAN_NUMBER_BYTES 4
+#define PLAN_COUNT_BYTES  8
+
+static const struct
+{
+  const char *name;
+  guint       bytes;
+} plan_sample_keys[] = { { "tokens", 8 },
+                         { "labels", 8 },
+                         { "loss_mask", 4 },
+                         { "position_ids", 8 } };
 
 /* What is gathered or reduced as a whole. */
 typedef enum

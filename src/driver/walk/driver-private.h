@@ -213,6 +213,14 @@ gboolean policy_check_perturbed (const Strategy *strategy, const Policy *policy,
                                  const PlanInput *in, DiagList *diags);
 
 /*
+ * sets.c: what ranks that share sequences in sets send each other before a step, to find out who
+ * works on which; and that all data and context ranks wait for each other where micro-batch MICRO
+ * is the last of a group of sequences.
+ */
+void sets_walk_loader (Driver *self);
+void sets_walk_barrier (Driver *self, guint micro);
+
+/*
  * partition-check.c: whether ranks with unlike numbers of micro-steps (PlanBatches.counts) can run
  * POLICY; FALSE after a diagnostic.
  */

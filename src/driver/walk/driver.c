@@ -82,27 +82,6 @@ walk_action (Driver *self, guint i)
     }
 }
 
-/* What an all-reduce of nothing sends: an fp32 number (ProcessGroupNCCL::barrier). */
-#define BARRIER_BYTES 4
-
-/*
- * All data and context ranks wait for each other where micro-batch MICRO is the last of a group of
- * sequences; the host waits, too.
- */
-static void
-walk_barrier (Driver *self, guint micro)
-{
-  const PlanBatches *batches = self->in->batches;
-  const MeshGroup    all = mesh_all (&self->at->levels[0].in.mesh);
-
-  if (batches == NULL || batches->barriers == NULL
-      || !batches->barriers[(gsize) self->row * batches->width + micro])
-    return;
-  schedule_all_reduce (self->b, SCHEDULE_COMPUTE, schedule_comm (self->b, "barrier", all),
-                       payload_of_bytes (BARRIER_BYTES), "barrier");
-  schedule_host_wait (self->b, schedule_record (self->b, SCHEDULE_COMPUTE));
-}
-
 /* The slots and messages of one step; each time the rest is taken to be like those so far. */
 static gboolean
 walk_actions (Driver *self, DiagList *diags)
@@ -115,7 +94,7 @@ walk_actions (Driver *self, DiagList *diags)
     {
       walk_action (self, i);
       if (i % 2 == 1 && self->actions == NULL)
-        walk_barrier (self, i / 2);
+        sets_walk_barrier (self, i / 2);
       if ((i % 2 == 1 || schedule_builder_is_cut (self->b))
           && !period_fits (self,
                            (double) (schedule_builder_n_items (self->b) - before) / (i + 1) * n
@@ -169,6 +148,7 @@ walk_period (Driver *self, guint role, ScheduleSection section, DiagList *diags)
           self->at->levels[i].run.micro = 0;
         }
       driver_hook (self, PHASE_FORWARD, HOOK_BEGINS, HOOK (step_begin));
+      sets_walk_loader (self);
       if (!walk_actions (self, diags))
         return FALSE;
       if (!driver_is_perturbed (self))

@@ -127,6 +127,77 @@ deal_sets (SequenceLengths *self, const Hybrid *hybrid, const GArray *lengths, G
     }
 }
 
+/* ---- what is read elsewhere ------------------------------------------------------------------ */
+
+/* The rank that reads each of DEALT's sequences, in the order of all_lengths. */
+static GArray *
+all_readers (const SequenceLengths *dealt, guint *most)
+{
+  GArray *readers = g_array_new (FALSE, FALSE, sizeof (guint));
+
+  *most = 0;
+  for (guint rank = 0; rank < dealt->n_ranks; rank++)
+    {
+      const guint before = readers->len;
+
+      for (guint micro = 0; micro < dealt->width; micro++)
+        {
+          const guint at = sequence_lengths_at (dealt, rank, micro);
+
+          for (guint i = 0; i < sequence_lengths_batch (dealt, at)->len; i++)
+            g_array_append_val (readers, rank);
+        }
+      *most = MAX (*most, readers->len - before);
+    }
+  return readers;
+}
+
+/*
+ * Every rank of a set gets its sequences whole, from the one that reads them: SENT and GOT are
+ * tokens of each rank.
+ */
+static void
+count_moved (const Hybrid *hybrid, const GArray *lengths, const GArray *readers, const GArray *sets,
+             guint64 *sent, guint64 *got)
+{
+  guint first = 0;
+
+  for (guint s = 0; s < sets->len; s++)
+    {
+      const HybridSet *set = &g_array_index (sets, HybridSet, s);
+
+      for (guint i = 0; i < set->sequences->len; i++)
+        {
+          const guint reader =
+              g_array_index (readers, guint, g_array_index (set->sequences, guint, i));
+          const guint64 length = (guint64) shared_of (hybrid, lengths, set, i).length;
+
+          for (guint rank = first; rank < first + set->ranks; rank++)
+            if (rank != reader)
+              {
+                sent[reader] += length;
+                got[rank] += length;
+              }
+        }
+      first += set->ranks;
+    }
+}
+
+/* PARTITION's sets lie as they were dealt. */
+static void
+take_moved (SequenceLengths *self, const Hybrid *hybrid, const GArray *lengths,
+            const HybridPartition *partition)
+{
+  g_autoptr (GArray)  readers = all_readers (hybrid->dealt, &self->read);
+  g_autofree guint64 *sent = g_new0 (guint64, self->n_ranks);
+  g_autofree guint64 *got = g_new0 (guint64, self->n_ranks);
+
+  for (guint g = 0; g < partition->groups->len; g++)
+    count_moved (hybrid, lengths, readers, g_ptr_array_index (partition->groups, g), sent, got);
+  for (guint rank = 0; rank < self->n_ranks; rank++)
+    self->moved = MAX (self->moved, MAX (sent[rank], got[rank]));
+}
+
 /* Micro-batches of the rank that has most, at most: sets may change their ranks. */
 static guint
 widest_row (const HybridPartition *partition)
@@ -175,6 +246,7 @@ make_hybrid (gconstpointer user, G_GNUC_UNUSED DiagList *diags)
   for (guint g = 0; g < partition.groups->len; g++)
     deal_sets (self, wanted, lengths, g_ptr_array_index (partition.groups, g), different,
                g + 1 == partition.groups->len);
+  take_moved (self, wanted, lengths, &partition);
   return self;
 }
 

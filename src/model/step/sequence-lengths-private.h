@@ -13,6 +13,8 @@ struct _SequenceLengths
   GPtrArray *pieces;   /* [batch]: GArray of DocumentPiece, or NULL; NULL: none */
   guint32   *table, *counts;
   guint8    *barriers;
+  guint      read;  /* LengthsTable */
+  guint64    moved; /* likewise */
 };
 
 /*

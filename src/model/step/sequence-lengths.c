@@ -506,7 +506,9 @@ sequence_lengths_table (const SequenceLengths *self)
                          .width = self->width,
                          .table = self->table,
                          .counts = self->counts,
-                         .barriers = self->barriers };
+                         .barriers = self->barriers,
+                         .read = self->read,
+                         .moved = self->moved };
 }
 
 guint

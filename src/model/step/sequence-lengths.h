@@ -111,6 +111,8 @@ typedef struct
   guint          n_ranks, width;
   const guint32 *table, *counts;
   const guint8  *barriers;
+  guint          read;  /* sequences that a rank reads at most, where others get some; else 0 */
+  guint64        moved; /* tokens of them that the rank which sends or gets most sends or gets */
 } LengthsTable;
 
 LengthsTable sequence_lengths_table (const SequenceLengths *self);
