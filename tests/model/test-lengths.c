@@ -211,11 +211,33 @@ START_TEST (test_packed_is_the_sum)
 }
 END_TEST
 
+/*
+ * 100 tokens that rank 0 reads go to all four: it sends 300. Then each has one of the others, the
+ * longest first: 24 of rank 2 go to rank 0, 24 of rank 3 to rank 1, 20 of rank 1 to rank 2 and 16
+ * of rank 0 to rank 3. So rank 0 sends 316, more than any gets (124), and reads two.
+ */
+START_TEST (test_moved)
+{
+  g_autoptr (SequenceLengths) dealt =
+      load ("rank,micro_batch,length\n0,0,100\n0,0,16\n1,0,20\n2,0,24\n3,0,24\n", 4, 1, 9);
+  g_autoptr (DiagList) diags = diag_list_new ();
+  InputFiles          *files = input_files_new ();
+  const LengthsTable   table =
+      sequence_lengths_table (sequence_lengths_hybrid (files, dealt, 25, 1, diags));
+
+  ck_assert_uint_eq (table.read, 2);
+  ck_assert_uint_eq (table.moved, 316);
+  ck_assert_uint_eq (sequence_lengths_table (dealt).read, 0);
+  input_files_free (files);
+}
+END_TEST
+
 SUITE_MAIN (lengths)
 {
   Suite *suite = suite_create ("lengths");
   TCase *tcase = tcase_create ("lengths");
 
+  tcase_add_test (tcase, test_moved);
   tcase_add_test (tcase, test_placed);
   tcase_add_test (tcase, test_dealt);
   tcase_add_test (tcase, test_magi);

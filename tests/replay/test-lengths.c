@@ -324,7 +324,33 @@ START_TEST (test_hybrid_of_one_is_context_parallel)
   ck_assert_msg (fabs (with->step_time_s / cp->step_time_s - 1) < 0.01, "%g, wanted %g",
                  with->step_time_s, cp->step_time_s);
   ck_assert (with->intra_node_bytes_per_gpu >= cp->intra_node_bytes_per_gpu);
-  ck_assert (with->hbm.device == cp->hbm.device);
+  /* but for the loader's communicators */
+  ck_assert (with->hbm.device - with->hbm.by_category[POOL_RUNTIME]
+             == cp->hbm.device - cp->hbm.by_category[POOL_RUNTIME]);
+}
+END_TEST
+
+/*
+ * Without sets of several ranks it is data parallelism: all wait for the longer sequence, whose rank
+ * is the fullest.
+ */
+START_TEST (test_hybrid_waits_for_the_longest)
+{
+  static const char *const once[] = { "ddp", "zero1" };
+  g_auto (Table)           table = table_new ("rank,micro_batch,length\n0,0,1024\n1,0,2048\n");
+  Case                     c = { .strategy = once[_i], .seq_len = "2048" };
+  g_autoptr (Prediction)   longest = predict_case (&c), with = NULL;
+
+  table_write (&table);
+  c.lengths = table.file;
+  c.partition = "hybrid";
+  c.tokens = "2048";
+  with = predict_case (&c);
+  ck_assert_msg (fabs (with->step_time_s / longest->step_time_s - 1) < 0.01, "%g, both long %g",
+                 with->step_time_s, longest->step_time_s);
+  ck_assert (with->hbm.device - with->hbm.by_category[POOL_RUNTIME]
+             == longest->hbm.device - longest->hbm.by_category[POOL_RUNTIME]);
+  ck_assert_str_eq (with->hbm.place, "rank 0"); /* sets are made of the longest first */
 }
 END_TEST
 
@@ -434,6 +460,7 @@ lengths_suite (void)
   tcase_add_loop_test (tcase, test_every_sequence_is_computed_once, 0, G_N_ELEMENTS (pipelines));
   tcase_add_loop_test (tcase, test_hybrid_is_the_sum_of_its_groups, 0, 2);
   tcase_add_test (tcase, test_hybrid_of_one_is_context_parallel);
+  tcase_add_loop_test (tcase, test_hybrid_waits_for_the_longest, 0, 2);
   tcase_add_loop_test (tcase, test_hybrid_computes_each_sequence_once, 0, 12);
   tcase_add_loop_test (tcase, test_zeppelin_of_one_is_a_ring, 0, G_N_ELEMENTS (strategies));
   tcase_add_loop_test (tcase, test_zeppelin_of_local_sequences_is_data_parallel, 0,

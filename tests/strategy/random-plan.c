@@ -534,9 +534,9 @@ is_taken (RandomPlan *self)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
 
-  /* one closed form of all roles of a strategy's own, and one of each row, are not taken together */
-  for (const StrategyChoice *c = self->choice; c != NULL && self->in.batches != NULL; c = c->inner)
-    if (c->strategy->role != NULL)
+  /* roles of a strategy's own have one closed form, rows one each: not both */
+  for (const StrategyChoice *c = self->choice; c != NULL; c = c->inner)
+    if (self->in.batches != NULL && c->strategy->role != NULL)
       return FALSE;
   self->schedule = schedule_build (&self->in, self->choice, diags);
   return self->schedule != NULL;
