@@ -814,8 +814,9 @@ hand lengths-hybrid-gathers 2 simulate good.yaml --seq-len 400 --lengths lengths
   --partition hybrid
 hand lengths-hybrid-cp 2 simulate good.yaml --seq-len 400 --lengths lengths.csv --strategy ddp \
   --partition hybrid --cp 2
-hand lengths-hybrid-outer 2 simulate good.yaml --seq-len 400 --lengths lengths.csv --partition hybrid \
-  --strategy megatron-fsdp --set strategy.data_parallel_sharding_strategy=optim_grads_params \
+hand lengths-hybrid-outer 2 simulate good.yaml --seq-len 400 --lengths lengths.csv \
+  --partition hybrid --strategy megatron-fsdp \
+  --set strategy.data_parallel_sharding_strategy=optim_grads_params \
   --set strategy.shard=1 --set strategy.outer_dp_sharding_strategy=optim
 hand lengths-too-long 3 simulate good.yaml --seq-len 1200000 --lengths lengths-too-long.csv \
   --strategy ddp --attention flash2

@@ -650,8 +650,8 @@ fits_with (const Fixture *self, const char *key, const char *value)
 }
 
 /*
- * The sequence that does not fit is named, with the ranks that have it, and the fewest that hold it:
- * half as many do not. The others have a rank each and fit.
+ * The sequence that does not fit is named, with the ranks that have it, and the fewest that hold
+ * it: half as many do not. The others have a rank each and fit.
  */
 START_TEST (test_sequence)
 {

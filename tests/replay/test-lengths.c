@@ -331,8 +331,8 @@ START_TEST (test_hybrid_of_one_is_context_parallel)
 END_TEST
 
 /*
- * Without sets of several ranks it is data parallelism: all wait for the longer sequence, whose rank
- * is the fullest.
+ * Without sets of several ranks it is data parallelism: all wait for the longer sequence, whose
+ * rank is the fullest.
  */
 START_TEST (test_hybrid_waits_for_the_longest)
 {

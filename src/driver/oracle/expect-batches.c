@@ -1,4 +1,4 @@
-/* Micro-steps of unlike sequences: what each chunk computes, and where ranks wait for each other. */
+/* Micro-steps of unlike sequences: what each chunk computes, and what sets of ranks send. */
 #include "driver/oracle/expect-private.h"
 
 #include <math.h>

@@ -17,7 +17,10 @@ add_kernels (const PlanInput *in, const KernelDesc *kernels, guint n, double tim
                        times * (double) (guint64) kernels[k].read_bytes);
 }
 
-/* Of the layers of CHUNK in RUN; PASSES: of perturbed steps, which are forward passes alone; else 0. */
+/*
+ * Of the layers of CHUNK in RUN. PASSES: of perturbed steps, which are forward passes alone; else
+ * 0.
+ */
 static void
 add_layers (const PlanInput *in, const ExpectRun *run, guint chunk, guint passes,
             PlanTotals *totals)
