@@ -6,6 +6,7 @@
 #include "cost/kernel/kernel.h"
 #include "driver/oracle/expect.h"
 #include "driver/policy/pipeline.h"
+#include "hardware/profile/kernel-release.h"
 #include "model/layer/expert-dispatch.h"
 #include "replay/run/replay.h"
 
@@ -15,9 +16,18 @@
 struct _SearchScreen
 {
   GMutex      lock;
+  GHashTable *gpus;        /* text of gpu_of -> ScreenGpu */
   GHashTable *kernels;     /* KernelKey -> Work */
   GHashTable *collectives; /* CollectiveKey -> double: seconds */
 };
+
+/* A GPU under one release of kernels: its measured products are read once. */
+typedef struct
+{
+  const ResolvedScenario *keeps; /* a reference: `profile` is its cluster's */
+  const GpuProfile       *profile;
+  KernelModel            *model;
+} ScreenGpu;
 
 /*
  * s: one after another; and what all of it takes of a GPU's SMs and of its HBM, if of them alone.
@@ -37,22 +47,23 @@ work_add (Work *sum, Work more, double times)
 
 /* ---- what was asked before ------------------------------------------------------------------- */
 
-/* What a kernel's cost depends on, of the profile with that id. */
+/* What a kernel's cost depends on. */
 typedef struct
 {
-  const char *gpu; /* interned */
-  guint       kind, dtype, launches, flash;
-  guint64     m, n, k, batch, streams, turns;
-  double      flops, padded, read_bytes, write_bytes;
+  const ScreenGpu *gpu;
+  guint            kind, dtype, launches, flash, block_scaled, packed, widens;
+  guint64          m, n, k, batch, streams, turns;
+  double           flops, padded, read_bytes, write_bytes, exponentials, scattered;
 } KernelKey;
 
-/* Clusters of a search differ in the number of their nodes. */
+/* Clusters of a search differ in the number of their nodes, and in figures that vary. */
 typedef struct
 {
-  guint     n_gpus, kind;
-  MeshGroup group;
-  Dispatch  dispatch;
-  double    bytes;
+  const char *hardware; /* hardware_text */
+  guint       kind;
+  MeshGroup   group;
+  Dispatch    dispatch;
+  double      bytes;
 } CollectiveKey;
 
 /* Word by word. */
@@ -96,12 +107,23 @@ equal_collectives (gconstpointer a, gconstpointer b)
   return memcmp (a, b, sizeof (CollectiveKey)) == 0;
 }
 
+static void
+gpu_free (gpointer data)
+{
+  ScreenGpu *self = data;
+
+  kernel_model_free (self->model);
+  resolved_unref (self->keeps);
+  g_free (self);
+}
+
 SearchScreen *
 search_screen_new (void)
 {
   SearchScreen *self = g_new0 (SearchScreen, 1);
 
   g_mutex_init (&self->lock);
+  self->gpus = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, gpu_free);
   self->kernels = g_hash_table_new_full (hash_kernel, equal_kernels, g_free, g_free);
   self->collectives = g_hash_table_new_full (hash_collective, equal_collectives, g_free, g_free);
   return self;
@@ -112,6 +134,7 @@ search_screen_free (SearchScreen *self)
 {
   g_hash_table_unref (self->kernels);
   g_hash_table_unref (self->collectives);
+  g_hash_table_unref (self->gpus);
   g_mutex_clear (&self->lock);
   g_free (self);
 }
@@ -146,22 +169,82 @@ typedef struct
 {
   SearchScreen           *screen;
   const ResolvedScenario *resolved;
-  GPtrArray              *models; /* KernelModel, one a kind of GPU */
-  GPtrArray              *gpus;   /* GpuProfile of each */
+  const char             *hardware; /* hardware_text */
+  GPtrArray              *gpus;     /* ScreenGpu, one a kind of GPU */
   GHashTable *passes; /* kernels of a layer's forward pass -> Passes: stages share them */
 } Look;
 
+/* All that decides what kernels and collectives take, but for the release of kernels; interned. */
+static const char *
+hardware_text (const ResolvedScenario *resolved)
+{
+  const CollectiveConfig *collective = &resolved->scenario->collective;
+  g_autofree char        *cluster = cluster_options_text (&resolved->scenario->cluster);
+  g_autoptr (GString)     text = g_string_new (cluster);
+
+  for (const OptionSpec *spec = collective_options; spec->key != NULL; spec++)
+    {
+      g_autofree char *value = option_format (spec, collective);
+
+      g_string_append_printf (text, "%s\n", value);
+    }
+  return intern_text (text->str);
+}
+
+/* PROFILE of the hardware of that text. */
+static const ScreenGpu *
+gpu_of (const Look *self, const GpuProfile *profile)
+{
+  SearchScreen *screen = self->screen;
+  char         *text = g_strconcat (self->hardware, profile->id, " ",
+                            profile->release != NULL ? profile->release->id : "", NULL);
+  ScreenGpu    *gpu;
+
+  g_mutex_lock (&screen->lock);
+  gpu = g_hash_table_lookup (screen->gpus, text);
+  if (gpu == NULL)
+    {
+      gpu = g_new (ScreenGpu, 1);
+      *gpu = (ScreenGpu){ resolved_ref (self->resolved), profile, kernel_model_new (profile) };
+      g_hash_table_insert (screen->gpus, g_steal_pointer (&text), gpu);
+    }
+  g_mutex_unlock (&screen->lock);
+  g_free (text);
+  return gpu;
+}
+
+/* Of each kind one; nodes have GPUs of one kind. */
+static void
+find_gpus (Look *self)
+{
+  const Cluster        *cluster = self->resolved->cluster;
+  g_autoptr (GPtrArray) profiles = g_ptr_array_new ();
+
+  for (guint node = 0; node < cluster_n_nodes (cluster); node++)
+    {
+      const GpuProfile *profile = cluster_gpu_profile (cluster, cluster_first_gpu (cluster, node));
+
+      if (g_ptr_array_find (profiles, profile, NULL))
+        continue;
+      g_ptr_array_add (profiles, (gpointer) profile);
+      g_ptr_array_add (self->gpus, (gpointer) gpu_of (self, profile));
+    }
+}
+
 static KernelKey
-key_of (const GpuProfile *gpu, const KernelDesc *kernel)
+key_of (const ScreenGpu *gpu, const KernelDesc *kernel)
 {
   KernelKey key;
 
   memset (&key, 0, sizeof key); /* padding is hashed as well */
-  key.gpu = intern_text (gpu->id);
+  key.gpu = gpu;
   key.kind = kernel->kind;
   key.dtype = kernel->dtype;
   key.launches = kernel->launches;
   key.flash = kernel->flash;
+  key.block_scaled = kernel->block_scaled;
+  key.packed = kernel->packed;
+  key.widens = kernel->widens;
   key.m = kernel->m;
   key.n = kernel->n;
   key.k = kernel->k;
@@ -172,6 +255,8 @@ key_of (const GpuProfile *gpu, const KernelDesc *kernel)
   key.padded = kernel->padded;
   key.read_bytes = kernel->read_bytes;
   key.write_bytes = kernel->write_bytes;
+  key.exponentials = kernel->exponentials;
+  key.scattered = kernel->scattered;
   return key;
 }
 
@@ -179,14 +264,15 @@ static Work
 kernel_work_on (const Look *self, guint i, const KernelDesc *kernel)
 {
   SearchScreen     *screen = self->screen;
-  const GpuProfile *gpu = g_ptr_array_index (self->gpus, i);
-  const KernelKey   key = key_of (gpu, kernel);
+  const ScreenGpu  *known = g_ptr_array_index (self->gpus, i);
+  const GpuProfile *gpu = known->profile;
+  const KernelKey   key = key_of (known, kernel);
   KernelCost        cost;
   Work              work;
 
   if (recall (screen, screen->kernels, &key, &work, sizeof work))
     return work;
-  kernel_model_cost (g_ptr_array_index (self->models, i), kernel, &cost);
+  kernel_model_cost (known->model, kernel, &cost);
   work = (Work){ .serial = cost.alone,
                  .sm = (cost.wave_units * cost.wave_seconds + cost.sm_seconds) / gpu->sms.value,
                  .hbm = cost.hbm_bytes / gpu->hbm_bandwidth.value };
@@ -200,7 +286,7 @@ kernel_work (const Look *self, const KernelDesc *kernel)
 {
   Work least = kernel_work_on (self, 0, kernel);
 
-  for (guint i = 1; i < self->models->len; i++)
+  for (guint i = 1; i < self->gpus->len; i++)
     {
       Work work = kernel_work_on (self, i, kernel);
 
@@ -210,9 +296,10 @@ kernel_work (const Look *self, const KernelDesc *kernel)
   return least;
 }
 
+/* HARDWARE: RESOLVED's hardware_text. */
 static double
-collective_seconds (SearchScreen *screen, const ResolvedScenario *resolved, CollectiveKind kind,
-                    MeshGroup group, Dispatch dispatch, double bytes)
+collective_seconds (SearchScreen *screen, const ResolvedScenario *resolved, const char *hardware,
+                    CollectiveKind kind, MeshGroup group, Dispatch dispatch, double bytes)
 {
   CollectiveKey     key;
   CollectiveOptions options;
@@ -221,7 +308,7 @@ collective_seconds (SearchScreen *screen, const ResolvedScenario *resolved, Coll
   if (group.size <= 1 || bytes <= 0 || kind == COLLECTIVE_SEND_RECV)
     return 0;
   memset (&key, 0, sizeof key);
-  key.n_gpus = cluster_n_gpus (resolved->cluster);
+  key.hardware = hardware;
   key.kind = kind;
   key.group = group;
   key.dispatch = dispatch;
@@ -291,7 +378,8 @@ add_kernels (const Look *self, const KernelDesc *kernels, guint n, Work *sum)
       work_add (sum, kernel_work (self, &kernels[i]), 1);
     else if (!kernels[i].async)
       sum->serial += collective_seconds (
-          self->screen, self->resolved, kernels[i].comm, kernel_group (self->resolved, &kernels[i]),
+          self->screen, self->resolved, self->hardware, kernels[i].comm,
+          kernel_group (self->resolved, &kernels[i]),
           kernel_dispatch (self->resolved, kernels[i].axis), kernels[i].read_bytes);
 }
 
@@ -378,28 +466,18 @@ pipeline_seconds (const Look *self, const Pipeline *pipeline, Work *work)
 ScreenedCompute
 search_screen_compute (SearchScreen *self, const ResolvedScenario *resolved)
 {
-  const Pipeline  pipeline = pipeline_of (resolved->workload);
-  Look            look = { .screen = self, .resolved = resolved };
+  const Pipeline pipeline = pipeline_of (resolved->workload);
+  Look look = { .screen = self, .resolved = resolved, .hardware = hardware_text (resolved) };
   ScreenedCompute compute;
   Work            work = { 0 };
-  const Cluster  *cluster = resolved->cluster;
 
-  look.models = g_ptr_array_new_with_free_func ((GDestroyNotify) kernel_model_free);
   look.gpus = g_ptr_array_new ();
   look.passes = g_hash_table_new_full (NULL, NULL, NULL, g_free);
-  for (guint gpu = 0; gpu < cluster_n_gpus (cluster); gpu++)
-    {
-      const GpuProfile *profile = cluster_gpu_profile (cluster, gpu);
-
-      if (gpu > 0 && g_ptr_array_find (look.gpus, profile, NULL))
-        continue;
-      g_ptr_array_add (look.gpus, (gpointer) profile);
-      g_ptr_array_add (look.models, kernel_model_new (profile));
-    }
+  find_gpus (&look);
   compute.compute = pipeline_seconds (&look, &pipeline, &work);
+  compute.hardware = look.hardware;
   compute.work = work.serial;
   compute.both = both_directions (work);
-  g_ptr_array_unref (look.models);
   g_ptr_array_unref (look.gpus);
   g_hash_table_unref (look.passes);
   return compute;
@@ -437,15 +515,16 @@ traffic_dispatch (const ResolvedScenario *resolved, const TrafficTotal *traffic)
 
 /* Ops of one communicator follow one another. */
 static double
-traffic_seconds (SearchScreen *self, const ResolvedScenario *resolved, const PlanTotals *totals)
+traffic_seconds (SearchScreen *self, const ResolvedScenario *resolved, const char *hardware,
+                 const PlanTotals *totals)
 {
   double longest = 0;
 
   for (guint i = 0; i < totals->n_traffic; i++)
     {
       const TrafficTotal *traffic = &totals->traffic[i];
-      double              large = collective_seconds (self, resolved, traffic->kind, traffic->group,
-                                                      traffic_dispatch (resolved, traffic), LARGE);
+      double large = collective_seconds (self, resolved, hardware, traffic->kind, traffic->group,
+                                         traffic_dispatch (resolved, traffic), LARGE);
 
       longest = MAX (longest, large / LARGE * (traffic->bytes - traffic->slack));
     }
@@ -467,7 +546,8 @@ search_screen_bound (SearchScreen *self, const ResolvedScenario *resolved,
   if (!strategy_expect (&in, choice, &totals))
     return TRUE;
   steps = (double) strategy_period_steps (&in, choice);
-  bound->seconds = MAX (compute->compute, traffic_seconds (self, resolved, &totals) / steps);
+  bound->seconds =
+      MAX (compute->compute, traffic_seconds (self, resolved, compute->hardware, &totals) / steps);
   for (Place place = 0; place < PLACE_N; place++)
     bound->bytes[place] = (guint64) MAX (totals.low[place], 0);
   return TRUE;

@@ -22,9 +22,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (SearchScreen, search_screen_free)
 /* What a stage of RESOLVED computes, and its pipeline around it. Thread-safe, as all below. */
 typedef struct
 {
-  double work;    /* s: all kernels of a micro-batch, of all stages, with what they wait for, */
-  double both;    /* and at least so many where two directions of a pipeline compute at once */
-  double compute; /* s: a step is no shorter than that */
+  double      work; /* s: all kernels of a micro-batch, of all stages, with what they wait for, */
+  double      both; /* and at least so many where two directions of a pipeline compute at once */
+  double      compute;  /* s: a step is no shorter than that */
+  const char *hardware; /* what collectives run on and how, interned */
 } ScreenedCompute;
 
 ScreenedCompute search_screen_compute (SearchScreen *self, const ResolvedScenario *resolved);
