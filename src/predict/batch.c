@@ -18,6 +18,7 @@ predict_one (guint i, gpointer user)
   Predicted             *one = &self->each[i];
   PredictOptions         options = *self->options;
   EngineWork             work = { .most = self->most_events };
+  StepLimit              limit = { .most = self->most_s != NULL ? self->most_s[i] : 0 };
   const gboolean         keeps = self->replays || self->read != NULL;
   const Scenario        *scenario;
 
@@ -26,10 +27,12 @@ predict_one (guint i, gpointer user)
   scenario = self->scenarios != NULL ? g_ptr_array_index (self->scenarios, i) : one->scenario;
   if (self->most_events > 0)
     options.replay.work = &work;
+  options.limit = limit.most > 0 ? &limit : NULL;
   if (scenario != NULL)
     one->prediction = predict_with_inputs (scenario, &options, self->replays,
                                            keeps ? &one->inputs : NULL, one->diags, &one->error);
   one->n_events = work.done;
+  one->slow_s = limit.took;
   if (one->prediction == NULL)
     one->reason =
         g_strdup (one->error != NULL ? one->error->message : diag_list_first_message (one->diags));

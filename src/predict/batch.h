@@ -15,6 +15,7 @@ typedef struct
   DiagList        *diags;
   GError          *error;
   PredictionInputs inputs;
+  double           slow_s;   /* of a step that the limit left; 0: it was not */
   guint64          n_events; /* that were simulated, where these are limited */
   gboolean         done;     /* else a stop left it out, and that is the reason */
 } Predicted;
@@ -26,6 +27,7 @@ typedef struct
   const PredictOptions *options;     /* their count is told of each, their stop ends the batch */
   guint64               most_events; /* of one; 0: however many */
   gboolean              replays;     /* are kept, with the inputs */
+  const double         *most_s;      /* [n]: of a step, StepLimit; NULL: all are wanted */
 
   const GPtrArray *scenarios; /* the caller's; or else NULL, and ... */
   /* Scenario I; NULL: there is none, for what DIAGS say. In any thread, as READ. */

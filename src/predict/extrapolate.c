@@ -27,10 +27,11 @@
 #define DRIFT        1e-5 /* of other waits: a larger one may still reach the critical path */
 #define FAR          1e-3 /* of waits in a step twice as long: of all they are no hundredth then */
 #define MOST_PERIODS 3
-#define PAYS         0.8 /* of what all micro-batches take: more is not tried */
-#define PAYS_FILLED  0.7 /* the same where a first step of few precedes all of them */
-#define PERIODS_FEW  2   /* that the steady run of few takes */
-#define PERIODS_ALL  3   /* that a run of all takes where its first step has as many */
+#define PAYS         0.8  /* of what all micro-batches take: more is not tried */
+#define PAYS_FILLED  0.7  /* the same where a first step of few precedes all of them */
+#define PERIODS_FEW  2    /* that the steady run of few takes */
+#define SLACK        1.02 /* of a limit: what the first two steps may be off by [estimate] */
+#define PERIODS_ALL  3    /* that a run of all takes where its first step has as many */
 
 /* ---- whether it repeats ---------------------------------------------------------------------- */
 
@@ -231,6 +232,29 @@ few_add (Few *self, guint n)
   return first != NULL;
 }
 
+/*
+ * Whether the step takes longer than the limit by the last two of first steps, one PERIOD apart,
+ * that are known: each further period takes as long as that between them, but for what SLACK allows.
+ */
+static gboolean
+few_are_slow (const Few *self, guint n, guint period)
+{
+  const gint64 all = self->resolved->scenario->training.grad_accum;
+  StepLimit   *limit = self->options->limit;
+  const guint  known = self->first->len;
+  double       last, each, took;
+
+  if (limit == NULL || known < 2)
+    return FALSE;
+  last = ((const Prediction *) g_ptr_array_index (self->first, known - 1))->step_time_s;
+  each = last - ((const Prediction *) g_ptr_array_index (self->first, known - 2))->step_time_s;
+  took = last + (double) (all - n) / period * each;
+  if (took <= limit->most * SLACK)
+    return FALSE;
+  limit->took = took;
+  return TRUE;
+}
+
 /* The last one, and those EACH and twice as many before it, fewest first. FALSE: too few are. */
 static gboolean
 few_last (const Few *self, guint each, const Prediction **p)
@@ -346,6 +370,8 @@ predict_extrapolated (const ResolvedScenario *resolved, const PredictOptions *op
       if (!few_add (&few, n))
         break;
       replayed += n;
+      if (few_are_slow (&few, n, period))
+        break;
       self = predict_if_repeats (&few, n, period);
     }
   g_ptr_array_unref (few.first);

@@ -15,6 +15,13 @@ is_over (const PredictOptions *options)
          || own_memory_was_over ();
 }
 
+/* Whether it was left as one that nobody wants. */
+static gboolean
+is_slow (const PredictOptions *options)
+{
+  return options->limit != NULL && options->limit->took > 0;
+}
+
 static Prediction *
 predict_with (const ResolvedScenario *resolved, const PredictOptions *options, Replay **replay,
               DiagList *diags, GError **error)
@@ -30,8 +37,10 @@ predict_with (const ResolvedScenario *resolved, const PredictOptions *options, R
   Prediction *self = NULL;
 
   for (guint i = 0; may_be_few && self == NULL && i < G_N_ELEMENTS (few); i++)
-    if (!is_over (options))
+    if (!is_over (options) && !is_slow (options))
       self = few[i](resolved, options);
+  if (self == NULL && is_slow (options))
+    return NULL;
   if (self == NULL && is_over (options))
     {
       engine_set_over (options->replay.stop, error);
@@ -60,6 +69,7 @@ step_time_at (const Scenario *scenario, const PredictOptions *options, InputFile
   g_autoptr (Prediction)       at = NULL;
 
   without.replay.keep_pools = FALSE;
+  without.limit = NULL;
   if (resolved != NULL)
     at = predict_with (resolved, &without, NULL, own, error);
   if (at == NULL)

@@ -163,6 +163,13 @@ gboolean prediction_is_tight (const Prediction *self);
 
 typedef struct _FewRuns FewRuns; /* few-runs.h */
 
+/* Who wants none but fast steps says so: a slow one is not followed to its end. */
+typedef struct
+{
+  double most; /* s: of a step */
+  double took; /* s: it takes so long by its first micro-batches, and was left; 0: it was not */
+} StepLimit;
+
 typedef struct
 {
   ReplayOptions replay;
@@ -183,6 +190,7 @@ typedef struct
   InputFiles  *files; /* that other predictions read from as well, or NULL; outlives what is made */
   LayoutStore *layouts; /* that other predictions of this thread left, or NULL; outlives them */
   FewRuns     *few;     /* that other predictions of this thread, of these options, left, or NULL */
+  StepLimit   *limit;   /* of this one prediction, or NULL: left, it is NULL without diagnostics */
   WorkCount   *count;   /* where who predicts many scenarios says how many are done; may be NULL */
 } PredictOptions;
 

@@ -11,11 +11,12 @@
 #define REFINE_PASSES 4
 #define MOST_MISSES   5
 #define MOST_DROPS    5
+#define LISTED        10 /* of the best, unless asked otherwise */
 
 /* ---- the best, and its options --------------------------------------------------------------- */
 
-static gint
-compare_found (gconstpointer a, gconstpointer b)
+gint
+search_compare_found (gconstpointer a, gconstpointer b)
 {
   const SearchFound *x = *(const SearchFound *const *) a, *y = *(const SearchFound *const *) b;
 
@@ -109,6 +110,7 @@ refine (Search *self, const SearchFound *around)
                                      .build = build_refined,
                                      .user = &refinement };
   const double             before = around->score;
+  g_autofree double       *most = NULL;
   const char              *name = around->scenario->strategy->strategy->name;
   g_autoptr (GArray)       moves =
       lever_moves (around->scenario, self->strategies, around->prediction->n_gpus, LEVER_FREE);
@@ -135,6 +137,10 @@ refine (Search *self, const SearchFound *around)
         g_array_append_val (changes, change);
     }
   batch.n = changes->len;
+  most = g_new (double, MAX (changes->len, 1));
+  for (guint i = 0; i < changes->len; i++)
+    most[i] = around->prediction->step_time_s; /* they change no batch */
+  batch.most_s = most;
   prediction_batch_run (&batch);
   for (guint i = 0; i < batch.n; i++)
     {
@@ -155,7 +161,7 @@ search_refine (Search *self)
 {
   GPtrArray *found = self->result->found;
 
-  g_ptr_array_sort (found, compare_found);
+  g_ptr_array_sort (found, search_compare_found);
   work_count_step (self->predict->count, "refining the best", TRUE, 0);
   for (guint pass = 0; pass < REFINE_PASSES && self->options->refine && found->len > 0; pass++)
     {
@@ -165,7 +171,7 @@ search_refine (Search *self)
 
       for (guint i = 0; i < n && !search_is_over (self); i++)
         refine (self, around[i]);
-      g_ptr_array_sort (found, compare_found);
+      g_ptr_array_sort (found, search_compare_found);
       if (self->best >= before)
         break;
     }
@@ -173,11 +179,17 @@ search_refine (Search *self)
 
 /* ---- what is said ---------------------------------------------------------------------------- */
 
+guint
+search_n_best (const SearchOptions *options)
+{
+  return options->n_best > 0 ? options->n_best : LISTED;
+}
+
 void
 search_keep_best (Search *self)
 {
   GPtrArray  *found = self->result->found;
-  const guint n = self->options->n_best > 0 ? self->options->n_best : 10;
+  const guint n = search_n_best (self->options);
 
   /* In throughput, memory and GPUs none is as good everywhere and better somewhere. */
   for (guint i = 0; i < found->len; i++)

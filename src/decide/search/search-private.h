@@ -57,9 +57,10 @@ typedef struct
   GArray               *candidates; /* Candidate */
   GArray               *alike;      /* double: scores of what only the best are refined to */
   Ratio *ratios; /* [2 variants + 1][SEARCH_PIPELINES]: own, of families by their base, of all */
-  GHashTable   *reasons; /* text without numbers -> SearchDrop* */
-  double        effort;  /* spent */
-  double        best;    /* score of the best; INFINITY: none yet */
+  GHashTable   *reasons;      /* text without numbers -> SearchDrop* */
+  double        effort;       /* spent */
+  double        best;         /* score of the best; INFINITY: none yet */
+  double        least_memory; /* bytes of a GPU, of what was found; INFINITY: none yet */
   SearchResult *result;
 } Search;
 
@@ -200,6 +201,12 @@ SearchFound *search_add_found (Search *self, char *label, char *options, Scenari
                                Prediction *prediction, double bound, SearchComplexity complexity);
 
 /* ---- search-best.c: what is made of what was found ------------------------------------------- */
+
+/* Of SearchFound pointers: the fastest first. */
+gint search_compare_found (gconstpointer a, gconstpointer b);
+
+/* How many are listed. */
+guint search_n_best (const SearchOptions *options);
 
 /* Tries other options of the best, and sorts what was found. */
 void search_refine (Search *self);

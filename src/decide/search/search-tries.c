@@ -134,6 +134,7 @@ typedef struct
   Scenario   *scenario;
   gint64      excess; /* bytes, planned */
   gboolean    sure;   /* it fits by its estimate: not planned */
+  double      slow_s; /* of a step that was not simulated to its end; 0: it was */
   Prediction *prediction;
   char       *reason;
 } Try;
@@ -210,6 +211,35 @@ command_line (const Search *self, guint64 structure, guint variant)
   return g_string_free (out, FALSE);
 }
 
+/* The score of the last one that is listed; INFINITY: there is room for more. */
+static double
+last_listed (const Search *self)
+{
+  const GPtrArray *found = self->result->found;
+  const guint      n = search_n_best (self->options);
+  double           last = 0;
+
+  if (found->len < n)
+    return INFINITY;
+  g_ptr_array_sort (self->result->found, search_compare_found);
+  last = ((const SearchFound *) g_ptr_array_index (found, n - 1))->score;
+  return MAX (last, search_limit (self));
+}
+
+/*
+ * S of a step beyond which CANDIDATE is no answer and not listed, 0: it may be all the same, as none
+ * of those that were found takes less memory than it probably does.
+ */
+static double
+most_seconds (const Search *self, const Candidate *candidate, double last)
+{
+  const double memory = (double) candidate->low * mean_ratio (self, candidate, TRUE);
+
+  if (!isfinite (last) || memory < self->least_memory)
+    return 0;
+  return last * candidate->bound / candidate->score;
+}
+
 /* SCENARIO and PREDICTION are taken; LABEL and OPTIONS too. */
 SearchFound *
 search_add_found (Search *self, char *label, char *options, Scenario *scenario,
@@ -230,6 +260,7 @@ search_add_found (Search *self, char *label, char *options, Scenario *scenario,
     found->money_per_million_tokens = self->options->price_per_gpu_hour / HOUR * prediction->n_gpus
                                       / prediction->tokens_per_s * 1e6;
   self->best = MIN (self->best, found->score);
+  self->least_memory = MIN (self->least_memory, (double) prediction->hbm.device);
   g_ptr_array_add (self->result->found, found);
   search_add_headline (self, found);
   return found;
@@ -257,7 +288,9 @@ take_try (Search *self, Try *try)
   Prediction      *prediction = g_steal_pointer (&try->prediction);
   double           excess;
 
-  if (prediction == NULL && try->reason != NULL && try->excess <= 0
+  if (try->slow_s > 0)
+    learn_all (self, candidate, try->slow_s / candidate->bound, 0);
+  if (prediction == NULL && try->slow_s == 0 && try->reason != NULL && try->excess <= 0
       && !stop_cuts (self->predict->replay.stop))
     {
       result->n_failed++;
@@ -395,6 +428,8 @@ search_try_some (Search *self)
   g_autoptr (GPtrArray)    simulated = g_ptr_array_new ();
   g_autoptr (GPtrArray)    scenarios = g_ptr_array_new (); /* of these */
   g_auto (PredictionBatch) batch = { 0 };
+  g_autofree double       *most = NULL;
+  const double             last = last_listed (self);
 
   if (search_is_spent (self))
     return FALSE;
@@ -429,14 +464,24 @@ search_try_some (Search *self)
     else
       drop_try (self, &tries[i]);
   work_count_step (self->predict->count, "simulating candidates", TRUE, result->n_simulated);
-  batch = prediction_batch_of (scenarios, self->predict, self->options->n_threads, FALSE);
+  most = g_new (double, MAX (simulated->len, 1));
+  for (guint i = 0; i < simulated->len; i++)
+    most[i] =
+        most_seconds (self, &((const Try *) g_ptr_array_index (simulated, i))->candidate, last);
+  batch = (PredictionBatch){ .n = scenarios->len,
+                             .n_threads = self->options->n_threads,
+                             .options = self->predict,
+                             .most_s = most,
+                             .scenarios = scenarios };
+  prediction_batch_run (&batch);
   for (guint i = 0; i < batch.n; i++)
     {
       Try *one = g_ptr_array_index (simulated, i);
 
       one->prediction = g_steal_pointer (&batch.each[i].prediction);
       one->reason = g_steal_pointer (&batch.each[i].reason);
-      if (one->prediction == NULL && stop_is_due (self->predict->replay.stop))
+      one->slow_s = batch.each[i].slow_s;
+      if (one->prediction == NULL && one->slow_s == 0 && stop_is_due (self->predict->replay.stop))
         g_array_append_val (self->candidates, one->candidate); /* not to its end */
       else
         result->n_simulated++;

@@ -189,6 +189,7 @@ search_run (const Scenario *scenario, const StrategySet *strategies, const Searc
                       .alike = g_array_new (FALSE, FALSE, sizeof (double)),
                       .reasons = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free),
                       .best = INFINITY,
+                      .least_memory = INFINITY,
                       .result = result,
   };
   SearchRoom room;
