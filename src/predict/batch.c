@@ -1,6 +1,7 @@
 #include "predict/batch.h"
 
 #include "base/parallel.h"
+#include "cost/collective/layout/layout-store.h"
 
 /* What takes memory. */
 static void
@@ -9,6 +10,15 @@ release (Predicted *self)
   g_clear_pointer (&self->prediction, prediction_free);
   prediction_inputs_clear (&self->inputs);
   g_clear_pointer (&self->scenario, scenario_free);
+}
+
+/* A store that no other thread has now. */
+static LayoutStore *
+borrow_layouts (const PredictionBatch *self)
+{
+  LayoutStore *layouts = self->layouts != NULL ? g_async_queue_try_pop (self->layouts) : NULL;
+
+  return layouts != NULL || self->layouts == NULL ? layouts : layout_store_new ();
 }
 
 static void
@@ -27,10 +37,13 @@ predict_one (guint i, gpointer user)
   scenario = self->scenarios != NULL ? g_ptr_array_index (self->scenarios, i) : one->scenario;
   if (self->most_events > 0)
     options.replay.work = &work;
+  options.layouts = borrow_layouts (self);
   options.limit = limit.most > 0 ? &limit : NULL;
   if (scenario != NULL)
     one->prediction = predict_with_inputs (scenario, &options, self->replays,
                                            keeps ? &one->inputs : NULL, one->diags, &one->error);
+  if (self->layouts != NULL)
+    g_async_queue_push (self->layouts, options.layouts);
   one->n_events = work.done;
   one->slow_s = limit.took;
   if (one->prediction == NULL)

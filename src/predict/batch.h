@@ -27,6 +27,7 @@ typedef struct
   const PredictOptions *options;     /* their count is told of each, their stop ends the batch */
   guint64               most_events; /* of one; 0: however many */
   gboolean              replays;     /* are kept, with the inputs */
+  GAsyncQueue          *layouts;     /* LayoutStore, which threads take turns with; NULL: none */
   const double         *most_s;      /* [n]: of a step, StepLimit; NULL: all are wanted */
 
   const GPtrArray *scenarios; /* the caller's; or else NULL, and ... */

@@ -21,7 +21,7 @@ static gboolean
 check_options (const Resolution *self, const ModelShape *shape, DiagList *diags)
 {
   const Scenario *scenario = self->scenario;
-  gboolean        ok = self->base != NULL /* whose training it is, checked with it */
+  gboolean        ok = self->is_checked
                 || workload_check (shape, &self->training,
                                    scenario_marks (scenario, training_options), diags);
 

@@ -287,6 +287,7 @@ resolved_with_micro_steps (const ResolvedScenario *base, guint n, DiagList *diag
   self->view.cluster = base->cluster;
   self->view.framework = base->framework;
   self->view.framework_by_default = base->framework_by_default;
+  self->is_checked = TRUE;
   self->scenario->training.grad_accum = n;
   self->scenario->training.global_batch = 0;
   self->training = *workload_training (base->workload);
@@ -294,8 +295,23 @@ resolved_with_micro_steps (const ResolvedScenario *base, guint n, DiagList *diag
   return finish (self, resolved_make_workloads (self, workload_shape (base->workload), diags));
 }
 
+/* Whether SELF trains as BASE does, but for how many micro-steps that takes. */
+static gboolean
+trains_alike (const Resolution *self, const ResolvedScenario *base)
+{
+  for (const OptionSpec *spec = training_options; spec->key != NULL; spec++)
+    {
+      g_autofree char *a = option_format (spec, &self->scenario->training);
+      g_autofree char *b = option_format (spec, &base->scenario->training);
+
+      if (!g_str_equal (a, b) && !g_str_equal (spec->key, "grad_accum"))
+        return FALSE;
+    }
+  return TRUE;
+}
+
 ResolvedScenario *
-resolved_on_stages (const ResolvedScenario *base, const Scenario *scenario, DiagList *diags)
+resolved_on_mesh (const ResolvedScenario *base, const Scenario *scenario, DiagList *diags)
 {
   Resolution *self = resolution_new (scenario, base->profiles);
   gboolean    ok;
@@ -303,6 +319,7 @@ resolved_on_stages (const ResolvedScenario *base, const Scenario *scenario, Diag
   self->base = resolved_ref (base);
   self->view.cluster = base->cluster;
   ok = find_software (self, diags);
+  self->is_checked = trains_alike (self, base);
   ok = resolved_settle_batch (self, diags) && ok;
   ok = resolved_make_workloads (self, workload_shape (base->workload), diags) && ok
        && resolved_check_precision (self, diags) && check_dispatch (self, diags);

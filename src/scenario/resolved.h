@@ -54,12 +54,12 @@ ResolvedScenario *resolved_with_micro_steps (const ResolvedScenario *self, guint
                                              DiagList *diags);
 
 /*
- * SCENARIO, which differs from SELF's in nothing but how layers lie on stages (mesh.pp, mesh.vp and
- * mesh.pipeline): on SELF's cluster and under its profiles, and what was checked of SELF is not
- * checked again. NULL after diagnostics.
+ * SCENARIO, which differs from SELF's in nothing but its mesh and training options other than
+ * 'kernels' and 'framework': on SELF's cluster and under its profiles. What was checked of the
+ * cluster is not checked again, nor training options that are the same. NULL after diagnostics.
  */
-ResolvedScenario *resolved_on_stages (const ResolvedScenario *self, const Scenario *scenario,
-                                      DiagList *diags);
+ResolvedScenario *resolved_on_mesh (const ResolvedScenario *self, const Scenario *scenario,
+                                    DiagList *diags);
 
 /* Nobody changes what others refer to: the same object, freed with the last reference. */
 const ResolvedScenario *resolved_ref (const ResolvedScenario *self);

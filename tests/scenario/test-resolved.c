@@ -218,7 +218,7 @@ START_TEST (test_stages)
       g_autoptr (DiagList)         diags = diag_list_new ();
       g_autoptr (Scenario)         scenario = scenario_with (source, NULL, &layout, 1, diags);
       g_autoptr (ResolvedScenario) alone = resolve (scenario, profiles);
-      g_autoptr (ResolvedScenario) on = resolved_on_stages (base, scenario, diags);
+      g_autoptr (ResolvedScenario) on = resolved_on_mesh (base, scenario, diags);
 
       ck_assert_ptr_nonnull (on);
       ck_assert_uint_eq (on->n_data_ranks, alone->n_data_ranks);
@@ -251,7 +251,7 @@ START_TEST (test_stages)
     g_autoptr (DiagList)   diags = diag_list_new ();
     g_autoptr (Scenario)   scenario = scenario_with (source, NULL, &layout, 1, diags);
 
-    ck_assert_ptr_null (resolved_on_stages (base, scenario, diags));
+    ck_assert_ptr_null (resolved_on_mesh (base, scenario, diags));
     ck_assert_uint_gt (diag_list_n_errors (diags), 0);
   }
 }

@@ -49,9 +49,18 @@ add_axis (SpaceMaker *self, const Lever *lever)
   SearchAxis *axis = g_new0 (SearchAxis, 1);
 
   axis->pipeline = lever != NULL && lever->stages;
+  axis->mesh = TRUE;
   axis->choices = g_ptr_array_new_with_free_func (choice_free);
   g_ptr_array_add (self->space->axes, axis);
   return axis;
+}
+
+/* Whether KEY says what hardware there is, or what runs on it. */
+static gboolean
+is_of_cluster (const char *key)
+{
+  return !(g_str_has_prefix (key, "mesh.") || g_str_has_prefix (key, "training."))
+         || g_str_equal (key, "training.kernels") || g_str_equal (key, "training.framework");
 }
 
 /* What BEFORE sets (NULL: nothing), and VALUE of KEY, which is LEVER's or of none. */
@@ -70,6 +79,8 @@ add_choice (SearchAxis *axis, const SearchChoice *before, const Lever *lever, co
   g_array_append_val (choice->options, option);
   if (lever != NULL && lever->divides)
     choice->degree *= MAX (number, 1);
+  axis->mesh = axis->mesh && g_str_has_prefix (key, "mesh.");
+  axis->cluster = axis->cluster || is_of_cluster (key);
   if (g_str_equal (key, "training.micro_batch"))
     choice->batch = number;
   g_ptr_array_add (axis->choices, choice);

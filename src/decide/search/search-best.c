@@ -108,6 +108,7 @@ refine (Search *self, const SearchFound *around)
   g_auto (PredictionBatch) batch = { .n_threads = self->options->n_threads,
                                      .options = self->predict,
                                      .build = build_refined,
+                                     .layouts = self->layouts,
                                      .user = &refinement };
   const double             before = around->score;
   g_autofree double       *most = NULL;

@@ -157,10 +157,9 @@ expand_resolved (const Search *self, const Node *node, guint group,
     expand_variants (self, node, group, resolved, &compute, sums, out);
 }
 
-/* The variants of GROUP, which compute the same. *BASE: one of the run; NULL: none yet. */
+/* The variants of GROUP, which compute the same. */
 static void
-expand_group (const Search *self, const Node *node, guint group, ProfileSet *profiles,
-              ExpectSums *sums, const ResolvedScenario **base, Expansion *out)
+expand_group (const Search *self, const Node *node, guint group, SearchKit *kit, Expansion *out)
 {
   g_autoptr (DiagList)         diags = diag_list_new ();
   g_autoptr (ResolvedScenario) resolved = NULL;
@@ -168,12 +167,9 @@ expand_group (const Search *self, const Node *node, guint group, ProfileSet *pro
               self->space, node->index, search_space_group (self->space, group), diags);
 
   if (scenario != NULL)
-    resolved = *base != NULL ? resolved_on_stages (*base, scenario, diags)
-                             : resolved_new (scenario, profiles, diags);
-  if (*base == NULL && resolved != NULL)
-    *base = resolved_ref (resolved);
+    resolved = search_kit_resolve (kit, self, scenario, node->index, group, FALSE, diags);
   if (resolved != NULL)
-    expand_resolved (self, node, group, resolved, sums, out);
+    expand_resolved (self, node, group, resolved, kit->sums, out);
   for (guint i = 0; resolved == NULL && i < n_of_group (self, group); i++)
     g_ptr_array_add (out->reasons, g_strdup (diag_list_first_message (diags)));
 }
@@ -182,13 +178,11 @@ expand_group (const Search *self, const Node *node, guint group, ProfileSet *pro
 static void
 expand_run (guint job, gpointer user)
 {
-  ExpandJobs             *jobs = user;
-  const Search           *self = jobs->search;
-  const guint             n_groups = self->space->n_groups, group = job % n_groups;
-  const guint            *begin = &jobs->begins[job / n_groups];
-  const ResolvedScenario *base = NULL;
-  ProfileSet             *profiles = search_borrow_profiles (self);
-  ExpectSums             *sums = search_borrow_sums (self);
+  ExpandJobs   *jobs = user;
+  const Search *self = jobs->search;
+  const guint   n_groups = self->space->n_groups, group = job % n_groups;
+  const guint  *begin = &jobs->begins[job / n_groups];
+  SearchKit    *kit = search_borrow_kit (self);
 
   for (guint i = begin[0]; i < begin[1]; i++)
     {
@@ -197,11 +191,9 @@ expand_run (guint job, gpointer user)
       out->candidates = g_array_new (FALSE, FALSE, sizeof (Candidate));
       out->alike = g_array_new (FALSE, FALSE, sizeof (double));
       out->reasons = g_ptr_array_new_with_free_func (g_free);
-      expand_group (self, node_at (self, jobs->nodes[i]), group, profiles, sums, &base, out);
+      expand_group (self, node_at (self, jobs->nodes[i]), group, kit, out);
     }
-  g_clear_pointer (&base, resolved_unref);
-  search_return_sums (self, sums);
-  search_return_profiles (self, profiles);
+  search_return_kit (self, kit);
 }
 
 /* Nothing, where no thread came to it. */

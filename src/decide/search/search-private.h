@@ -29,6 +29,16 @@ typedef struct
   double           effort;
 } Candidate;
 
+/* What a thread that bounds structures has, and keeps from one to the next. */
+typedef struct
+{
+  ProfileSet *profiles;
+  ExpectSums *sums;  /* what closed forms found out */
+  GHashTable *alike; /* text of a structure without its mesh -> ResolvedScenario, the first one */
+  GHashTable
+      *groups; /* of variants -> ResolvedScenario, the first one, where all share a cluster */
+} SearchKit;
+
 /* What simulations took over the screen's bounds. */
 typedef struct
 {
@@ -45,8 +55,8 @@ typedef struct
   SearchSpace          *space;
   SearchScreen         *screen;
   ProfileSet           *profiles;
-  GAsyncQueue          *idle;      /* ProfileSet: one thread at a time reads one */
-  GAsyncQueue          *idle_sums; /* ExpectSums: the same */
+  GAsyncQueue          *idle;    /* SearchKit: one thread at a time uses one */
+  GAsyncQueue          *layouts; /* LayoutStore: the same */
   ModelShape            shape;
   guint64               contexts[SEARCH_CONTEXTS]; /* a structure of least ranks of each kind that
                                                       an axis sets; G_MAXUINT64: there is none */
@@ -86,13 +96,17 @@ search_jobs (const Search *self)
 
 /* ---- search-structures.c --------------------------------------------------------------------- */
 
-/* A set of profiles for one thread at a time. */
-ProfileSet *search_borrow_profiles (const Search *self);
-void        search_return_profiles (const Search *self, ProfileSet *profiles);
+SearchKit *search_borrow_kit (const Search *self);
+void       search_return_kit (const Search *self, SearchKit *kit);
+void       search_kit_free (SearchKit *kit);
 
-/* The same of what closed forms found out. */
-ExpectSums *search_borrow_sums (const Search *self);
-void        search_return_sums (const Search *self, ExpectSums *sums);
+/*
+ * SCENARIO of STRUCTURE under GROUP of the variants, WHOLE: on one stage; on the cluster, and with
+ * what was checked, of one that differs in its mesh alone. NULL after diagnostics.
+ */
+ResolvedScenario *search_kit_resolve (SearchKit *kit, const Search *self, const Scenario *scenario,
+                                      guint64 structure, guint group, gboolean whole,
+                                      DiagList *diags);
 
 /* What STRUCTURE sets KEY to; NULL or FALLBACK: it does not. */
 const char *search_text (const Search *self, guint64 structure, const char *key);
@@ -108,7 +122,7 @@ double search_memory (const Search *self);                  /* bytes of a GPU th
 void search_count_drop (Search *self, const char *reason, guint64 n);
 
 /* What SCENARIO computes on one stage in one micro-step; of one that cannot be, 0. */
-ScreenedCompute search_work (const Search *self, const Scenario *scenario, ProfileSet *profiles);
+ScreenedCompute search_work (const Search *self, const Scenario *scenario);
 
 /* Structures below N that divide, with the least score of each, in its order. FALSE after
  * diagnostics: there are none. */

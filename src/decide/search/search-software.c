@@ -56,7 +56,7 @@ take_best_move (const Search *self, const Scenario *scenario, gboolean run, doub
       if (!search_space_is_open (self->space, move->key))
         continue;
       with = scenario_with (scenario, self->strategies, &setting, 1, diags);
-      took = with != NULL ? search_work (self, with, self->profiles).work : 0;
+      took = with != NULL ? search_work (self, with).work : 0;
       if (took == 0 || took >= *work * (1 - 1e-9) || (run && !search_is_run (self, with)))
         continue;
       scenario_free (best);
@@ -78,7 +78,7 @@ settle (const Search *self, const SearchVariant *variant)
   g_autoptr (Scenario) scenario =
       search_space_scenario (self->space, node_at (self, 0)->index, variant, diags);
   const gboolean run = scenario != NULL && search_is_run (self, scenario);
-  double         work = scenario != NULL ? search_work (self, scenario, self->profiles).work : 0;
+  double         work = scenario != NULL ? search_work (self, scenario).work : 0;
 
   while (work > 0 && scenario != NULL)
     {

@@ -85,8 +85,22 @@ search_space_choice (const SearchSpace *self, guint64 structure, guint axis)
   return g_ptr_array_index (found->choices, structure % found->choices->len);
 }
 
-guint64
-search_space_without_pipeline (const SearchSpace *self, guint64 structure)
+static gboolean
+is_of_pipeline (const SearchAxis *axis)
+{
+  return axis->pipeline;
+}
+
+static gboolean
+is_of_mesh (const SearchAxis *axis)
+{
+  return axis->mesh;
+}
+
+/* STRUCTURE with the first choice of each axis that IS_LEFT_OUT. */
+static guint64
+without (const SearchSpace *self, guint64 structure,
+         gboolean (*is_left_out) (const SearchAxis *axis))
 {
   guint64 key = 0, times = 1;
 
@@ -94,12 +108,33 @@ search_space_without_pipeline (const SearchSpace *self, guint64 structure)
     {
       const SearchAxis *axis = g_ptr_array_index (self->axes, a);
 
-      if (!axis->pipeline)
+      if (!is_left_out (axis))
         key += structure % axis->choices->len * times;
       times *= axis->choices->len;
       structure /= axis->choices->len;
     }
   return key;
+}
+
+guint64
+search_space_without_pipeline (const SearchSpace *self, guint64 structure)
+{
+  return without (self, structure, is_of_pipeline);
+}
+
+guint64
+search_space_without_mesh (const SearchSpace *self, guint64 structure)
+{
+  return without (self, structure, is_of_mesh);
+}
+
+gboolean
+search_space_has_one_cluster (const SearchSpace *self)
+{
+  for (guint a = 0; a < self->axes->len; a++)
+    if (((const SearchAxis *) g_ptr_array_index (self->axes, a))->cluster)
+      return FALSE;
+  return TRUE;
 }
 
 gint64

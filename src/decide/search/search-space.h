@@ -22,6 +22,8 @@ typedef struct
 typedef struct
 {
   gboolean   pipeline; /* it sets nothing but how layers lie on stages */
+  gboolean   mesh;     /* it sets nothing but options of the mesh */
+  gboolean   cluster;  /* it sets what the cluster, or which software, is */
   GPtrArray *choices;  /* SearchChoice */
 } SearchAxis;
 
@@ -87,6 +89,12 @@ const SearchChoice *search_space_choice (const SearchSpace *self, guint64 struct
 
 /* STRUCTURE without its choices of pipeline axes: equal for structures that compute the same. */
 guint64 search_space_without_pipeline (const SearchSpace *self, guint64 structure);
+
+/* The same without those of axes of the mesh: equal for structures that train alike. */
+guint64 search_space_without_mesh (const SearchSpace *self, guint64 structure);
+
+/* Whether all structures have the same cluster. */
+gboolean search_space_has_one_cluster (const SearchSpace *self);
 
 /* Sequences that all data ranks of STRUCTURE take at a time; 0: it does not divide N_GPUS. */
 gint64 search_space_once (const SearchSpace *self, guint64 structure, gint64 n_gpus,

@@ -9,36 +9,6 @@
 #define HOUR    3600.0
 #define SAMPLED 32 /* structures, under each framework but the first */
 
-/* ---- profiles of threads --------------------------------------------------------------------- */
-
-ProfileSet *
-search_borrow_profiles (const Search *self)
-{
-  ProfileSet *profiles = g_async_queue_try_pop (self->idle);
-
-  return profiles != NULL ? profiles : predict_profiles (self->predict);
-}
-
-void
-search_return_profiles (const Search *self, ProfileSet *profiles)
-{
-  g_async_queue_push (self->idle, profiles);
-}
-
-ExpectSums *
-search_borrow_sums (const Search *self)
-{
-  ExpectSums *sums = g_async_queue_try_pop (self->idle_sums);
-
-  return sums != NULL ? sums : expect_sums_new ();
-}
-
-void
-search_return_sums (const Search *self, ExpectSums *sums)
-{
-  g_async_queue_push (self->idle_sums, sums);
-}
-
 /* ---- scores ---------------------------------------------------------------------------------- */
 
 /* What STRUCTURE sets KEY to; NULL: it does not. */
@@ -144,8 +114,9 @@ search_count_drop (Search *self, const char *reason, guint64 n)
 
 /* ---- structures ------------------------------------------------------------------------------ */
 
-ScreenedCompute
-search_work (const Search *self, const Scenario *scenario, ProfileSet *profiles)
+/* SCENARIO on one stage, in one micro-step. NULL: it cannot be. */
+static Scenario *
+on_one_stage (const Search *self, const Scenario *scenario, DiagList *diags)
 {
   const ScenarioOverride whole[] = {
     { "mesh.pp", "1", "search" },
@@ -155,17 +126,19 @@ search_work (const Search *self, const Scenario *scenario, ProfileSet *profiles)
     { "training.global_batch", "~", "search" },
     { "training.grad_accum", "1", "search" },
   };
-  ScreenedCompute      work = { 0 };
-  g_autoptr (DiagList) diags = diag_list_new ();
-  g_autoptr (Scenario) one =
-      scenario_with (scenario, self->strategies, whole, G_N_ELEMENTS (whole), diags);
-  g_autoptr (ResolvedScenario) resolved = NULL;
 
-  if (one != NULL)
-    resolved = resolved_new (one, profiles, diags);
-  if (resolved != NULL)
-    work = search_screen_compute (self->screen, resolved);
-  return work;
+  return scenario_with (scenario, self->strategies, whole, G_N_ELEMENTS (whole), diags);
+}
+
+ScreenedCompute
+search_work (const Search *self, const Scenario *scenario)
+{
+  g_autoptr (DiagList)         diags = diag_list_new ();
+  g_autoptr (Scenario)         one = on_one_stage (self, scenario, diags);
+  g_autoptr (ResolvedScenario) resolved =
+      one != NULL ? resolved_new (one, self->profiles, diags) : NULL;
+
+  return resolved != NULL ? search_screen_compute (self->screen, resolved) : (ScreenedCompute){ 0 };
 }
 
 /* The work of structures, computed in threads. */
@@ -182,15 +155,18 @@ compute_work (guint i, gpointer user)
 {
   WorkJobs            *jobs = user;
   Search              *self = jobs->search;
+  const guint64        index = g_array_index (jobs->keys, guint64, (gsize) i * jobs->stride);
   g_autoptr (DiagList) diags = diag_list_new ();
   g_autoptr (Scenario) structure = search_space_scenario (
-      self->space, g_array_index (jobs->keys, guint64, (gsize) i * jobs->stride),
-      search_space_group (self->space, jobs->group), diags);
-  ProfileSet *profiles = search_borrow_profiles (self);
+      self->space, index, search_space_group (self->space, jobs->group), diags);
+  g_autoptr (Scenario) one = structure != NULL ? on_one_stage (self, structure, diags) : NULL;
+  SearchKit           *kit = search_borrow_kit (self);
+  g_autoptr (ResolvedScenario) resolved =
+      one != NULL ? search_kit_resolve (kit, self, one, index, jobs->group, TRUE, diags) : NULL;
 
-  if (structure != NULL)
-    jobs->work[i] = search_work (self, structure, profiles);
-  search_return_profiles (self, profiles);
+  if (resolved != NULL)
+    jobs->work[i] = search_screen_compute (self->screen, resolved);
+  search_return_kit (self, kit);
 }
 
 static gint

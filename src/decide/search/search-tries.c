@@ -472,6 +472,7 @@ search_try_some (Search *self)
                              .n_threads = self->options->n_threads,
                              .options = self->predict,
                              .most_s = most,
+                             .layouts = self->layouts,
                              .scenarios = scenarios };
   prediction_batch_run (&batch);
   for (guint i = 0; i < batch.n; i++)

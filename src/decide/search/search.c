@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "cost/collective/layout/layout-store.h"
 #include "decide/search/search-private.h"
 
 #define FIRST_TRIES     3 /* of structures without stages, before those with */
@@ -181,8 +182,8 @@ search_run (const Scenario *scenario, const StrategySet *strategies, const Searc
                       .predict = predict,
                       .screen = search_screen_new (),
                       .profiles = predict_profiles (predict),
-                      .idle = g_async_queue_new_full ((GDestroyNotify) profile_set_free),
-                      .idle_sums = g_async_queue_new_full ((GDestroyNotify) expect_sums_free),
+                      .idle = g_async_queue_new_full ((GDestroyNotify) search_kit_free),
+                      .layouts = g_async_queue_new_full ((GDestroyNotify) layout_store_free),
                       .work = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free),
                       .nodes = g_array_new (FALSE, FALSE, sizeof (Node)),
                       .candidates = g_array_new (FALSE, FALSE, sizeof (Candidate)),
@@ -223,7 +224,7 @@ search_run (const Scenario *scenario, const StrategySet *strategies, const Searc
   search_screen_free (self.screen);
   profile_set_free (self.profiles);
   g_async_queue_unref (self.idle);
-  g_async_queue_unref (self.idle_sums);
+  g_async_queue_unref (self.layouts);
   g_hash_table_unref (self.work);
   g_hash_table_unref (self.reasons);
   g_array_unref (self.nodes);
