@@ -9,6 +9,8 @@
 
 #define REFINED       3 /* of the best, that are tried with other options */
 #define REFINE_PASSES 4
+#define WORSE         1.01 /* a change that took so much longer on a like mesh is not tried again */
+#define SAME          1e-9 /* nor one that made no more difference than this */
 #define MOST_MISSES   5
 #define MOST_DROPS    5
 #define LISTED        10 /* of the best, unless asked otherwise */
@@ -99,6 +101,49 @@ take_change (Search *self, const SearchFound *around, const ScenarioOverride *ch
                     around->bound, complexity);
 }
 
+/* What the effect of CHANGE hangs on: the strategy, and which kinds of ranks there are. */
+static char *
+effect_key (const SearchFound *around, const ScenarioOverride *change)
+{
+  const MeshOptions *mesh = &around->scenario->mesh;
+
+  return g_strdup_printf ("%s %d%d%d%d %s=%s", around->scenario->strategy->strategy->name,
+                          mesh->tp > 1, mesh->cp > 1, mesh->pp > 1, mesh->ep > 1, change->key,
+                          change->value);
+}
+
+/* Adds CHANGE of AROUND to CHANGES, unless it is known to be of no use. */
+static void
+add_change (Search *self, const SearchFound *around, const ScenarioOverride *change,
+            GArray *changes)
+{
+  g_autofree char *key = effect_key (around, change);
+  const double    *effect = g_hash_table_lookup (self->effects, key);
+
+  if (effect == NULL || (*effect <= WORSE && fabs (*effect - 1) > SAME))
+    g_array_append_val (changes, *change);
+}
+
+/* A step with CHANGE of AROUND takes SECONDS; 0: nobody knows. */
+static void
+note_effect (Search *self, const SearchFound *around, const ScenarioOverride *change,
+             double seconds)
+{
+  const double effect = seconds / around->prediction->step_time_s;
+
+  if (seconds > 0)
+    g_hash_table_insert (self->effects, effect_key (around, change),
+                         g_memdup2 (&effect, sizeof effect));
+}
+
+static gboolean
+made_no_difference (gpointer key, gpointer value, gpointer user)
+{
+  (void) key;
+  (void) user;
+  return fabs (*(const double *) value - 1) <= SAME;
+}
+
 /* Tries every change of AROUND; what fits and is better than it is found as well. */
 static void
 refine (Search *self, const SearchFound *around)
@@ -125,7 +170,7 @@ refine (Search *self, const SearchFound *around)
 
       if (change != NULL && g_str_equal (variant->scenario->strategy->strategy->name, name)
           && !g_str_has_suffix (change->key, ".shard"))
-        g_array_append_val (changes, *change);
+        add_change (self, around, change, changes);
     }
   /* what else changes nothing that is learned, and nobody set */
   for (guint i = 0; i < moves->len; i++)
@@ -135,7 +180,7 @@ refine (Search *self, const SearchFound *around)
 
       if (move->also_key == NULL && search_space_is_open (self->space, move->key)
           && search_context_may_become (self, around->scenario, &change))
-        g_array_append_val (changes, change);
+        add_change (self, around, &change, changes);
     }
   batch.n = changes->len;
   most = g_new (double, MAX (changes->len, 1));
@@ -149,6 +194,7 @@ refine (Search *self, const SearchFound *around)
       const Prediction *p = one->prediction;
 
       self->result->n_simulated += p != NULL || !stop_is_due (self->predict->replay.stop);
+      note_effect (self, around, change_at (changes, i), p != NULL ? p->step_time_s : one->slow_s);
       if (p != NULL && search_excess (self, p) <= 0
           && search_weight (self, p->n_gpus) / p->samples_per_s < before * (1 - 1e-9))
         take_change (self, around, change_at (changes, i), g_steal_pointer (&one->scenario),
@@ -170,6 +216,8 @@ search_refine (Search *self)
       const double                   before = self->best;
       g_autofree const SearchFound **around = g_memdup2 (found->pdata, n * sizeof *found->pdata);
 
+      /* with what was changed since, they may */
+      g_hash_table_foreach_remove (self->effects, made_no_difference, NULL);
       for (guint i = 0; i < n && !search_is_over (self); i++)
         refine (self, around[i]);
       g_ptr_array_sort (found, search_compare_found);

@@ -67,10 +67,11 @@ typedef struct
   GArray               *candidates; /* Candidate */
   GArray               *alike;      /* double: scores of what only the best are refined to */
   Ratio *ratios; /* [2 variants + 1][SEARCH_PIPELINES]: own, of families by their base, of all */
-  GHashTable   *reasons;      /* text without numbers -> SearchDrop* */
-  double        effort;       /* spent */
-  double        best;         /* score of the best; INFINITY: none yet */
-  double        least_memory; /* bytes of a GPU, of what was found; INFINITY: none yet */
+  GHashTable *effects; /* text of effect_key -> double: a step with the change over that without */
+  GHashTable *reasons; /* text without numbers -> SearchDrop* */
+  double      effort;  /* spent */
+  double      best;    /* score of the best; INFINITY: none yet */
+  double      least_memory; /* bytes of a GPU, of what was found; INFINITY: none yet */
   SearchResult *result;
 } Search;
 

@@ -188,6 +188,7 @@ search_run (const Scenario *scenario, const StrategySet *strategies, const Searc
                       .nodes = g_array_new (FALSE, FALSE, sizeof (Node)),
                       .candidates = g_array_new (FALSE, FALSE, sizeof (Candidate)),
                       .alike = g_array_new (FALSE, FALSE, sizeof (double)),
+                      .effects = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free),
                       .reasons = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free),
                       .best = INFINITY,
                       .least_memory = INFINITY,
@@ -226,6 +227,7 @@ search_run (const Scenario *scenario, const StrategySet *strategies, const Searc
   g_async_queue_unref (self.idle);
   g_async_queue_unref (self.layouts);
   g_hash_table_unref (self.work);
+  g_hash_table_unref (self.effects);
   g_hash_table_unref (self.reasons);
   g_array_unref (self.nodes);
   g_array_unref (self.candidates);
