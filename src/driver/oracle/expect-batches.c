@@ -54,7 +54,7 @@ add_loader (const PlanInput *in, double n, double groups, double steps, PlanTota
   const MeshGroup    world = { .size = in->mesh.world, .stride = 1 };
   double             samples = 0;
 
-  for (guint key = 0; key < G_N_ELEMENTS (plan_sample_keys); key++)
+  for (guint key = 0; key < PLAN_N_SAMPLE_KEYS; key++)
     samples += ceil ((double) batches->moved * plan_sample_keys[key].bytes * n / (n - 1));
   plan_totals_add (totals, COLLECTIVE_ALL_GATHER, all, steps * 4 * n * (1. + batches->read));
   plan_totals_add (totals, COLLECTIVE_ALL_TO_ALL, all, steps * samples);

@@ -4,6 +4,11 @@
  */
 #include "driver/policy/input.h"
 
+const PlanSampleKey plan_sample_keys[PLAN_N_SAMPLE_KEYS] = { { "tokens", 8 },
+                                                             { "labels", 8 },
+                                                             { "loss_mask", 4 },
+                                                             { "position_ids", 8 } };
+
 MeshGroup
 plan_axis_group (const PlanInput *in, MeshAxis axis)
 {

@@ -42,3 +42,20 @@ MeshGroup plan_kernel_group (const PlanInput *in, const KernelDesc *kernel);
 
 /* Whether activations travel in parts, one a tensor rank. */
 gboolean plan_scatters (const Workload *workload);
+
+/*
+ * What a sample has of each token, and its loader tells others: PyTorch's int64 and fp32 tensors,
+ * counts of sequences and their lengths int32, the count of groups int64 (Megatron-LM,
+ * core/datasets/data_schedule.py and core/pipeline_parallel/hybrid_cp_schedule.py).
+ */
+#define PLAN_NUMBER_BYTES  4
+#define PLAN_COUNT_BYTES   8
+#define PLAN_N_SAMPLE_KEYS 4
+
+typedef struct
+{
+  const char *name;
+  guint       bytes;
+} PlanSampleKey;
+
+extern const PlanSampleKey plan_sample_keys[PLAN_N_SAMPLE_KEYS];

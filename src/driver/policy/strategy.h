@@ -74,23 +74,6 @@ typedef struct
   Stop       *stop; /* when no schedule is wanted any more, or NULL; the builder asks */
 } PlanInput;
 
-/*
- * What a sample has of each token, and its loader tells others: PyTorch's int64 and fp32 tensors,
- * counts of sequences and their lengths int32, the count of groups int64 (Megatron-LM,
- * core/datasets/data_schedule.py and core/pipeline_parallel/hybrid_cp_schedule.py).
- */
-#define PLAN_NUMBER_BYTES 4
-#define PLAN_COUNT_BYTES  8
-
-static const struct
-{
-  const char *name;
-  guint       bytes;
-} plan_sample_keys[] = { { "tokens", 8 },
-                         { "labels", 8 },
-                         { "loss_mask", 4 },
-                         { "position_ids", 8 } };
-
 /* What is gathered or reduced as a whole. */
 typedef enum
 {

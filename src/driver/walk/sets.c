@@ -9,6 +9,7 @@
  * many sequences each has. The host reads what comes of each of these. Only the first tensor rank
  * loads there; here each does.
  */
+#include "driver/policy/input.h"
 #include "driver/walk/driver-private.h"
 
 /* What an all-reduce of nothing sends: an fp32 number (ProcessGroupNCCL::barrier). */
@@ -40,7 +41,7 @@ move_samples (Driver *self, CommRef comm)
   const PlanBatches *batches = self->in->batches;
   const guint64      n = mesh_all (&self->at->levels[0].in.mesh).size;
 
-  for (guint key = 0; key < G_N_ELEMENTS (plan_sample_keys); key++)
+  for (guint key = 0; key < PLAN_N_SAMPLE_KEYS; key++)
     {
       const guint64 bytes = batches->moved * plan_sample_keys[key].bytes;
 
