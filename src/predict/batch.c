@@ -28,7 +28,7 @@ predict_one (guint i, gpointer user)
   Predicted             *one = &self->each[i];
   PredictOptions         options = *self->options;
   EngineWork             work = { .most = self->most_events };
-  StepLimit              limit = { .most = self->most_s != NULL ? self->most_s[i] : 0 };
+  StepLimit              limit = { .least = self->least != NULL ? self->least[i] : 0 };
   const gboolean         keeps = self->replays || self->read != NULL;
   const Scenario        *scenario;
 
@@ -38,7 +38,7 @@ predict_one (guint i, gpointer user)
   if (self->most_events > 0)
     options.replay.work = &work;
   options.layouts = borrow_layouts (self);
-  options.limit = limit.most > 0 ? &limit : NULL;
+  options.limit = limit.least > 0 ? &limit : NULL;
   if (scenario != NULL)
     one->prediction = predict_with_inputs (scenario, &options, self->replays,
                                            keeps ? &one->inputs : NULL, one->diags, &one->error);

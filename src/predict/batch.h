@@ -28,7 +28,7 @@ typedef struct
   guint64               most_events; /* of one; 0: however many */
   gboolean              replays;     /* are kept, with the inputs */
   GAsyncQueue          *layouts;     /* LayoutStore, which threads take turns with; NULL: none */
-  const double         *most_s;      /* [n]: of a step, StepLimit; NULL: all are wanted */
+  const double         *least;       /* [n]: sequences/s, StepLimit; NULL: all are wanted */
 
   const GPtrArray *scenarios; /* the caller's; or else NULL, and ... */
   /* Scenario I; NULL: there is none, for what DIAGS say. In any thread, as READ. */

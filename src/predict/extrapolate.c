@@ -239,17 +239,20 @@ few_add (Few *self, guint n)
 static gboolean
 few_are_slow (const Few *self, guint n, guint period)
 {
-  const gint64 all = self->resolved->scenario->training.grad_accum;
-  StepLimit   *limit = self->options->limit;
-  const guint  known = self->first->len;
-  double       last, each, took;
+  const gint64      all = self->resolved->scenario->training.grad_accum;
+  StepLimit        *limit = self->options->limit;
+  const guint       known = self->first->len;
+  const Prediction *last, *before;
+  double            sequences, took;
 
   if (limit == NULL || known < 2)
     return FALSE;
-  last = ((const Prediction *) g_ptr_array_index (self->first, known - 1))->step_time_s;
-  each = last - ((const Prediction *) g_ptr_array_index (self->first, known - 2))->step_time_s;
-  took = last + (double) (all - n) / period * each;
-  if (took <= limit->most * SLACK)
+  last = g_ptr_array_index (self->first, known - 1);
+  before = g_ptr_array_index (self->first, known - 2);
+  took =
+      last->step_time_s + (double) (all - n) / period * (last->step_time_s - before->step_time_s);
+  sequences = last->samples_per_s * last->step_time_s / n * (double) all;
+  if (sequences / took * SLACK >= limit->least)
     return FALSE;
   limit->took = took;
   return TRUE;

@@ -166,8 +166,8 @@ typedef struct _FewRuns FewRuns; /* few-runs.h */
 /* Who wants none but fast steps says so: a slow one is not followed to its end. */
 typedef struct
 {
-  double most; /* s: of a step */
-  double took; /* s: it takes so long by its first micro-batches, and was left; 0: it was not */
+  double least; /* sequences/s */
+  double took;  /* s: it takes so long by its first micro-batches, and was left; 0: it was not */
 } StepLimit;
 
 typedef struct

@@ -341,7 +341,7 @@ START_TEST (test_options)
   given = predict (fixture.scenario, &fixture.options, diags, NULL);
   ck_assert_ptr_nonnull (given);
   effects =
-      option_effects_find (fixture.scenario, NULL, given, &fixture.options, G_MAXUINT, 2, &cut);
+      option_effects_find (fixture.scenario, NULL, given, &fixture.options, G_MAXUINT, 0, 2, &cut);
   ck_assert (!cut);
   for (guint i = 0; i < effects->len; i++)
     {
@@ -355,7 +355,7 @@ START_TEST (test_options)
                                effect->batch * given->step_time_s / effect->step_time_s, 1e-9);
     }
   ck_assert_uint_eq (n_doubled, _i == 0 ? 1 : 0);
-  few = option_effects_find (fixture.scenario, NULL, given, &fixture.options, 4, 1, &cut);
+  few = option_effects_find (fixture.scenario, NULL, given, &fixture.options, 4, 0, 1, &cut);
   ck_assert (cut);
   ck_assert_uint_eq (few->len, 4);
   for (guint i = 0; i < few->len; i++)

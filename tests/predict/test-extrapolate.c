@@ -709,6 +709,50 @@ START_TEST (what_others_left_changes_nothing)
 }
 END_TEST
 
+/*
+ * A limit that the step meets changes nothing; one that it misses by a tenth leaves it, with what it
+ * takes as its first micro-batches tell: within the 2 % that are allowed for.
+ */
+START_TEST (what_is_slow_is_left)
+{
+  static const char *const stages[] = { "1", "4" };
+
+  for (guint i = 0; i < G_N_ELEMENTS (stages); i++)
+    {
+      Overrides            o = { 0 };
+      g_autoptr (DiagList) diags = diag_list_new ();
+      g_autoptr (GError)   error = NULL;
+      StepLimit            limit = { 0 };
+      PredictOptions       options = { 0 };
+
+      set (&o, "cluster.name", "2 x dgx-h100");
+      set (&o, "model.config", "llama-3-8b");
+      set (&o, "training.seq_len", "2048");
+      set (&o, "training.grad_accum", "64");
+      set (&o, "mesh.pp", stages[i]);
+      set (&o, "strategy.name", "zero1");
+      {
+        g_autoptr (Scenario)   scenario = load (&o, diags);
+        g_autoptr (Prediction) free_of_it = predict (scenario, &options, diags, &error);
+        g_autoptr (Prediction) within = NULL, beyond = NULL;
+
+        ck_assert_ptr_nonnull (free_of_it);
+        options.limit = &limit;
+        limit.least = free_of_it->samples_per_s;
+        within = predict (scenario, &options, diags, &error);
+        ck_assert_ptr_nonnull (within);
+        ck_assert_double_eq (within->step_time_s, free_of_it->step_time_s);
+        ck_assert_double_eq (limit.took, 0);
+        limit.least = 1.1 * free_of_it->samples_per_s;
+        beyond = predict (scenario, &options, diags, &error);
+        ck_assert_ptr_null (beyond);
+        ck_assert_ptr_null (error);
+        ck_assert_double_le (fabs (limit.took / free_of_it->step_time_s - 1), 0.02);
+      }
+    }
+}
+END_TEST
+
 static Suite *
 extrapolate_suite (void)
 {
@@ -724,6 +768,7 @@ extrapolate_suite (void)
   tcase_add_test (tcase, what_is_odd_is_said);
   tcase_add_test (tcase, what_is_warned_of_is_said);
   tcase_add_test (tcase, what_others_left_changes_nothing);
+  tcase_add_test (tcase, what_is_slow_is_left);
   tcase_add_loop_test (tcase, few_steps_equal_all, 0, 12);
   tcase_add_loop_test (tcase, few_steps_of_exchanges_equal_all, 0, 10);
   tcase_add_loop_test (tcase, few_fragments_equal_all, 0, 2);

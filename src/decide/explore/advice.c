@@ -150,7 +150,7 @@ advice_find (const Scenario *scenario, const StrategySet *strategies, const Pred
   g_array_set_clear_func (result->options, option_clear);
   result->figures = self.figures = list_figures (&self);
   batch.n = MIN (self.figures->len, most / FIGURES_SHARE);
-  effects = option_effects_find (scenario, strategies, given, options, most - batch.n,
+  effects = option_effects_find (scenario, strategies, given, options, most - batch.n, ADVICE_LEAST,
                                  budget->n_threads, &result->cut);
   result->cut |= batch.n < self.figures->len;
   g_array_set_size (self.figures, batch.n);

@@ -97,7 +97,7 @@ choose_moves (const GArray *moves, guint most)
 GArray *
 option_effects_find (const Scenario *scenario, const StrategySet *strategies,
                      const Prediction *given, const PredictOptions *options, guint most,
-                     guint n_threads, gboolean *cut)
+                     double least, guint n_threads, gboolean *cut)
 {
   g_autoptr (GArray)       all = lever_moves (scenario, strategies, given->n_gpus, LEVER_ADVICE);
   g_autoptr (GArray)       moves = choose_moves (all, most);
@@ -109,6 +109,7 @@ option_effects_find (const Scenario *scenario, const StrategySet *strategies,
                                     .moves = moves,
                                     .effects = effects };
   const PredictOptions     bare = predict_what_if (options);
+  g_autofree double       *wanted = NULL;
   g_auto (PredictionBatch) batch = { .n = moves->len,
                                      .n_threads = n_threads,
                                      .options = &bare,
@@ -116,6 +117,13 @@ option_effects_find (const Scenario *scenario, const StrategySet *strategies,
                                      .read = read_effect,
                                      .user = &self };
 
+  if (least > 0)
+    {
+      wanted = g_new (double, MAX (moves->len, 1));
+      for (guint i = 0; i < moves->len; i++)
+        wanted[i] = given->samples_per_s * (1 + least);
+      batch.least = wanted;
+    }
   *cut = all->len > most;
   g_array_set_clear_func (effects, effect_clear);
   g_array_set_size (effects, moves->len);

@@ -375,7 +375,7 @@ sensitivity_find (const Scenario *scenario, const StrategySet *strategies,
       g_array_unref (self.result->options);
       self.result->options =
           option_effects_find (self.scenario, self.strategies, self.result->prediction,
-                               self.options, G_MAXUINT, n_threads, &cut);
+                               self.options, G_MAXUINT, 0, n_threads, &cut);
     }
   result->n_simulated = 1 + (guint) self.n_simulated + result->options->len;
   return g_steal_pointer (&result);

@@ -156,7 +156,7 @@ refine (Search *self, const SearchFound *around)
                                      .layouts = self->layouts,
                                      .user = &refinement };
   const double             before = around->score;
-  g_autofree double       *most = NULL;
+  g_autofree double       *least = NULL;
   const char              *name = around->scenario->strategy->strategy->name;
   g_autoptr (GArray)       moves =
       lever_moves (around->scenario, self->strategies, around->prediction->n_gpus, LEVER_FREE);
@@ -183,10 +183,10 @@ refine (Search *self, const SearchFound *around)
         add_change (self, around, &change, changes);
     }
   batch.n = changes->len;
-  most = g_new (double, MAX (changes->len, 1));
+  least = g_new (double, MAX (changes->len, 1));
   for (guint i = 0; i < changes->len; i++)
-    most[i] = around->prediction->step_time_s; /* they change no batch */
-  batch.most_s = most;
+    least[i] = around->prediction->samples_per_s;
+  batch.least = least;
   prediction_batch_run (&batch);
   for (guint i = 0; i < batch.n; i++)
     {

@@ -227,17 +227,17 @@ last_listed (const Search *self)
 }
 
 /*
- * S of a step beyond which CANDIDATE is no answer and not listed, 0: it may be all the same, as none
+ * Sequences/s below which CANDIDATE is no answer and not listed; 0: it may be all the same, as none
  * of those that were found takes less memory than it probably does.
  */
 static double
-most_seconds (const Search *self, const Candidate *candidate, double last)
+least_wanted (const Search *self, const Candidate *candidate, double last)
 {
   const double memory = (double) candidate->low * mean_ratio (self, candidate, TRUE);
 
   if (!isfinite (last) || memory < self->least_memory)
     return 0;
-  return last * candidate->bound / candidate->score;
+  return search_weight (self, (double) search_gpus (self, candidate->structure)) / last;
 }
 
 /* SCENARIO and PREDICTION are taken; LABEL and OPTIONS too. */
@@ -428,7 +428,7 @@ search_try_some (Search *self)
   g_autoptr (GPtrArray)    simulated = g_ptr_array_new ();
   g_autoptr (GPtrArray)    scenarios = g_ptr_array_new (); /* of these */
   g_auto (PredictionBatch) batch = { 0 };
-  g_autofree double       *most = NULL;
+  g_autofree double       *least = NULL;
   const double             last = last_listed (self);
 
   if (search_is_spent (self))
@@ -464,14 +464,14 @@ search_try_some (Search *self)
     else
       drop_try (self, &tries[i]);
   work_count_step (self->predict->count, "simulating candidates", TRUE, result->n_simulated);
-  most = g_new (double, MAX (simulated->len, 1));
+  least = g_new (double, MAX (simulated->len, 1));
   for (guint i = 0; i < simulated->len; i++)
-    most[i] =
-        most_seconds (self, &((const Try *) g_ptr_array_index (simulated, i))->candidate, last);
+    least[i] =
+        least_wanted (self, &((const Try *) g_ptr_array_index (simulated, i))->candidate, last);
   batch = (PredictionBatch){ .n = scenarios->len,
                              .n_threads = self->options->n_threads,
                              .options = self->predict,
-                             .most_s = most,
+                             .least = least,
                              .layouts = self->layouts,
                              .scenarios = scenarios };
   prediction_batch_run (&batch);
