@@ -10,6 +10,7 @@
  * said how much there is and by how much it could be better. At the end the best ones are tried
  * with every other option of their strategy, and with all else that changes nothing that is learned
  * (LEVER_FREE).
+ * What is slower than all that is asked for is not simulated to its end (StepLimit).
  *
  * The answer is not the fastest: among those that are hardly slower it is the simplest that a
  * framework runs (search-simple.c).
