@@ -233,8 +233,8 @@ few_add (Few *self, guint n)
 }
 
 /*
- * Whether the step takes longer than the limit by the last two of first steps, one PERIOD apart,
- * that are known: each further period takes as long as that between them, but for what SLACK allows.
+ * Whether the step is slower than the limit by the last two of first steps, one PERIOD apart, that
+ * are known: each further period takes as long as that between them, but for what SLACK allows.
  */
 static gboolean
 few_are_slow (const Few *self, guint n, guint period)

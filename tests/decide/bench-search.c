@@ -1,7 +1,7 @@
 /*
- * What a search costs: a question of eight nodes, in seconds of CPU as a multiple of what simulating
- * its answer takes, and how many were simulated. Fails where that ratio says that each of them is
- * simulated to its end, or that bounds cost more than simulations.
+ * What a search costs: a question of eight nodes, in seconds of CPU as a multiple of what
+ * simulating its answer takes, and how many were simulated. Fails where that ratio says that each
+ * of them is simulated to its end, or that bounds cost more than simulations.
  */
 #include "decide/search/search.h"
 

@@ -710,8 +710,8 @@ START_TEST (what_others_left_changes_nothing)
 END_TEST
 
 /*
- * A limit that the step meets changes nothing; one that it misses by a tenth leaves it, with what it
- * takes as its first micro-batches tell: within the 2 % that are allowed for.
+ * A limit that the step meets changes nothing; one that it misses by a tenth leaves it, with what
+ * it takes as its first micro-batches tell: within the 2 % that are allowed for.
  */
 START_TEST (what_is_slow_is_left)
 {

@@ -23,8 +23,8 @@ typedef struct
 /*
  * Of SCENARIO, whose prediction is GIVEN: newly allocated array of OptionEffect, those that can be
  * first, the largest gain first. At most MOST are tried, one of each lever first; CUT is set where
- * there are more. LEAST (0: all) is the gain below which nobody asks for an option: one that is slower
- * still may be left out. Does not depend on N_THREADS.
+ * there are more. LEAST (0: all) is the gain below which nobody asks for an option: one that is
+ * slower still may be left out. Does not depend on N_THREADS.
  */
 GArray *option_effects_find (const Scenario *scenario, const StrategySet *strategies,
                              const Prediction *given, const PredictOptions *options, guint most,

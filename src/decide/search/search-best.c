@@ -13,19 +13,8 @@
 #define SAME          1e-9 /* nor one that made no more difference than this */
 #define MOST_MISSES   5
 #define MOST_DROPS    5
-#define LISTED        10 /* of the best, unless asked otherwise */
 
 /* ---- the best, and its options --------------------------------------------------------------- */
-
-gint
-search_compare_found (gconstpointer a, gconstpointer b)
-{
-  const SearchFound *x = *(const SearchFound *const *) a, *y = *(const SearchFound *const *) b;
-
-  if (x->score != y->score)
-    return x->score < y->score ? -1 : 1;
-  return strcmp (x->label, y->label);
-}
 
 typedef struct
 {
@@ -227,12 +216,6 @@ search_refine (Search *self)
 }
 
 /* ---- what is said ---------------------------------------------------------------------------- */
-
-guint
-search_n_best (const SearchOptions *options)
-{
-  return options->n_best > 0 ? options->n_best : LISTED;
-}
 
 void
 search_keep_best (Search *self)

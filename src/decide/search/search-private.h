@@ -180,6 +180,12 @@ double search_limit (const Search *self);
 /* Whether a configuration of at least SCORE may be the fastest, or the answer. */
 gboolean search_may_matter (const Search *self, double score, const SearchComplexity *complexity);
 
+/* Of SearchFound pointers: the fastest first. */
+gint search_compare_found (gconstpointer a, gconstpointer b);
+
+/* How many are listed. */
+guint search_n_best (const SearchOptions *options);
+
 /* FOUND is one more. */
 void search_add_headline (Search *self, SearchFound *found);
 
@@ -216,12 +222,6 @@ SearchFound *search_add_found (Search *self, char *label, char *options, Scenari
                                Prediction *prediction, double bound, SearchComplexity complexity);
 
 /* ---- search-best.c: what is made of what was found ------------------------------------------- */
-
-/* Of SearchFound pointers: the fastest first. */
-gint search_compare_found (gconstpointer a, gconstpointer b);
-
-/* How many are listed. */
-guint search_n_best (const SearchOptions *options);
 
 /* Tries other options of the best, and sorts what was found. */
 void search_refine (Search *self);

@@ -1,7 +1,10 @@
 /* What is as good as the fastest, and simpler: the answer of a search. */
 #include <math.h>
+#include <string.h>
 
 #include "decide/search/search-private.h"
+
+#define LISTED 10 /* of the best, unless asked otherwise */
 
 /* Schedules of a pipeline that take no other than the usual words. */
 static gboolean
@@ -102,6 +105,22 @@ search_add_headline (Search *self, SearchFound *found)
       if (result->headline == NULL || goes_before (self, one, result->headline))
         result->headline = one;
     }
+}
+
+gint
+search_compare_found (gconstpointer a, gconstpointer b)
+{
+  const SearchFound *x = *(const SearchFound *const *) a, *y = *(const SearchFound *const *) b;
+
+  if (x->score != y->score)
+    return x->score < y->score ? -1 : 1;
+  return strcmp (x->label, y->label);
+}
+
+guint
+search_n_best (const SearchOptions *options)
+{
+  return options->n_best > 0 ? options->n_best : LISTED;
 }
 
 char *
