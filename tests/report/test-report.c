@@ -306,6 +306,8 @@ START_TEST (test_documented)
   g_ptr_array_add (found, &remedy);
   remedy.prediction->remedies = &remedies;
   remedy.prediction->advice = &advice;
+  remedy.prediction->hbm.sequence = 4096;
+  remedies.sequence = (char *) "--cp 4";
   report_json (all, json);
   remedy.prediction->remedies = NULL;
   remedy.prediction->advice = NULL;
