@@ -171,8 +171,8 @@ flops_matrix_parameters (const ModelShape *s)
   double h = (double) s->d_model, matrices = s->gated_mlp ? 3 : 2, total = 0;
   double experts = expert_matrices (s) * (double) s->n_experts_per_token
                    + matrices * h * (double) model_shared_width (s)
-                   + h * (double) model_router_keys (s)
-                   + (s->shared_gate ? h : 0) + 2 * h * (double) s->moe_latent;
+                   + h * (double) model_router_keys (s) + (s->shared_gate ? h : 0)
+                   + 2 * h * (double) s->moe_latent;
 
   for (gint64 i = 0; i < model_n_blocks (s); i++)
     {
