@@ -52,6 +52,8 @@ struct _Lever
   const char *section; /* "strategy": of the innermost, which shards */
   const char *key;     /* NULL: all of the strategy's own */
   guint       uses;    /* LeverUse */
+  gboolean    apart; /* a value is tried with values of `with` alone, where these are open: each is
+                          a kind of its own */
   void (*add) (LeverMoves *moves, const Lever *lever); /* may be NULL: it has a maximum only */
   const char *words[LEVER_WORDS]; /* that it moves to, or NULL: all of its option's, */
   const char *only_from;          /* of the value that it then has alone; NULL: of any */
@@ -71,8 +73,6 @@ struct _Lever
   const char *only_with;          /* of the option above it: the word that it is tried with; NULL:
                                      any */
   const char *of;                 /* the axis of the mesh whose ranks it is a kind of, or NULL */
-  gboolean    apart;              /* such a value is tried with values of `with` alone, where these
-                                     are open: each is a kind of its own */
 };
 
 extern const Lever levers[];
