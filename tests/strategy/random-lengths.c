@@ -5,6 +5,13 @@
 #define MEDIAN 24.0 /* tokens; sequences are cut at the plan's own length, up to 128 */
 #define TAIL   200.0
 
+/* Documents that are packed, rather than sequences that are dealt. */
+static gboolean
+is_packed (Partition partition)
+{
+  return partition == PARTITION_PACKED || partition == PARTITION_WLB;
+}
+
 static gboolean
 is_power (guint n)
 {
@@ -29,10 +36,13 @@ set_context_ranks (RandomPlan *self, Partition partition, guint case_)
 
   if (partition == PARTITION_EVEN)
     return;
-  m->context = partition == PARTITION_HYBRID && case_ % 2 == 0 ? CONTEXT_ALL_GATHER : CONTEXT_RING;
+  m->context =
+      partition != PARTITION_ZEPPELIN && case_ % 2 == 0 ? CONTEXT_ALL_GATHER : CONTEXT_RING;
   m->cp = 1;
   if (partition == PARTITION_ZEPPELIN)
     m->cp = n % 8 == 0 && case_ % 2 == 0 ? 8 : n % 4 == 0 ? 4 : 2;
+  else if (is_packed (partition) && n % 2 == 0)
+    m->cp = n % 4 == 0 && case_ % 3 == 0 ? 4 : 2;
   self->in.mesh = mesh_of_options (m, self->in.mesh.world, self->in.mesh.ranks_per_node,
                                    self->shape.n_experts > 0);
 }
@@ -45,9 +55,43 @@ takes_partition (const RandomPlan *self, Partition partition)
 
   if (partition == PARTITION_HYBRID)
     return m->pp == 1 && is_power (self->in.mesh.n_ranks);
+  if (is_packed (partition))
+    return mesh_context_heads (m) == 1 && self->training.causal && self->shape.index_topk == 0
+           && !self->shape.window_is_chunk
+           && (partition == PARTITION_PACKED || self->training.micro_batch == 1);
   return partition == PARTITION_EVEN
          || (self->in.mesh.n_ranks % (guint) m->cp == 0 && is_power (context_ranks_of_node (self))
              && self->shape.kv_lora_rank == 0 && !self->shape.attention_sinks);
+}
+
+/* Documents of DRAW, packed into sequences of WINDOW tokens, a multiple of UNIT. */
+static const SequenceLengths *
+pack_documents (RandomPlan *self, const LengthDraw *draw, guint n_ranks, gint64 unit, gint64 window,
+                guint case_)
+{
+  const TrainingOptions *t = &self->training;
+  const gboolean         balanced = t->partition == PARTITION_WLB;
+  const PackedLengths    wanted = {
+       .drawn = draw,
+       .n_ranks = n_ranks,
+       .n_micros = (guint) t->grad_accum,
+       .cp = (guint) self->mesh.cp,
+       .unit = unit,
+       .packing = { .window = window,
+                    .sequences = n_ranks * (guint) (t->grad_accum * t->micro_batch),
+                    .queues = case_ % 3,
+                    .most = (window / unit + case_ % 4) * unit,
+                    .work = { .attention = 1, .linear = (double) self->shape.d_model } },
+       .balanced = balanced,
+       .sharding = case_ % 5 == 0   ? SHARDING_ADAPTIVE
+                   : case_ % 2 == 0 ? SHARDING_PER_DOCUMENT
+                                    : SHARDING_PER_SEQUENCE,
+  };
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  const SequenceLengths *packed = sequence_lengths_packed (self->files, &wanted, diags);
+
+  g_assert (packed != NULL);
+  return packed;
 }
 
 /* The sequences of the plan's step; NULL: no such length. */
@@ -67,6 +111,8 @@ draw_sequences (RandomPlan *self, guint case_)
 
   if (longest == 0)
     return NULL;
+  if (is_packed ((Partition) t->partition))
+    return pack_documents (self, &draw, n_ranks, unit, longest, case_);
   dealt = sequence_lengths_draw (self->files, &draw, n_ranks, (guint) t->grad_accum,
                                  (guint) t->micro_batch, unit, longest, diags);
   g_assert (dealt != NULL);
@@ -93,6 +139,7 @@ options_of_batch (const RandomPlan *self, const SequenceLengths *lengths, guint 
   *mesh = self->mesh;
   training->batch = sequence_lengths_batch (lengths, batch);
   training->parts = sequence_lengths_parts (lengths, batch, &training->remapped);
+  training->pieces = sequence_lengths_pieces (lengths, batch);
   if (training->partition == PARTITION_HYBRID)
     mesh->cp = sequence_lengths_ranks (lengths, batch);
   return mesh_check_batch (training, mesh, NULL, diags);
@@ -190,7 +237,8 @@ random_plan_draw_lengths (RandomPlan *self, guint case_)
   const TrainingOptions training = self->training;
   const MeshOptions     options = self->mesh;
   const Mesh            mesh = self->in.mesh;
-  const Partition       turn = (Partition) ((case_ + case_ / 3) % 3);
+  const guint           n = PARTITION_WLB + 1; /* of all partitions */
+  const Partition       turn = (Partition) ((case_ + case_ / n) % n);
   const Partition       wanted[] = { turn, PARTITION_EVEN };
 
   for (guint i = 0; i < G_N_ELEMENTS (wanted); i++)
