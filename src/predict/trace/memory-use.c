@@ -94,8 +94,8 @@ note_pool (PoolPlace *tightest, const Replay *replay, PoolId pool, guint node, g
 }
 
 /*
- * Activations grow with the tokens that a rank has of a micro-batch: the longest sequence of the
- * one of most is named, where the GPU had room without activations.
+ * Activations, and the temporaries of kernels and losses, grow with the tokens that a rank has of a
+ * micro-batch: the longest sequence of the one of most is named, where the GPU had room without.
  */
 static void
 name_sequence (MemoryUse *use, const Replay *replay, guint rank)
@@ -103,11 +103,11 @@ name_sequence (MemoryUse *use, const Replay *replay, guint rank)
   const ResolvedScenario *resolved = replay_resolved (replay);
   const SequenceLengths  *lengths = resolved->lengths;
   const PlanBatches      *batches = resolved->input.batches;
-  double                  most = 0;
-  guint                   row;
+  const guint64 of_tokens = use->by_category[POOL_ACTIVATION] + use->by_category[POOL_WORKSPACE];
+  double        most = 0;
+  guint         row;
 
-  if (lengths == NULL || use->fits
-      || use->device - use->by_category[POOL_ACTIVATION] > use->capacity)
+  if (lengths == NULL || use->fits || use->device - of_tokens > use->capacity)
     return;
   row = mesh_group_index (mesh_all (&resolved->input.mesh), rank) / batches->sharing;
   for (guint micro = 0; micro < sequence_lengths_n_micros (lengths, row); micro++)
