@@ -148,8 +148,10 @@ strategy_expect_row (const PlanInput *in, const StrategyChoice *choice, guint ro
   if (in->round_only != 0)
     return FALSE;
   own.table += (gsize) row * own.width;
-  own.counts += own.counts != NULL ? row : 0;
-  own.barriers += own.barriers != NULL ? (gsize) row * own.width : 0;
+  if (own.counts != NULL)
+    own.counts += row;
+  if (own.barriers != NULL)
+    own.barriers += (gsize) row * own.width;
   mine.batches = &own;
   if (!expect_choice (&mine, choice, totals))
     return FALSE;
