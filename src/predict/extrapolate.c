@@ -30,8 +30,8 @@
 #define PAYS         0.8  /* of what all micro-batches take: more is not tried */
 #define PAYS_FILLED  0.7  /* the same where a first step of few precedes all of them */
 #define PERIODS_FEW  2    /* that the steady run of few takes */
-#define SLACK        1.02 /* of a limit: what the first two steps may be off by [estimate] */
 #define PERIODS_ALL  3    /* that a run of all takes where its first step has as many */
+#define SLACK        1.02 /* of a limit: what the first two steps may be off by [estimate] */
 
 /* ---- whether it repeats ---------------------------------------------------------------------- */
 

@@ -459,6 +459,65 @@ START_TEST (test_extends_merges)
 }
 END_TEST
 
+/* What two files extend is read once, and both say what they say without it being kept. */
+START_TEST (test_extends_shared)
+{
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (InputFiles) files = input_files_new ();
+  char                  *folder = make_folder ();
+  g_autofree char       *a = write_temporary (folder, "a.yaml", "extends: c\nx: 1\n", -1);
+  g_autofree char       *b = write_temporary (folder, "b.yaml", "extends: c\nx: 2\n", -1);
+
+  g_free (write_temporary (folder, "c.yaml", "x: 0\ny: 3\n", -1));
+  for (guint i = 0; i < 4; i++)
+    {
+      const char           *file = i % 2 == 0 ? a : b;
+      g_autoptr (ConfigDoc) kept =
+          config_load_extended (file, resolve_in_folder, folder, files, diags);
+      g_autoptr (ConfigDoc) own =
+          config_load_extended (file, resolve_in_folder, folder, NULL, diags);
+      g_autoptr (GString) one = g_string_new (NULL), other = g_string_new (NULL);
+
+      print_tree (config_doc_root (kept), one);
+      print_tree (config_doc_root (own), other);
+      ck_assert_str_eq (one->str, other->str);
+      ck_assert_str_eq (one->str, i % 2 == 0 ? "{x:1@a2,y:3@c2}" : "{x:2@b2,y:3@c2}");
+    }
+  assert_diags (diags, "");
+  ck_assert_uint_eq (input_files_n_read (files), 3);
+  remove_folder (folder);
+}
+END_TEST
+
+/* A scalar of the top level is found whatever stands before it, and nothing else is. */
+START_TEST (test_peek)
+{
+  static const struct
+  {
+    const char *text, *title; /* NULL: there is none */
+  } cases[] = {
+    { "title: \"A card\"\nrest: [", "A card" }, /* no further than there */
+    { "extends: x\nlist: [title, 1]\nmap: {title: no, deep: {title: no}}\ntitle: yes\n", "yes" },
+    { "map: {title: no}\n", NULL },
+    { "title: {a: b}\n", NULL },
+    { "name: title\n", NULL },
+    { "", NULL },
+    { "[", NULL },
+  };
+  char *folder = make_folder ();
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autofree char *file = write_temporary (folder, "peek.yaml", cases[i].text, -1);
+      g_autofree char *title = config_peek (file, "title");
+
+      ck_assert_pstr_eq (title, cases[i].title);
+    }
+  ck_assert_ptr_null (config_peek ("/nonexistent/x.yaml", "title"));
+  remove_folder (folder);
+}
+END_TEST
+
 START_TEST (test_extends_nothing)
 {
   g_autoptr (DiagList)  diags = diag_list_new ();
@@ -550,6 +609,8 @@ SUITE_MAIN (config)
   tcase_add_test (tcase, test_unreadable);
   tcase_add_test (tcase, test_expect);
   tcase_add_test (tcase, test_extends_merges);
+  tcase_add_test (tcase, test_extends_shared);
+  tcase_add_test (tcase, test_peek);
   tcase_add_test (tcase, test_extends_nothing);
   tcase_add_test (tcase, test_extends_refused);
   tcase_add_test (tcase, test_mutants);

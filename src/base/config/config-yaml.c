@@ -452,8 +452,8 @@ config_peek (const char *file, const char *key)
   yaml_parser_t          yaml;
   char                  *found;
 
-  if (bytes == NULL || !yaml_parser_initialize (&yaml))
-    return NULL;
+  if (bytes == NULL || bytes->len == 0 || !yaml_parser_initialize (&yaml))
+    return NULL; /* libyaml takes no empty array */
   yaml_parser_set_encoding (&yaml, YAML_UTF8_ENCODING);
   yaml_parser_set_input_string (&yaml, bytes->data, bytes->len);
   found = find_scalar (&yaml, key);
