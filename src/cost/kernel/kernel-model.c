@@ -33,6 +33,7 @@ typedef struct
 struct _KernelModel
 {
   const GpuProfile *gpu;
+  InputFiles       *files;
   TypeCorrections   types[MATMUL_N_TYPES];
 };
 
@@ -103,9 +104,16 @@ correction_new (const GpuProfile *gpu, const MatmulPoint *point)
 KernelModel *
 kernel_model_new (const GpuProfile *gpu)
 {
+  return kernel_model_new_shared (gpu, NULL);
+}
+
+KernelModel *
+kernel_model_new_shared (const GpuProfile *gpu, InputFiles *files)
+{
   KernelModel *self = g_new0 (KernelModel, 1);
 
   self->gpu = gpu;
+  self->files = files;
   return self;
 }
 
@@ -139,6 +147,37 @@ corrections_new (const GpuProfile *gpu, MatmulType type)
   return corrections;
 }
 
+/* Which corrections are made. */
+typedef struct
+{
+  const GpuProfile *gpu;
+  MatmulType        type;
+} Wanted;
+
+static gpointer
+make_corrections (gconstpointer user, G_GNUC_UNUSED DiagList *diags)
+{
+  const Wanted *wanted = user;
+
+  return corrections_new (wanted->gpu, wanted->type);
+}
+
+/*
+ * A curve belongs to one profile as FILES has read it: its address says which, and copies that run
+ * another release's kernels have the same corrections.
+ */
+static GArray *
+shared_corrections (const KernelModel *self, MatmulType type)
+{
+  const Wanted         wanted = { self->gpu, type };
+  g_autoptr (DiagList) none = diag_list_new ();
+  g_autofree char     *key =
+      g_strdup_printf ("corrections of products %u by %p", type, (void *) self->gpu->matmul_curve);
+
+  return g_array_ref ((GArray *) input_files_get (self->files, key, make_corrections, &wanted,
+                                                  (GDestroyNotify) g_array_unref, none));
+}
+
 static const GArray *
 corrections_of (KernelModel *self, MatmulType type)
 {
@@ -146,7 +185,9 @@ corrections_of (KernelModel *self, MatmulType type)
 
   if (g_once_init_enter (&one->made))
     {
-      one->corrections = corrections_new (self->gpu, type);
+      one->corrections = self->files != NULL && self->gpu->matmul_curve != NULL
+                             ? shared_corrections (self, type)
+                             : corrections_new (self->gpu, type);
       g_once_init_leave (&one->made, 1);
     }
   return one->corrections;

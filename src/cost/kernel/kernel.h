@@ -30,6 +30,8 @@ typedef struct _KernelModel KernelModel;
 
 /* GPU must outlive the result. */
 KernelModel *kernel_model_new (const GpuProfile *gpu);
+/* The same: what follows from the measured products is made once for all that read from FILES. */
+KernelModel *kernel_model_new_shared (const GpuProfile *gpu, InputFiles *files);
 void         kernel_model_free (KernelModel *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (KernelModel, kernel_model_free)
 

@@ -50,7 +50,8 @@ compile_programs (ReplayBound *self, Stop *stop)
         continue;
       self->program_of[i] =
           program_new (self->schedule, workload_training (resolved->workload), resolved->framework,
-                       (Granularity) config->granularity, &like, &poll);
+                       (Granularity) config->granularity, &like,
+                       profile_set_files (resolved->profiles), &poll);
       g_ptr_array_add (self->programs, (gpointer) self->program_of[i]);
     }
   return !poll.cut;

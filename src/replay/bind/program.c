@@ -227,12 +227,12 @@ compile_section (Compiler *self, ScheduleSection section, StopPoll *poll)
 Program *
 program_new (const Schedule *schedule, const TrainingOptions *training,
              const FrameworkProfile *framework, Granularity granularity, const Program *like,
-             StopPoll *poll)
+             InputFiles *files, StopPoll *poll)
 {
   Program               *self = g_new0 (Program, 1);
   g_autoptr (GHashTable) known =
       g_hash_table_new_full (kernel_key_hash, kernel_key_equal, g_free, NULL);
-  g_autoptr (KernelModel)   model = kernel_model_new (like->gpu);
+  g_autoptr (KernelModel)   model = kernel_model_new_shared (like->gpu, files);
   g_autoptr (MeasuredTimes) times =
       measured_times_new (model, schedule_role_workload (schedule, like->role), training->measured);
   Compiler compiler = {

@@ -220,12 +220,12 @@ typedef struct
 } Program;
 
 /*
- * For the role, the kind of GPU and the speed of LIKE. FRAMEWORK may be NULL: host costs are then
- * the node's. Where POLL is cut it is not whole.
+ * For the role, the kind of GPU and the speed of LIKE, whose profiles are from FILES. FRAMEWORK may
+ * be NULL: host costs are then the node's. Where POLL is cut it is not whole.
  */
 Program *program_new (const Schedule *schedule, const TrainingOptions *training,
                       const FrameworkProfile *framework, Granularity granularity,
-                      const Program *like, StopPoll *poll);
+                      const Program *like, InputFiles *files, StopPoll *poll);
 void     program_free (Program *self);
 
 /* ---- runs ------------------------------------------------------------------------------------ */
