@@ -49,12 +49,12 @@ append_indent (GString *out, guint indent)
 static gboolean
 is_decided (const ScenarioSetting *self, const GArray *settings)
 {
-  for (guint i = 0; i < settings->len; i++)
+  for (guint i = 0; self->spec->follows != NULL && i < settings->len; i++)
     {
       const ScenarioSetting *other = &g_array_index (settings, ScenarioSetting, i);
 
-      if (g_str_equal (other->section, self->section)
-          && g_strcmp0 (other->spec->key, self->spec->follows) == 0)
+      if (g_str_equal (other->spec->key, self->spec->follows)
+          && g_str_equal (other->section, self->section))
         return TRUE;
     }
   return FALSE;
@@ -233,11 +233,12 @@ setting_clear (gpointer data)
 static void
 add_settings (GArray *all, const char *section, const OptionSpec *table, gconstpointer structure)
 {
+  const char *kept = intern_text (section);
+
   for (const OptionSpec *spec = table; spec->key != NULL; spec++)
     if (!scenario_option_is_unset (spec, structure))
       {
-        ScenarioSetting setting = { intern_text (section), spec, option_format (spec, structure),
-                                    FALSE };
+        ScenarioSetting setting = { kept, spec, option_format (spec, structure), FALSE };
 
         g_array_append_val (all, setting);
       }

@@ -553,12 +553,22 @@ workload_n_parameters (const Workload *self)
   return self->parameters;
 }
 
+/* Whether SELF has all of its model, uncut and in no format of fewer bits. */
+static gboolean
+has_whole_model (const Workload *self)
+{
+  return mesh_replica (&self->mesh) == 1 && self->mesh.ep == 1 && self->mesh.etp == 1
+         && !self->training.load_in_4bit && self->training.fp8_recipe == FP8_NONE;
+}
+
 guint64
 workload_n_parameters_of_model (const Workload *self)
 {
   TrainingOptions      plain = self->training;
   g_autoptr (Workload) whole = NULL;
 
+  if (has_whole_model (self))
+    return workload_n_parameters (self);
   plain.load_in_4bit = FALSE;
   plain.fp8_recipe = FP8_NONE;
   whole = workload_new (&self->shape, &plain);

@@ -12,17 +12,19 @@ normal_below (double x)
   return 0.5 * erfc (-x / sqrt (2));
 }
 
-/* Integral of 1 - P (max <= x) over x > 0 less that of P (max <= x) over x < 0. */
+/*
+ * Integral of 1 - P (max <= x) over x > 0 less that of P (max <= x) over x < 0. Where all are below
+ * x but for rounding, what is left adds nothing.
+ */
 double
 skew_expected_maximum (guint n)
 {
-  double h = 2 * RANGE / STEPS, sum = 0;
+  double h = 2 * RANGE / STEPS, sum = 0, below = 0;
 
   g_assert (n >= 1);
-  for (guint i = 0; i <= STEPS; i++)
+  for (guint i = 0; i <= STEPS && below < 1; i++)
     {
-      double x = -RANGE + h * i, below = pow (normal_below (x), n);
-
+      below = pow (normal_below (-RANGE + h * i), n);
       sum += i < STEPS / 2 ? -below : i > STEPS / 2 ? 1 - below : 0.5 - below;
     }
   return sum * h;
@@ -63,11 +65,12 @@ double
 skew_factor (const Cluster *cluster, const ReplayConfig *config, const GpuProfile *gpu)
 {
   guint  n = cluster_n_gpus (cluster), node = cluster_gpus_of_node (cluster, 0);
-  double largest;
+  double largest, factor;
 
   if (config->skew == SKEW_OFF || !(gpu->jitter.value > 0) || n <= node)
     return 1;
   largest = config->skew == SKEW_SAMPLED ? skew_sampled_maximum (n, (guint64) config->seed)
                                          : skew_expected_maximum (n);
-  return MAX (1, 1 + gpu->jitter.value * (largest - skew_expected_maximum (node)));
+  factor = 1 + gpu->jitter.value * (largest - skew_expected_maximum (node));
+  return MAX (1, factor);
 }
