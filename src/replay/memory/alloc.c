@@ -154,13 +154,20 @@ enter_idle (Allocator *self, guint32 i)
   *first = i;
 }
 
+/* The free blocks of block I's pool. */
+static FreeBlocks *
+of_pool_of (const Allocator *self, guint32 i)
+{
+  return self->free[block_at (self, i)->small];
+}
+
 static void
 list_free (Allocator *self, guint32 i)
 {
   FreeBlock entry = free_block (self, i);
 
   block_at (self, i)->free = TRUE;
-  free_blocks_add (self->free[block_at (self, i)->small], &entry);
+  free_blocks_add (of_pool_of (self, i), &entry);
   if (is_trimmable (self, i))
     enter_idle (self, i);
 }
@@ -189,26 +196,26 @@ unlist_free (Allocator *self, guint32 i)
   FreeBlock entry = free_block (self, i);
 
   leave_free (self, i);
-  free_blocks_remove (self->free[block_at (self, i)->small], &entry);
+  free_blocks_remove (of_pool_of (self, i), free_blocks_place (of_pool_of (self, i), &entry));
 }
 
-/* Free block FROM gives its place among the free ones to block TO, in no list yet, of its pool. */
+/* The free block AT a place among those of the pool gives it to block TO, in no list yet. */
 static void
-relist_free (Allocator *self, const FreeBlock *from, guint32 to)
+relist_free (Allocator *self, FreePlace at, guint32 to)
 {
   FreeBlock entry = free_block (self, to);
 
   block_at (self, to)->free = TRUE;
-  free_blocks_change (self->free[block_at (self, to)->small], from, &entry);
+  free_blocks_change (of_pool_of (self, to), at, &entry);
   if (is_trimmable (self, to))
     enter_idle (self, to);
 }
 
 static guint32
-find_free (const Allocator *self, guint64 size, guint32 stream, gboolean small)
+find_free (const Allocator *self, guint64 size, guint32 stream, gboolean small, FreePlace *at)
 {
   const FreeBlock  wanted = { .size = size, .stream = stream };
-  const FreeBlock *found = free_blocks_find (self->free[small], &wanted);
+  const FreeBlock *found = free_blocks_find (self->free[small], &wanted, at);
 
   if (found == NULL || found->stream != stream
       || !alloc_rules_suits (&self->rules, size, found->size))
@@ -306,11 +313,11 @@ move_tail (Allocator *self, guint32 from, guint32 to)
 }
 
 /*
- * The front of block I is taken, the rest stays free where it is worth a block. LISTED: what I is
- * among the free ones, or NULL where it is not; it leaves them.
+ * The front of block I is taken, the rest stays free where it is worth a block. LISTED: where I
+ * stands among the free ones, which it leaves, or NULL where it is not there.
  */
 static void
-split (Allocator *self, guint32 i, guint64 size, const FreeBlock *listed)
+split (Allocator *self, guint32 i, guint64 size, const FreePlace *listed)
 {
   Block   rest = *block_at (self, i);
   guint32 r;
@@ -319,7 +326,7 @@ split (Allocator *self, guint32 i, guint64 size, const FreeBlock *listed)
   if (!alloc_rules_splits (&self->rules, rest.small, size, rest.size))
     {
       if (listed != NULL)
-        free_blocks_remove (self->free[rest.small], listed);
+        free_blocks_remove (self->free[rest.small], *listed);
       return;
     }
   rest.address += size;
@@ -331,7 +338,7 @@ split (Allocator *self, guint32 i, guint64 size, const FreeBlock *listed)
   block_at (self, i)->next = r;
   move_tail (self, i, r);
   if (listed != NULL)
-    relist_free (self, listed, r);
+    relist_free (self, *listed, r);
   else
     list_free (self, r);
 }
@@ -341,24 +348,21 @@ allocator_take (Allocator *self, guint64 bytes, guint32 stream, guint64 room)
 {
   guint64   size = alloc_rules_round (&self->rules, bytes);
   gboolean  small = size <= ALLOC_SMALL_SIZE, listed;
-  FreeBlock entry = { 0 };
+  FreePlace at;
   guint32   i;
 
   g_assert (bytes > 0);
-  i = find_free (self, size, stream, small);
+  i = find_free (self, size, stream, small, &at);
   listed = i != ALLOC_NONE;
   if (listed)
-    {
-      entry = free_block (self, i);
-      leave_free (self, i);
-    }
+    leave_free (self, i);
   else if (self->rules.kind == ALLOCATOR_EXPANDABLE)
     i = grow_segment (self, size, stream, small, room);
   else if (alloc_rules_segment (size) <= room)
     i = new_segment (self, alloc_rules_segment (size), stream, small);
   if (i == ALLOC_NONE)
     return ALLOC_NONE;
-  split (self, i, size, listed ? &entry : NULL);
+  split (self, i, size, listed ? &at : NULL);
   self->in_use += block_at (self, i)->size;
   return i;
 }
@@ -391,10 +395,11 @@ merge (Allocator *self, guint32 i, guint32 j)
 void
 allocator_give (Allocator *self, AllocBlock i)
 {
-  Block    *block = block_at (self, i);
-  FreeBlock before = { 0 }, behind = { 0 };
-  gboolean  joins_before = block->prev != ALLOC_NONE && block_at (self, block->prev)->free;
-  gboolean  joins_behind = block->next != ALLOC_NONE && block_at (self, block->next)->free;
+  Block      *block = block_at (self, i);
+  FreeBlocks *free_ones = of_pool_of (self, i);
+  FreeBlock   before = { 0 }, behind = { 0 };
+  gboolean    joins_before = block->prev != ALLOC_NONE && block_at (self, block->prev)->free;
+  gboolean    joins_behind = block->next != ALLOC_NONE && block_at (self, block->next)->free;
 
   g_assert (!block->free && self->in_use >= block->size);
   self->in_use -= block->size;
@@ -409,9 +414,9 @@ allocator_give (Allocator *self, AllocBlock i)
       merge (self, i, block->next);
     }
   if (joins_before && joins_behind)
-    free_blocks_remove (self->free[block->small], &behind);
+    free_blocks_remove (free_ones, free_blocks_place (free_ones, &behind));
   if (joins_before || joins_behind)
-    relist_free (self, joins_before ? &before : &behind, i);
+    relist_free (self, free_blocks_place (free_ones, joins_before ? &before : &behind), i);
   else
     list_free (self, i);
 }

@@ -40,12 +40,13 @@ chunk_at (const FreeBlocks *self, guint i)
   return g_ptr_array_index (self->chunks, i);
 }
 
-static gboolean
+/* Without branches on size and address, which would be anyone's guess. */
+static inline gboolean
 is_before (const FreeBlock *a, const FreeBlock *b)
 {
-  if (a->stream != b->stream)
+  if (G_UNLIKELY (a->stream != b->stream))
     return a->stream < b->stream;
-  return a->size != b->size ? a->size < b->size : a->address < b->address;
+  return (a->size < b->size) | ((a->size == b->size) & (a->address < b->address));
 }
 
 /* The last chunk that does not begin behind WANTED, or the first one. */
@@ -80,12 +81,6 @@ find_between (const Chunk *chunk, guint low, guint high, const FreeBlock *wanted
         high = middle;
     }
   return low;
-}
-
-static guint
-find_place (const Chunk *chunk, const FreeBlock *wanted)
-{
-  return find_between (chunk, 0, chunk->n, wanted);
 }
 
 /* Moves the blocks of CHUNK from FROM on to TO. */
@@ -128,63 +123,64 @@ free_blocks_add (FreeBlocks *self, const FreeBlock *block)
       at = find_chunk (self, block);
     }
   chunk = chunk_at (self, at);
-  place = find_place (chunk, block);
+  place = find_between (chunk, 0, chunk->n, block);
   move_blocks (self, chunk, place, place + 1);
   chunk->blocks[place] = *block;
   chunk->n++;
 }
 
-void
-free_blocks_remove (FreeBlocks *self, const FreeBlock *block)
+FreePlace
+free_blocks_place (const FreeBlocks *self, const FreeBlock *block)
 {
-  guint  at = find_chunk (self, block), place;
-  Chunk *chunk;
+  FreePlace    at = { find_chunk (self, block), 0 };
+  const Chunk *chunk;
 
-  g_assert (at < self->chunks->len);
-  chunk = chunk_at (self, at);
-  place = find_place (chunk, block);
-  g_assert (place < chunk->n && chunk->blocks[place].block == block->block);
-  move_blocks (self, chunk, place + 1, place);
+  g_assert (at.chunk < self->chunks->len);
+  chunk = chunk_at (self, at.chunk);
+  at.place = find_between (chunk, 0, chunk->n, block);
+  g_assert (at.place < chunk->n && chunk->blocks[at.place].block == block->block);
+  return at;
+}
+
+void
+free_blocks_remove (FreeBlocks *self, FreePlace at)
+{
+  Chunk *chunk = chunk_at (self, at.chunk);
+
+  move_blocks (self, chunk, at.place + 1, at.place);
   chunk->n--;
   if (chunk->n > 0)
     return;
-  self->moved += self->chunks->len - at;
-  g_ptr_array_remove_index (self->chunks, at);
+  self->moved += self->chunks->len - at.chunk;
+  g_ptr_array_remove_index (self->chunks, at.chunk);
 }
 
 /*
- * Where TO comes to stand in chunk AT once the block at PLACE has gone, or CHUNK: in another chunk,
- * or where the chunk would not tell.
+ * Where TO comes to stand in its chunk once the block AT a place has gone, or CHUNK: in another
+ * chunk, or where the chunk would not tell.
  */
 static guint
-new_place (const FreeBlocks *self, guint at, guint place, const FreeBlock *to)
+new_place (const FreeBlocks *self, FreePlace at, const FreeBlock *to)
 {
-  const Chunk *chunk = chunk_at (self, at);
-  guint        to_place = find_between (chunk, place + 1, chunk->n, to) - 1;
+  const Chunk *chunk = chunk_at (self, at.chunk);
+  guint        place = is_before (to, &chunk->blocks[at.place])
+                           ? find_between (chunk, 0, at.place, to)
+                           : find_between (chunk, at.place + 1, chunk->n, to) - 1;
 
-  if (to_place == place)
-    to_place = find_between (chunk, 0, place, to);
-  if ((to_place == 0 && at > 0) || (to_place + 1 == chunk->n && at + 1 < self->chunks->len))
+  if ((place == 0 && at.chunk > 0) || (place + 1 == chunk->n && at.chunk + 1 < self->chunks->len))
     return CHUNK;
-  return to_place;
+  return place;
 }
 
 void
-free_blocks_change (FreeBlocks *self, const FreeBlock *from, const FreeBlock *to)
+free_blocks_change (FreeBlocks *self, FreePlace at, const FreeBlock *to)
 {
-  guint      at = find_chunk (self, from), place, to_place;
-  Chunk     *chunk;
-  FreeBlock *blocks;
+  const guint place = at.place, to_place = new_place (self, at, to);
+  FreeBlock  *blocks = chunk_at (self, at.chunk)->blocks;
 
-  g_assert (at < self->chunks->len);
-  chunk = chunk_at (self, at);
-  blocks = chunk->blocks;
-  place = find_place (chunk, from);
-  g_assert (place < chunk->n && blocks[place].block == from->block);
-  to_place = new_place (self, at, place, to);
   if (to_place == CHUNK)
     {
-      free_blocks_remove (self, from);
+      free_blocks_remove (self, at);
       free_blocks_add (self, to);
       return;
     }
@@ -197,18 +193,23 @@ free_blocks_change (FreeBlocks *self, const FreeBlock *from, const FreeBlock *to
 }
 
 const FreeBlock *
-free_blocks_find (const FreeBlocks *self, const FreeBlock *wanted)
+free_blocks_find (const FreeBlocks *self, const FreeBlock *wanted, FreePlace *at)
 {
-  guint        at = find_chunk (self, wanted), place;
   const Chunk *chunk;
 
   if (self->chunks->len == 0)
     return NULL;
-  chunk = chunk_at (self, at);
-  place = find_place (chunk, wanted);
-  if (place < chunk->n)
-    return &chunk->blocks[place];
-  return at + 1 < self->chunks->len ? &chunk_at (self, at + 1)->blocks[0] : NULL;
+  at->chunk = find_chunk (self, wanted);
+  chunk = chunk_at (self, at->chunk);
+  at->place = find_between (chunk, 0, chunk->n, wanted);
+  if (at->place == chunk->n)
+    {
+      *at = (FreePlace){ at->chunk + 1, 0 };
+      if (at->chunk == self->chunks->len)
+        return NULL;
+      chunk = chunk_at (self, at->chunk);
+    }
+  return &chunk->blocks[at->place];
 }
 
 guint64

@@ -18,14 +18,23 @@ FreeBlocks *free_blocks_new (void);
 void        free_blocks_free (FreeBlocks *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (FreeBlocks, free_blocks_free)
 
+/* Where a block stands, until any is added, removed or changed. */
+typedef struct
+{
+  guint chunk, place;
+} FreePlace;
+
 void free_blocks_add (FreeBlocks *self, const FreeBlock *block);
-void free_blocks_remove (FreeBlocks *self, const FreeBlock *block); /* which is there */
 
-/* FROM, which is there, becomes TO: cheaper than to remove the one and to add the other. */
-void free_blocks_change (FreeBlocks *self, const FreeBlock *from, const FreeBlock *to);
+/* The place of BLOCK, which is there. */
+FreePlace free_blocks_place (const FreeBlocks *self, const FreeBlock *block);
+void      free_blocks_remove (FreeBlocks *self, FreePlace at);
 
-/* The first that is not before WANTED, or NULL. */
-const FreeBlock *free_blocks_find (const FreeBlocks *self, const FreeBlock *wanted);
+/* What stands AT a place becomes TO: cheaper than to remove the one and to add the other. */
+void free_blocks_change (FreeBlocks *self, FreePlace at, const FreeBlock *to);
+
+/* The first that is not before WANTED, or NULL; *AT is where it stands. */
+const FreeBlock *free_blocks_find (const FreeBlocks *self, const FreeBlock *wanted, FreePlace *at);
 
 /* For benchmarks: entries that were moved to make or close gaps, of chunks and blocks. */
 guint64 free_blocks_moved (const FreeBlocks *self);
