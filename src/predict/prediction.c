@@ -355,43 +355,36 @@ compare_bindings (gconstpointer a, gconstpointer b)
   return strcmp (x->resource, y->resource);
 }
 
-/*
- * What bound a stretch: "host", "latency", "channels" (of a collective, at their own rate), "sm"
- * for a drain, or the kind of the saturated resource.
- */
-static const char *
-binding_name (const Replay *replay, const PathStep *step)
-{
-  guint alike;
+/* What may bind a stretch: a kind of resource or, behind all of these, a cause that is none. */
+#define N_BINDINGS ((guint) RESOURCE_N_KINDS + (guint) CAUSE_N)
 
-  switch (step->cause)
-    {
-    case CAUSE_RESOURCE:
-      return resource_kind_name (
-          cluster_resource (
-              replay_cluster (replay),
-              replay_bound_cluster_resource (replay_bound (replay), step->resource, &alike))
-              ->kind);
-    case CAUSE_DRAIN:
-      return resource_kind_name (RESOURCE_SM);
-    case CAUSE_CAP:
-      return "channels";
-    default:
-      return cause_name (step->cause);
-    }
+static guint
+resource_binding (const Replay *replay, ResourceId resource)
+{
+  guint         alike;
+  const guint32 id = replay_bound_cluster_resource (replay_bound (replay), resource, &alike);
+
+  return (guint) cluster_resource (replay_cluster (replay), id)->kind;
 }
 
-static BindingUse *
-binding_entry (GArray *bindings, const char *name)
+static guint
+step_binding (const Replay *replay, const PathStep *step)
 {
-  BindingUse entry = { 0 };
+  if (step->cause == CAUSE_RESOURCE)
+    return resource_binding (replay, step->resource);
+  return step->cause == CAUSE_DRAIN ? (guint) RESOURCE_SM
+                                    : (guint) RESOURCE_N_KINDS + (guint) step->cause;
+}
 
-  for (guint i = 0; i < bindings->len; i++)
-    if (g_str_equal (g_array_index (bindings, BindingUse, i).resource, name))
-      return &g_array_index (bindings, BindingUse, i);
-  entry.resource = g_strdup (name);
-  g_array_append_val (bindings, entry);
-  return &g_array_index (bindings, BindingUse, bindings->len - 1);
+/* "channels": of a collective, at their own rate. */
+static const char *
+binding_name (guint binding)
+{
+  const Cause cause = (Cause) (binding - RESOURCE_N_KINDS);
+
+  if (binding < RESOURCE_N_KINDS)
+    return resource_kind_name ((ResourceKind) binding);
+  return cause == CAUSE_CAP ? "channels" : cause_name (cause);
 }
 
 /* Of the time that kernels run, what they would not take on a GPU of mean speed. */
@@ -409,37 +402,32 @@ skew_share (const Replay *replay, const PathStep *step)
 static void
 fill_time (Prediction *self, const Replay *replay, const GArray *path, const Exposure *exposure)
 {
-  double steps = schedule_steps_per_period (replay_schedule (replay));
+  double     steps = schedule_steps_per_period (replay_schedule (replay));
+  BindingUse uses[N_BINDINGS] = { 0 };
 
   for (guint i = 0; i < path->len; i++)
     {
       const PathStep *step = &g_array_index (path, PathStep, i);
       double          seconds = sim_time_to_seconds (step->end - step->start) / steps;
-      double          skew;
+      double          skew = skew_share (replay, step);
 
-      skew = skew_share (replay, step);
       self->parts[step->part] += seconds * (1 - skew);
       self->parts[TIME_SKEW] += seconds * skew;
-      binding_entry (self->bindings, binding_name (replay, step))->seconds += seconds;
+      uses[step_binding (replay, step)].seconds += seconds;
     }
   /* the busiest resource of each kind: what it carried over its capacity */
   for (ResourceId r = 0; r < engine_n_resources (replay_engine (replay)); r++)
     {
-      guint       alike;
-      const char *name = resource_kind_name (
-          cluster_resource (replay_cluster (replay),
-                            replay_bound_cluster_resource (replay_bound (replay), r, &alike))
-              ->kind);
-      double used = replay_utilisation (replay, r);
+      BindingUse *use = &uses[resource_binding (replay, r)];
 
-      for (guint i = 0; i < self->bindings->len; i++)
-        {
-          BindingUse *entry = &g_array_index (self->bindings, BindingUse, i);
-
-          if (g_str_equal (entry->resource, name))
-            entry->utilisation = MAX (entry->utilisation, used);
-        }
+      use->utilisation = MAX (use->utilisation, replay_utilisation (replay, r));
     }
+  for (guint b = 0; b < N_BINDINGS; b++)
+    if (uses[b].seconds > 0)
+      {
+        uses[b].resource = g_strdup (binding_name (b));
+        g_array_append_val (self->bindings, uses[b]);
+      }
   prediction_sort_bindings (self);
   self->exposed_comm_s = exposure_seconds (exposure, SCHEDULE_NONE, COLLECTIVE_ALL_GATHER);
   if (schedule_n_stages (replay_schedule (replay)) > 1)

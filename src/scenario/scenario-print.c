@@ -29,7 +29,9 @@ append_quoted (GString *out, const char *text)
     {
       gunichar u = g_utf8_get_char (c);
 
-      if (u == '"' || u == '\\')
+      if (u >= ' ' && u < 0x7f && u != '"' && u != '\\')
+        g_string_append_c (out, (char) u);
+      else if (u == '"' || u == '\\')
         g_string_append_printf (out, "\\%c", (char) u);
       else if (is_plain (u))
         g_string_append_unichar (out, u);
@@ -42,7 +44,8 @@ append_quoted (GString *out, const char *text)
 static void
 append_indent (GString *out, guint indent)
 {
-  g_string_append_printf (out, "%*s", (int) indent, "");
+  for (guint i = 0; i < indent; i++)
+    g_string_append_c (out, ' ');
 }
 
 /* What another option decides is not printed, or it would read back as given. */
@@ -66,7 +69,8 @@ append_setting (GString *out, guint indent, const ScenarioSetting *setting)
   OptionType type = setting->spec->type;
 
   append_indent (out, indent);
-  g_string_append_printf (out, "%s: ", setting->spec->key);
+  g_string_append (out, setting->spec->key);
+  g_string_append (out, ": ");
   if (type == OPTION_INT || type == OPTION_BOOL || setting->spec == &scenario_strategy_name)
     g_string_append (out, setting->value);
   else

@@ -401,6 +401,8 @@ number_format_exact (double value)
    */
   guint first = fabs (value) < 1e-300 ? 1 : 15;
 
+  if (value >= 1 && value < 1e15 && value == floor (value)) /* most are; 15 digits print the same */
+    return g_strdup_printf ("%" G_GINT64_FORMAT, (gint64) value);
   for (guint digits = first; digits <= 17; digits++)
     {
       g_snprintf (format, sizeof format, "%%.%ug", digits);

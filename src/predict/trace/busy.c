@@ -24,15 +24,6 @@ kind_of (const ScheduleItem *item, BusyKind *kind)
     }
 }
 
-static gboolean
-holds (const GArray *members, guint rank)
-{
-  for (guint i = 0; i < members->len; i++)
-    if (g_array_index (members, guint, i) == rank)
-      return TRUE;
-  return FALSE;
-}
-
 /* The simulated rank that is world rank RANK. */
 static guint
 simulated (const Replay *replay, guint rank)
@@ -47,23 +38,22 @@ simulated (const Replay *replay, guint rank)
 void
 busy_shares (const Replay *replay, guint rank, double percent[BUSY_N])
 {
-  g_autoptr (GArray) members = g_array_new (FALSE, FALSE, sizeof (guint));
-  const Engine      *engine = replay_engine (replay);
-  guint              own = simulated (replay, rank), last = replay_n_boundaries (replay) - 1;
-  SimTime            floor = replay_boundary (replay, last - 1);
-  SimTime            ceiling = replay_boundary (replay, last);
-  SimTime            busy[BUSY_N] = { 0 }, all = 0;
+  const Engine *engine = replay_engine (replay);
+  guint         own = simulated (replay, rank), last = replay_n_boundaries (replay) - 1;
+  SimTime       floor = replay_boundary (replay, last - 1);
+  SimTime       ceiling = replay_boundary (replay, last);
+  SimTime       busy[BUSY_N] = { 0 }, all = 0;
 
   for (OpId op = 0; op < engine_n_ops (engine); op++)
     {
       const OpRecord *record = engine_op_record (engine, op);
+      ReplayOp        what;
       BusyKind        kind;
 
-      if (record->end <= floor || record->begin >= ceiling
-          || !kind_of (replay_op (replay, op).item, &kind))
+      if (record->end <= floor || record->begin >= ceiling)
         continue;
-      replay_op_members_into (replay, op, members);
-      if (holds (members, own))
+      what = replay_op (replay, op);
+      if (kind_of (what.item, &kind) && replay_op_has_member (replay, &what, own))
         busy[kind] += MIN (record->end, ceiling) - MAX (record->begin, floor);
     }
   for (guint k = 0; k < BUSY_N; k++)

@@ -32,11 +32,9 @@ add_step (Walk *walk, SimTime start, TimePart part, Cause cause, OpId op, Resour
   walk->now = step.start;
 }
 
-TimePart
-time_part_of_op (const Replay *replay, OpId op)
+static TimePart
+part_of (const Replay *replay, OpId op, const ScheduleItem *item)
 {
-  const ScheduleItem *item = replay_op (replay, op).item;
-
   switch (item->kind)
     {
     case ITEM_COLLECTIVE:
@@ -58,14 +56,21 @@ time_part_of_op (const Replay *replay, OpId op)
     }
 }
 
+TimePart
+time_part_of_op (const Replay *replay, OpId op)
+{
+  return part_of (replay, op, replay_op (replay, op).item);
+}
+
 /* From the end of OP to the time when nothing held it back any more but its gate. */
 static void
 walk_op (Walk *walk, OpId op)
 {
   const OpRecord     *record = engine_op_record (walk->engine, op);
   const TraceSegment *segments = engine_segments (walk->engine, record);
-  TimePart            part = time_part_of_op (walk->replay, op);
-  gboolean            kernel = replay_op (walk->replay, op).item->kind == ITEM_KERNEL;
+  const ReplayOp      what = replay_op (walk->replay, op);
+  TimePart            part = part_of (walk->replay, op, what.item);
+  gboolean            kernel = what.item->kind == ITEM_KERNEL;
   SimTime             time = record->end;
 
   for (guint i = record->n_segments; i-- > 0;)

@@ -8,17 +8,6 @@
 
 #include <string.h>
 
-static gboolean
-takes_part (const Replay *replay, OpId op, guint rank)
-{
-  g_autoptr (GArray) members = replay_op_members (replay, op);
-
-  for (guint i = 0; i < members->len; i++)
-    if (g_array_index (members, guint, i) == rank)
-      return TRUE;
-  return FALSE;
-}
-
 /* ---- of one rank ----------------------------------------------------------------------------- */
 
 typedef struct
@@ -62,14 +51,16 @@ exposure_new (const Replay *replay, guint rank)
     {
       const OpRecord     *record = engine_op_record (engine, op);
       const ScheduleItem *item;
+      ReplayOp            what;
 
       if (record->end <= floor || record->begin >= ceiling)
         continue;
-      item = replay_op (replay, op).item;
+      what = replay_op (replay, op);
+      item = what.item;
       if (item->kind == ITEM_KERNEL && rank_computes_on (replay, rank, record->stream))
         intervals_add (self->busy, record->begin, record->end, within);
       else if ((item->kind == ITEM_COLLECTIVE || item->kind == ITEM_P2P)
-               && takes_part (replay, op, rank))
+               && replay_op_has_member (replay, &what, rank))
         {
           const Interval interval = { MAX (record->begin, floor), MIN (record->end, ceiling) };
           Communication  entry = { interval, item->ref,

@@ -77,6 +77,26 @@ replay_op_members_into (const Replay *self, OpId op, GArray *members)
     g_array_append_val (members, what.rank);
 }
 
+gboolean
+replay_op_has_member (const Replay *self, const ReplayOp *what, guint rank)
+{
+  if (what->item->kind == ITEM_COLLECTIVE)
+    {
+      const BoundGroup *group =
+          binding_group_of (self->bound->binding, what->item->ref, what->rank);
+      const guint32 *members =
+          &g_array_index (self->bound->binding->members, guint32, group->first_member);
+
+      for (guint i = 0; i < group->n_members; i++)
+        if (members[i] == rank)
+          return TRUE;
+      return FALSE;
+    }
+  if (what->item->kind == ITEM_P2P)
+    return op_pair (self, what)->from == rank || op_pair (self, what)->to == rank;
+  return what->rank == rank;
+}
+
 GArray *
 replay_op_members (const Replay *self, OpId op)
 {

@@ -84,6 +84,9 @@ ReplayOp replay_op (const Replay *self, OpId op);
 GArray *replay_op_members (const Replay *self, OpId op);
 void    replay_op_members_into (const Replay *self, OpId op, GArray *members); /* in its place */
 
+/* Whether RANK is one of them. */
+gboolean replay_op_has_member (const Replay *self, const ReplayOp *op, guint rank);
+
 /* Whether an op is a collective or a message that leaves a node. */
 gboolean replay_op_crosses (const Replay *self, OpId op);
 
