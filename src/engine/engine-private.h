@@ -90,7 +90,8 @@ typedef struct
   OpState         state;
   OpClass         class_;
   SimTime         latency;
-  Demand         *demands; /* the array stays with the slot */
+  Demand          few[2];  /* its demands, */
+  Demand         *demands; /* or those of more than these; the array stays with the slot */
   guint           n_demands, demand_room;
   WaveDemand      waves;
   const WavePart *wave_parts;

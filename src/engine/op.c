@@ -99,11 +99,18 @@ take_slot (Engine *self)
   return slot;
 }
 
+static Demand *
+demands_of (LiveOp *op)
+{
+  return op->n_demands <= G_N_ELEMENTS (op->few) ? op->few : op->demands;
+}
+
 /* Zero amounts hold nothing and are left out. */
 static void
 copy_demands (Engine *self, LiveOp *op, const OpSpec *spec)
 {
-  guint n = 0;
+  Demand *demands;
+  guint   n = 0;
 
   for (guint i = 0; i < spec->n_demands; i++)
     {
@@ -113,14 +120,16 @@ copy_demands (Engine *self, LiveOp *op, const OpSpec *spec)
     }
   if (n == 0)
     return;
-  if (n > op->demand_room)
+  op->n_demands = n;
+  if (n > G_N_ELEMENTS (op->few) && n > op->demand_room)
     {
       op->demands = g_renew (Demand, op->demands, n);
       op->demand_room = n;
     }
+  demands = demands_of (op);
   for (guint i = 0; i < spec->n_demands; i++)
     if (spec->demands[i].amount > 0)
-      op->demands[op->n_demands++] = spec->demands[i];
+      *demands++ = spec->demands[i];
 }
 
 static void
@@ -228,7 +237,7 @@ start_flow (Engine *self, LiveOp *op)
       &(FluidSpec){
           .class_ = op->class_,
           .priority = engine_stream_at (self, engine_record_at (self, op->id)->stream)->priority,
-          .demands = op->demands,
+          .demands = demands_of (op),
           .n_demands = op->n_demands,
           .waves = op->waves,
           .wave_parts = op->wave_parts,
@@ -282,14 +291,14 @@ change_use (Engine *self, ResourceId id, double amount_from, double from, double
 
 /* OP goes on at rate TO with waves of AMOUNT_TO. */
 static void
-log_use (Engine *self, const LiveOp *op, double amount_from, double from, double amount_to,
-         double to)
+log_use (Engine *self, LiveOp *op, double amount_from, double from, double amount_to, double to)
 {
+  const Demand *demands = demands_of (op);
+
   if (!self->log_use)
     return;
   for (guint i = 0; i < op->n_demands; i++)
-    change_use (self, op->demands[i].resource, op->demands[i].amount, from, op->demands[i].amount,
-                to);
+    change_use (self, demands[i].resource, demands[i].amount, from, demands[i].amount, to);
   if (op->waves.resource != ENGINE_NONE)
     change_use (self, op->waves.resource, amount_from, from, amount_to, to);
 }
@@ -366,8 +375,10 @@ engine_op_flow (Engine *self, LiveOp *op)
 static void
 end_flow (Engine *self, LiveOp *op)
 {
+  const Demand *demands = demands_of (op);
+
   for (guint i = 0; i < op->n_demands; i++)
-    engine_add_use (self, op->demands[i].resource, op->demands[i].amount);
+    engine_add_use (self, demands[i].resource, demands[i].amount);
   account_waves (self, op, 1);
   log_use (self, op, op->wave_amount, op->rate, 0, 0);
   fluid_remove (self->fluid, op->flow);
