@@ -267,16 +267,24 @@ static const gsize names[] = {
   NAME (head),
 };
 
+/* Whether FAMILY is one of FAMILIES, between spaces. */
+static gboolean
+is_listed (const char *families, const char *family)
+{
+  const gsize n = strlen (family);
+
+  for (const char *at = families; n > 0 && (at = strstr (at, family)) != NULL; at += n)
+    if ((at == families || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\0'))
+      return TRUE;
+  return FALSE;
+}
+
 static const StyleRow *
 find_row (const char *family)
 {
   for (gsize i = 0; family != NULL && i < G_N_ELEMENTS (rows); i++)
-    {
-      g_auto (GStrv) families = g_strsplit (rows[i].families, " ", -1);
-
-      if (g_strv_contains ((const char *const *) families, family))
-        return &rows[i];
-    }
+    if (is_listed (rows[i].families, family))
+      return &rows[i];
   return NULL;
 }
 
