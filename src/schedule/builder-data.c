@@ -146,17 +146,15 @@ place_of (const ScheduleUse *use)
 static void
 add_use (ScheduleBuilder *b, ScheduleUse use)
 {
-  GArray *uses = b->program->uses;
+  Vector *uses = b->program->uses;
   guint   at = uses->len;
 
   if (use.buffer == SCHEDULE_NONE)
     return;
-  while (at > 0 && place_of (&g_array_index (uses, ScheduleUse, at - 1)) > place_of (&use))
-    at--;
-  if (at == uses->len)
-    g_array_append_val (uses, use);
-  else
-    g_array_insert_val (uses, at, use);
+  vector_push (uses, use);
+  for (; at > 0 && place_of (&vector_at (uses, ScheduleUse, at - 1)) > place_of (&use); at--)
+    vector_at (uses, ScheduleUse, at) = vector_at (uses, ScheduleUse, at - 1);
+  vector_at (uses, ScheduleUse, at) = use;
 }
 
 void
@@ -194,11 +192,11 @@ schedule_host_touches (ScheduleBuilder *b, BufferRef buffer, guint part, Schedul
 void
 schedule_uses_kept (ScheduleBuilder *b, Place place, PoolCategory category, ScheduleAccess access)
 {
-  const GArray *items = b->role->programs[SECTION_INIT].items;
+  const Vector *items = b->role->programs[SECTION_INIT].items;
 
   for (guint i = 0; i < items->len; i++)
     {
-      const ScheduleItem *item = &g_array_index (items, ScheduleItem, i);
+      const ScheduleItem *item = &vector_at (items, ScheduleItem, i);
 
       if (item->kind == ITEM_ALLOC && builder_buffer (b, item->ref)->category == category
           && builder_buffer (b, item->ref)->place == place)

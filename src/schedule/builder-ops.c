@@ -81,7 +81,7 @@ schedule_layer_collective (ScheduleBuilder *b, OpRef op, guint own_sms)
 
   if (op == SCHEDULE_NONE)
     return;
-  item = &g_array_index (b->program->items, ScheduleItem, op);
+  item = &vector_at (b->program->items, ScheduleItem, op);
   item->layer = TRUE;
   item->peer = own_sms;
 }
@@ -204,7 +204,7 @@ schedule_p2p (ScheduleBuilder *b, StreamRef stream, const ScheduleP2p *messages,
       if (group.size == 1 || m->bytes == 0)
         continue;
       if (b->last_op != SCHEDULE_NONE)
-        g_array_index (b->program->items, ScheduleItem, b->last_op).more = TRUE;
+        vector_at (b->program->items, ScheduleItem, b->last_op).more = TRUE;
       item.collective = (guint8) m->way;
       item.stream = builder_stream (b, stream);
       item.ref = m->comm;

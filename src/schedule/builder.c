@@ -23,8 +23,8 @@ role_init (ScheduleRole *role, const Workload *workload)
   role->workload = workload;
   for (guint s = 0; s < SECTION_N; s++)
     {
-      role->programs[s].items = g_array_new (FALSE, FALSE, sizeof (ScheduleItem));
-      role->programs[s].uses = g_array_new (FALSE, FALSE, sizeof (ScheduleUse));
+      role->programs[s].items = vector_new (sizeof (ScheduleItem));
+      role->programs[s].uses = vector_new (sizeof (ScheduleUse));
       role->programs[s].micros = g_array_new (FALSE, FALSE, sizeof (ScheduleMicro));
     }
   role->buffers = g_array_new (FALSE, FALSE, sizeof (ScheduleBuffer));
@@ -91,14 +91,6 @@ schedule_builder_set_stage (ScheduleBuilder *self, guint role, guint stage,
   self->layers = distinct_layers (workload);
 }
 
-/* What N elements need; A is empty. */
-static void
-reserve (GArray *a, guint n)
-{
-  g_array_set_size (a, n);
-  g_array_set_size (a, 0);
-}
-
 void
 schedule_builder_select (ScheduleBuilder *self, guint role, ScheduleSection section)
 {
@@ -111,8 +103,8 @@ schedule_builder_select (ScheduleBuilder *self, guint role, ScheduleSection sect
   self->compute = SCHEDULE_COMPUTE;
   if (section == SECTION_STEADY && self->program->items->len == 0)
     {
-      reserve (self->program->items, self->role->programs[SECTION_FIRST].items->len);
-      reserve (self->program->uses, self->role->programs[SECTION_FIRST].uses->len);
+      vector_reserve (self->program->items, self->role->programs[SECTION_FIRST].items->len);
+      vector_reserve (self->program->uses, self->role->programs[SECTION_FIRST].uses->len);
     }
 }
 
@@ -271,10 +263,11 @@ builder_item (const ScheduleBuilder *b, ItemKind kind)
 guint
 builder_append (ScheduleBuilder *b, const ScheduleItem *item)
 {
-  GArray *items = b->program->items;
+  Vector      *items = b->program->items;
+  ScheduleItem one = *item;
 
   stop_poll (&b->poll);
-  g_array_append_vals (items, item, 1);
+  vector_push (items, one);
   return items->len - 1;
 }
 

@@ -236,11 +236,11 @@ check_steps (Checker *self, ScheduleItems items)
 
 /* The uses from FROM on that are before ITEM or (OWN) its own. Returns the next one. */
 static guint
-check_uses (Checker *self, const GArray *uses, guint from, guint item, gboolean own)
+check_uses (Checker *self, const Vector *uses, guint from, guint item, gboolean own)
 {
   for (; from < uses->len; from++)
     {
-      const ScheduleUse *use = &g_array_index (uses, ScheduleUse, from);
+      const ScheduleUse *use = &vector_at (uses, ScheduleUse, from);
 
       if (use->item != item || (use->stream == USE_BY_ITEM) != own)
         break;
@@ -252,7 +252,7 @@ check_uses (Checker *self, const GArray *uses, guint from, guint item, gboolean 
 static void
 check_section (Checker *self)
 {
-  const GArray        *uses = schedule_program (self->schedule, self->role, self->section)->uses;
+  const Vector        *uses = schedule_program (self->schedule, self->role, self->section)->uses;
   ScheduleItems        items = schedule_items (self->schedule, self->role, self->section);
   g_autofree gboolean *had = list_carried (self);
   guint                u = 0;

@@ -426,14 +426,14 @@ wait_for (DataCheck *self, const ScheduleItem *item)
  * use.
  */
 static guint
-run_op (DataCheck *self, const ScheduleItem *item, guint index, const GArray *uses, guint from)
+run_op (DataCheck *self, const ScheduleItem *item, guint index, const Vector *uses, guint from)
 {
   guint32     *clock = issue_clock (self, item->stream);
   const Access access = { item->stream, clock[item->stream] + 1, index, self->section, FALSE };
 
   for (; from < uses->len && self->sound; from++)
     {
-      const ScheduleUse *use = &g_array_index (uses, ScheduleUse, from);
+      const ScheduleUse *use = &vector_at (uses, ScheduleUse, from);
 
       if (use->item != index || use->stream != USE_BY_ITEM)
         break;
@@ -445,7 +445,7 @@ run_op (DataCheck *self, const ScheduleItem *item, guint index, const GArray *us
 }
 
 static guint
-run_item (DataCheck *self, const ScheduleItem *item, guint index, const GArray *uses, guint from)
+run_item (DataCheck *self, const ScheduleItem *item, guint index, const Vector *uses, guint from)
 {
   switch ((ItemKind) item->kind)
     {
@@ -493,7 +493,7 @@ run_item (DataCheck *self, const ScheduleItem *item, guint index, const GArray *
 static void
 run_section (DataCheck *self, ScheduleSection section)
 {
-  const GArray *uses = schedule_program (self->schedule, self->role, section)->uses;
+  const Vector *uses = schedule_program (self->schedule, self->role, section)->uses;
   ScheduleItems items = schedule_items (self->schedule, self->role, section);
   guint         n_events = schedule_n_events (self->schedule, self->role, section);
   guint         u = 0;
@@ -502,11 +502,11 @@ run_section (DataCheck *self, ScheduleSection section)
   self->events = g_new (guint32, (gsize) n_events * self->n_threads);
   for (guint i = 0; i <= items.n && self->sound && !stop_poll (self->poll); i++)
     {
-      while (u < uses->len && self->sound && g_array_index (uses, ScheduleUse, u).item == i
-             && g_array_index (uses, ScheduleUse, u).stream != USE_BY_ITEM)
+      while (u < uses->len && self->sound && vector_at (uses, ScheduleUse, u).item == i
+             && vector_at (uses, ScheduleUse, u).stream != USE_BY_ITEM)
         {
           /* What a stream or the host does before the item is an op of its own. */
-          const ScheduleUse *use = &g_array_index (uses, ScheduleUse, u++);
+          const ScheduleUse *use = &vector_at (uses, ScheduleUse, u++);
           guint              thread = use->stream == USE_BY_HOST ? self->n_streams : use->stream;
           guint32           *clock =
               use->stream == USE_BY_HOST ? host_clock (self) : issue_clock (self, thread);

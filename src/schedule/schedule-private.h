@@ -1,6 +1,7 @@
 /* What the files of this layer share: the bodies of a schedule and of its builder. */
 #pragma once
 
+#include "base/vector.h"
 #include "schedule/builder.h"
 
 /*
@@ -22,8 +23,8 @@ typedef struct
 
 typedef struct
 {
-  GArray *items;  /* ScheduleItem */
-  GArray *uses;   /* ScheduleUse */
+  Vector *items;  /* ScheduleItem */
+  Vector *uses;   /* ScheduleUse */
   GArray *micros; /* ScheduleMicro */
   guint   n_events;
 } ScheduleProgram;

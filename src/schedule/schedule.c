@@ -62,11 +62,12 @@ static void
 role_clear (ScheduleRole *role)
 {
   for (guint s = 0; s < SECTION_N; s++)
-    {
-      g_array_unref (role->programs[s].items);
-      g_array_unref (role->programs[s].uses);
-      g_array_unref (role->programs[s].micros);
-    }
+    if (s != SECTION_STEADY || role->programs[s].items != role->programs[SECTION_FIRST].items)
+      {
+        vector_free (role->programs[s].items);
+        vector_free (role->programs[s].uses);
+        g_array_unref (role->programs[s].micros);
+      }
   g_array_unref (role->buffers);
   g_ptr_array_unref (role->data);
   g_ptr_array_unref (role->carried);
@@ -126,7 +127,7 @@ schedule_role_workload (const Schedule *self, guint role)
 ScheduleItems
 schedule_items (const Schedule *self, guint role, ScheduleSection section)
 {
-  const GArray *items = schedule_program (self, role, section)->items;
+  const Vector *items = schedule_program (self, role, section)->items;
 
   return (ScheduleItems){ (const ScheduleItem *) (void *) items->data, items->len };
 }

@@ -104,26 +104,19 @@ same_programs (const Sections *self, const ScheduleProgram *a, const SchedulePro
   if (a->items->len != b->items->len || a->uses->len != b->uses->len || a->n_events != b->n_events)
     return FALSE;
   for (guint i = 0; i < a->items->len; i++)
-    if (!same_item (self, &g_array_index (a->items, ScheduleItem, i),
-                    &g_array_index (b->items, ScheduleItem, i)))
+    if (!same_item (self, &vector_at (a->items, ScheduleItem, i),
+                    &vector_at (b->items, ScheduleItem, i)))
       return FALSE;
   for (guint i = 0; i < a->uses->len; i++)
     {
-      const ScheduleUse *x = &g_array_index (a->uses, ScheduleUse, i);
-      const ScheduleUse *y = &g_array_index (b->uses, ScheduleUse, i);
+      const ScheduleUse *x = &vector_at (a->uses, ScheduleUse, i);
+      const ScheduleUse *y = &vector_at (b->uses, ScheduleUse, i);
 
       if (x->item != y->item || x->buffer != counterpart (self, y->buffer) || x->part != y->part
           || x->stream != y->stream || x->access != y->access)
         return FALSE;
     }
   return TRUE;
-}
-
-static void
-replace (GArray **array, GArray *by)
-{
-  g_array_unref (*array);
-  *array = g_array_ref (by);
 }
 
 void
@@ -135,9 +128,12 @@ schedule_builder_share_steady (ScheduleBuilder *self, guint role, guint n_init, 
 
   if (!same_buffers (&sections) || !same_programs (&sections, first, steady))
     return;
-  replace (&steady->items, first->items);
-  replace (&steady->uses, first->uses);
-  replace (&steady->micros, first->micros);
+  vector_free (steady->items);
+  vector_free (steady->uses);
+  g_array_unref (steady->micros);
+  steady->items = first->items;
+  steady->uses = first->uses;
+  steady->micros = first->micros;
   g_array_set_size (of->buffers, n_first);
 }
 

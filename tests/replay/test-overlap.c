@@ -93,11 +93,11 @@ make_serial (Schedule *schedule)
   for (guint role = 0; role < schedule->n_roles; role++)
     for (guint section = 0; section < SECTION_N; section++)
       {
-        GArray *items = schedule->roles[role].programs[section].items;
+        Vector *items = schedule->roles[role].programs[section].items;
 
         for (guint i = 0; items != NULL && i < items->len; i++)
-          if (g_array_index (items, ScheduleItem, i).stream != SCHEDULE_NONE)
-            g_array_index (items, ScheduleItem, i).stream = SCHEDULE_COMPUTE;
+          if (vector_at (items, ScheduleItem, i).stream != SCHEDULE_NONE)
+            vector_at (items, ScheduleItem, i).stream = SCHEDULE_COMPUTE;
       }
 }
 

@@ -205,20 +205,22 @@ compile_section (Compiler *self, ScheduleSection section, StopPoll *poll)
 {
   ScheduleItems items = schedule_items (self->schedule, self->program->role, section);
   GArray       *compiled = g_array_sized_new (FALSE, FALSE, sizeof (ProgramItem), items.n);
-  guint32       step = 0, call = 0;
+  guint32       step = 0, call = 0, i = 0;
 
   self->owed = 0;
   self->graphs.open = FALSE;
-  for (guint i = 0; i < items.n && !stop_poll (poll); i++)
+  g_array_set_size (compiled, items.n);
+  for (; i < items.n && !stop_poll (poll); i++)
     {
-      ProgramItem entry = { .group = REPLAY_NONE, .step = step };
+      ProgramItem *entry = &g_array_index (compiled, ProgramItem, i);
 
-      compile_item (self, items, i, &entry);
+      *entry = (ProgramItem){ .group = REPLAY_NONE, .step = step };
+      compile_item (self, items, i, entry);
       step += items.items[i].kind == ITEM_STEP;
       call = continues_call (items, i) ? call + 1 : 1;
       self->program->max_call = MAX (self->program->max_call, call);
-      g_array_append_val (compiled, entry);
     }
+  g_array_set_size (compiled, i);
   if (self->owed > 0) /* no kernel came */
     g_array_index (compiled, ProgramItem, self->owing).issue = sim_time_from_seconds (self->owed);
   return compiled;
