@@ -173,7 +173,8 @@ replay_any_round (const Few *few, guint n, guint64 only, Round *self)
 {
   const PlanOptions      part = { .round_steps = n,
                                   .round_only = only,
-                                  .stop = few->options->replay.stop };
+                                  .stop = few->options->replay.stop,
+                                  .sound = few->options->sound };
   g_autoptr (DiagList)   diags = diag_list_new ();
   g_autoptr (ReplayPlan) plan = replay_plan_new (few->resolved, part, diags);
   Exchange               cut = few->exchange;

@@ -194,7 +194,7 @@ few_bind (Few *self, guint n)
   self->n_bound = n;
   few = resolved_with_micro_steps (self->resolved, n, diags);
   if (few != NULL)
-    plan = replay_plan_new (few, (PlanOptions){ .stop = self->options->replay.stop }, diags);
+    plan = replay_plan_new (few, predict_plan_options (self->options), diags);
   if (plan != NULL)
     self->bound = predict_bind (plan, self->options);
   return self->bound != NULL;
@@ -404,7 +404,9 @@ predict_after_few (const ResolvedScenario *resolved, const PredictOptions *optio
     return NULL;
   first += (guint) ((all - first) % period);
   plan = replay_plan_new (
-      resolved, (PlanOptions){ .first_micros = first, .stop = options->replay.stop }, diags);
+      resolved,
+      (PlanOptions){ .first_micros = first, .stop = options->replay.stop, .sound = options->sound },
+      diags);
   if (plan != NULL)
     bound = predict_bind (plan, options);
   return bound != NULL ? predict_bound (bound, &options->replay, options, NULL, &error) : NULL;

@@ -46,6 +46,12 @@ like_of (const ResolvedScenario *self)
   };
 }
 
+PlanOptions
+predict_plan_options (const PredictOptions *options)
+{
+  return (PlanOptions){ .stop = options->replay.stop, .sound = options->sound };
+}
+
 ReplayBound *
 predict_bind (const ReplayPlan *plan, const PredictOptions *options)
 {
@@ -99,9 +105,8 @@ Prediction *
 predict_replayed (const ResolvedScenario *resolved, const PredictOptions *options, Replay **replay,
                   DiagList *diags, GError **error)
 {
-  const guint            n_errors = diag_list_n_errors (diags);
-  g_autoptr (ReplayPlan) plan =
-      replay_plan_new (resolved, (PlanOptions){ .stop = options->replay.stop }, diags);
+  const guint             n_errors = diag_list_n_errors (diags);
+  g_autoptr (ReplayPlan)  plan = replay_plan_new (resolved, predict_plan_options (options), diags);
   g_autoptr (ReplayBound) bound = plan != NULL ? predict_bind (plan, options) : NULL;
 
   g_autoptr (Replay) own = NULL;

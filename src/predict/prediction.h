@@ -189,9 +189,10 @@ typedef struct
   guint               n_changes;
   InputFiles  *files; /* that other predictions read from as well, or NULL; outlives what is made */
   LayoutStore *layouts; /* that other predictions of this thread left, or NULL; outlives them */
-  FewRuns     *few;     /* that other predictions of this thread, of these options, left, or NULL */
-  StepLimit   *limit;   /* of this one prediction, or NULL: left, it is NULL without diagnostics */
-  WorkCount   *count;   /* where who predicts many scenarios says how many are done; may be NULL */
+  SoundPrograms *sound; /* likewise */
+  FewRuns       *few;   /* that other predictions of this thread, of these options, left, or NULL */
+  StepLimit     *limit; /* of this one prediction, or NULL: left, it is NULL without diagnostics */
+  WorkCount     *count; /* where who predicts many scenarios says how many are done; may be NULL */
 } PredictOptions;
 
 /* The profiles that OPTIONS name. */
@@ -218,6 +219,9 @@ double prediction_tokens_at (const Prediction *self, double seconds);
 
 /* Orders the bindings, largest first, and names that of the step. */
 void prediction_sort_bindings (Prediction *self);
+
+/* How a scenario is planned that OPTIONS ask about: all of it. */
+PlanOptions predict_plan_options (const PredictOptions *options);
 
 /* PLAN on its cluster, as OPTIONS ask. */
 ReplayBound *predict_bind (const ReplayPlan *plan, const PredictOptions *options);

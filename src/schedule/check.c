@@ -277,7 +277,7 @@ check_section (Checker *self)
 }
 
 static gboolean
-check_role (const Schedule *schedule, guint role, StopPoll *poll, DiagList *diags)
+check_programs (const Schedule *schedule, guint role, StopPoll *poll, DiagList *diags)
 {
   Checker self = {
     .schedule = schedule, .diags = diags, .poll = poll, .role = role, .sound = TRUE
@@ -292,6 +292,23 @@ check_role (const Schedule *schedule, guint role, StopPoll *poll, DiagList *diag
     }
   g_free (self.buffers);
   return self.sound && schedule_check_data (schedule, role, poll, diags);
+}
+
+static gboolean
+check_role (const Schedule *schedule, guint role, SoundPrograms *known, StopPoll *poll,
+            DiagList *diags)
+{
+  ProgramPrint print;
+
+  if (known == NULL)
+    return check_programs (schedule, role, poll, diags);
+  print = program_print (schedule, role);
+  if (sound_programs_have (known, &print))
+    return TRUE;
+  if (!check_programs (schedule, role, poll, diags))
+    return FALSE;
+  sound_programs_add (known, &print);
+  return TRUE;
 }
 
 /* ---- communicators --------------------------------------------------------------------------- */
@@ -463,11 +480,18 @@ check_messages (const Schedule *self, ScheduleSection section, StopPoll *poll, D
 gboolean
 schedule_check (const Schedule *self, const Mesh *mesh, Stop *stop, DiagList *diags)
 {
+  return schedule_check_once (self, mesh, NULL, stop, diags);
+}
+
+gboolean
+schedule_check_once (const Schedule *self, const Mesh *mesh, SoundPrograms *known, Stop *stop,
+                     DiagList *diags)
+{
   StopPoll poll = { .stop = stop };
   gboolean sound = check_groups (self, mesh, diags);
 
   for (guint role = 0; role < self->n_roles; role++)
-    sound &= check_role (self, role, &poll, diags);
+    sound &= check_role (self, role, known, &poll, diags);
   if (!sound || self->n_roles == 1)
     return sound;
   for (guint c = 0; c < schedule_n_comms (self); c++)

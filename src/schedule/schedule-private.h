@@ -133,6 +133,16 @@ void      partners_free (Partners *self);
 guint partners_role (const Partners *self, guint role, const ScheduleItem *item);
 guint partners_item (const Partners *self, guint role, guint item);
 
+/* What a role's programs are, but for amounts (sound-programs.c). */
+typedef struct
+{
+  guint64 a, b;
+} ProgramPrint;
+
+ProgramPrint program_print (const Schedule *schedule, guint role);
+gboolean     sound_programs_have (SoundPrograms *self, const ProgramPrint *print);
+void         sound_programs_add (SoundPrograms *self, const ProgramPrint *print);
+
 /*
  * Whether events order what touches the same data, for a role whose programs are sound otherwise
  * (data-check.c). FALSE after diagnostics, or where POLL is cut.

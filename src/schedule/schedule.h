@@ -15,6 +15,7 @@
 #include "base/stop.h"
 #include "model/mesh/mesh.h"
 #include "model/step/workload.h"
+#include "schedule/sound-programs.h"
 #include "vocabulary/dispatch.h"
 #include "vocabulary/host-desc.h"
 #include "vocabulary/payload.h"
@@ -393,6 +394,10 @@ guint         schedule_set_unit (ScheduleBuilder *b, guint unit);           /* l
  * FALSE without a diagnostic where STOP, which may be NULL, came first.
  */
 gboolean schedule_check (const Schedule *self, const Mesh *mesh, Stop *stop, DiagList *diags);
+
+/* The same; a role's programs are not looked at where KNOWN, which may be NULL, has their like. */
+gboolean schedule_check_once (const Schedule *self, const Mesh *mesh, SoundPrograms *known,
+                              Stop *stop, DiagList *diags);
 
 /* ---- totals ---------------------------------------------------------------------------------- */
 

@@ -9,18 +9,30 @@
 #include "../suite.h"
 #include "toy.h"
 
+/* LENGTH: tokens of a sequence. */
+static char *
+check_toy_once (const ToyOptions *options, gint64 length, SoundPrograms *known)
+{
+  TrainingOptions      training = toy_training;
+  g_autoptr (Workload) workload = NULL;
+  const StrategyChoice choice = { &toy_layer, options, NULL };
+  g_autoptr (Schedule) schedule = NULL;
+  const Mesh           mesh = { .n_ranks = 4, .ranks_per_node = 2, .world = 4 };
+  g_autoptr (DiagList) diags = diag_list_new ();
+  gboolean             sound;
+
+  training.seq_len = length;
+  workload = workload_new (&toy_shape, &training);
+  schedule = toy_build (workload, 4, &choice);
+  sound = schedule_check_once (schedule, &mesh, known, NULL, diags);
+  ck_assert_int_eq (sound, !diag_list_has_errors (diags));
+  return g_strdup (diag_list_first_message (diags));
+}
+
 static char *
 check_toy (const ToyOptions *options)
 {
-  g_autoptr (Workload) workload = workload_new (&toy_shape, &toy_training);
-  const StrategyChoice choice = { &toy_layer, options, NULL };
-  g_autoptr (Schedule) schedule = toy_build (workload, 4, &choice);
-  const Mesh           mesh = { .n_ranks = 4, .ranks_per_node = 2, .world = 4 };
-  g_autoptr (DiagList) diags = diag_list_new ();
-  gboolean             sound = schedule_check (schedule, &mesh, NULL, diags);
-
-  ck_assert_int_eq (sound, !diag_list_has_errors (diags));
-  return g_strdup (diag_list_first_message (diags));
+  return check_toy_once (options, toy_training.seq_len, NULL);
 }
 
 typedef struct
@@ -69,6 +81,47 @@ START_TEST (finds_each_fault)
   ck_assert_ptr_nonnull (message);
   ck_assert_msg (g_str_has_prefix (message, fault->place), "%s", message);
   ck_assert_msg (strstr (message, fault->what) != NULL, "%s", message);
+}
+END_TEST
+
+/* A fault is found whatever sound programs are known: those without it, and those with others. */
+START_TEST (finds_faults_besides_what_is_known)
+{
+  g_autoptr (SoundPrograms) known = sound_programs_new ();
+
+  for (guint n_roles = 1; n_roles <= 2; n_roles++)
+    {
+      const ToyOptions options = { .n_roles = n_roles };
+      g_autofree char *message = check_toy_once (&options, toy_training.seq_len, known);
+
+      ck_assert_msg (message == NULL, "%s", message);
+    }
+  for (guint i = 0; i < G_N_ELEMENTS (fault_cases); i++)
+    {
+      const ToyOptions options = { .fault = fault_cases[i].fault,
+                                   .n_roles = fault_cases[i].n_roles };
+      g_autofree char *message = check_toy_once (&options, toy_training.seq_len, known);
+      g_autofree char *again = check_toy_once (&options, toy_training.seq_len, known);
+
+      ck_assert_ptr_nonnull (message);
+      ck_assert_msg (strstr (message, fault_cases[i].what) != NULL, "%s", message);
+      ck_assert_str_eq (again, message);
+    }
+}
+END_TEST
+
+/* Other amounts need no other proof, in any of the roles; another program does. */
+START_TEST (proves_programs_once)
+{
+  g_autoptr (SoundPrograms) known = sound_programs_new ();
+  const ToyOptions          one = { .n_roles = 1 };
+  guint                     n_first;
+
+  g_free (check_toy_once (&one, 128, known));
+  n_first = sound_programs_n_known (known);
+  g_free (check_toy_once (&one, 256, known));
+  ck_assert_uint_eq (n_first, 0);
+  ck_assert_uint_eq (sound_programs_n_known (known), 1);
 }
 END_TEST
 
@@ -687,6 +740,8 @@ SUITE_MAIN (schedule_check)
   Suite *suite = suite_create ("schedule-check");
   TCase *tcase = tcase_create ("check");
 
+  tcase_add_test (tcase, finds_faults_besides_what_is_known);
+  tcase_add_test (tcase, proves_programs_once);
   tcase_add_loop_test (tcase, finds_each_fault, 0, G_N_ELEMENTS (fault_cases));
   tcase_add_test (tcase, passes_sound_schedules);
   tcase_add_test (tcase, roles_that_never_meet_may_differ);

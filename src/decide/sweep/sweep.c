@@ -190,8 +190,9 @@ failure_of (const Prediction *prediction, const DiagList *diags, const GError *e
 /* What is left of a thread's predictions for those to come. */
 typedef struct
 {
-  FewRuns     *few;
-  LayoutStore *layouts;
+  FewRuns       *few;
+  LayoutStore   *layouts;
+  SoundPrograms *sound;
 } Leavings;
 
 /* TRUE, and the sweep ends, where a run failed by no fault of its own, or was cut. */
@@ -228,6 +229,7 @@ run_point (Work *self, Point *point, const Leavings *leavings)
     return;
   options.few = leavings->few;
   options.layouts = leavings->layouts;
+  options.sound = leavings->sound;
   if (scenario != NULL)
     prediction = predict (scenario, &options, diags, &error);
   if (prediction == NULL && is_disturbed (self))
@@ -252,10 +254,11 @@ run_point (Work *self, Point *point, const Leavings *leavings)
 static void
 work (guint thread, gpointer user)
 {
-  g_autoptr (FewRuns)     few = few_runs_new ();
-  g_autoptr (LayoutStore) layouts = layout_store_new ();
-  const Leavings          leavings = { few, layouts };
-  gboolean                going = TRUE;
+  g_autoptr (FewRuns)       few = few_runs_new ();
+  g_autoptr (LayoutStore)   layouts = layout_store_new ();
+  g_autoptr (SoundPrograms) sound = sound_programs_new ();
+  const Leavings            leavings = { few, layouts, sound };
+  gboolean                  going = TRUE;
 
   (void) thread;
   while (going)

@@ -174,7 +174,7 @@ replay_plan_warn (const ResolvedScenario *resolved, DiagList *diags)
 }
 
 static gboolean
-build_schedule (ReplayPlan *self, Stop *stop, DiagList *diags)
+build_schedule (ReplayPlan *self, const PlanOptions *options, DiagList *diags)
 {
   const ResolvedScenario *resolved = self->resolved;
   const char             *name = resolved->strategy->strategy->name;
@@ -184,7 +184,7 @@ build_schedule (ReplayPlan *self, Stop *stop, DiagList *diags)
 
   if (!check_step_shape (self, diags))
     return FALSE;
-  input.stop = stop;
+  input.stop = options->stop;
   set_places (resolved, diags);
   self->schedule = schedule_build (&input, resolved->strategy, diags);
   ok = self->schedule != NULL && check_nodes (self, diags)
@@ -194,7 +194,7 @@ build_schedule (ReplayPlan *self, Stop *stop, DiagList *diags)
   if (!ok)
     return FALSE;
   n_errors = diag_list_n_errors (diags);
-  if (schedule_check (self->schedule, &self->input.mesh, stop, diags))
+  if (schedule_check_once (self->schedule, &self->input.mesh, options->sound, options->stop, diags))
     return TRUE;
   if (diag_list_n_errors (diags) > n_errors)
     diag_error (diags, &resolved->scenario->strategy_mark, NULL,
@@ -221,7 +221,7 @@ plan_with_kept (const ResolvedScenario *resolved, PlanOptions options, Kept kept
   self->input.first_micros = options.first_micros;
   self->input.hbm = kept.room;
   self->input.pages_stay = kept.pages;
-  return build_schedule (self, options.stop, diags) ? g_steal_pointer (&self) : NULL;
+  return build_schedule (self, &options, diags) ? g_steal_pointer (&self) : NULL;
 }
 
 /*

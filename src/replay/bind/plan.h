@@ -12,9 +12,10 @@ typedef struct _ReplayPlan ReplayPlan;
 /* What a plan leaves out, and when it is not wanted any more; zeroed: nothing, and never. */
 typedef struct
 {
-  guint   round_steps, first_micros; /* of PlanInput */
-  guint64 round_only;
-  Stop   *stop; /* or NULL */
+  guint          round_steps, first_micros; /* of PlanInput */
+  guint64        round_only;
+  Stop          *stop;  /* or NULL */
+  SoundPrograms *sound; /* that other plans of this thread left, or NULL */
 } PlanOptions;
 
 /*
