@@ -187,13 +187,11 @@ START_TEST (test_mistakes)
       g_autofree char       *file = g_build_filename (sub, "made-up.yaml", NULL);
       g_autoptr (DiagList)   diags = diag_list_new ();
       g_autoptr (ProfileSet) profiles = NULL;
-      g_autoptr (GPtrArray)  tuners = NULL;
 
       ck_assert_int_eq (g_mkdir (sub, 0700), 0);
       ck_assert (g_file_set_contents (file, cases[i][0], -1, NULL));
       profiles = profile_set_new (folder);
-      tuners = profile_set_tuners (profiles, diags);
-      ck_assert_ptr_null (tuners);
+      ck_assert_ptr_null (profile_set_tuner (profiles, "made-up", diags));
       ck_assert_str_eq (diag_list_first_message (diags), cases[i][1]);
       g_unlink (file);
       g_rmdir (sub);

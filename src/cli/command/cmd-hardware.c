@@ -176,28 +176,23 @@ add_kernels (Listing *listing, ProfileSet *profiles, const char *id, DiagList *d
 static void
 add_tuner (Listing *listing, ProfileSet *profiles, const char *id, DiagList *diags)
 {
-  g_autoptr (GPtrArray) tuners = profile_set_tuners (profiles, diags);
+  const TunerProfile *tuner = profile_set_tuner (profiles, id, diags);
+  guint               regions[COLLECTIVE_N_KINDS] = { 0 };
 
-  for (guint i = 0; tuners != NULL && i < tuners->len; i++)
-    {
-      const TunerProfile *tuner = g_ptr_array_index (tuners, i);
-      guint               regions[COLLECTIVE_N_KINDS] = { 0 };
+  if (tuner == NULL)
+    return;
+  add_word (listing, "gpus", tuner->gpus);
+  add_word (listing, "nics", tuner->nics);
+  for (guint k = 0; k < tuner->regions->len; k++)
+    regions[g_array_index (tuner->regions, TunerRegion, k).kind]++;
+  for (guint kind = 0; kind < COLLECTIVE_N_KINDS; kind++)
+    if (regions[kind] > 0)
+      {
+        g_autofree char *text = g_strdup_printf ("%u regions", regions[kind]);
 
-      if (!g_str_equal (tuner->id, id))
-        continue;
-      add_word (listing, "gpus", tuner->gpus);
-      add_word (listing, "nics", tuner->nics);
-      for (guint k = 0; k < tuner->regions->len; k++)
-        regions[g_array_index (tuner->regions, TunerRegion, k).kind]++;
-      for (guint kind = 0; kind < COLLECTIVE_N_KINDS; kind++)
-        if (regions[kind] > 0)
-          {
-            g_autofree char *text = g_strdup_printf ("%u regions", regions[kind]);
-
-            listing_add (listing, collective_kind_name ((CollectiveKind) kind), text, NULL, NULL,
-                         confidence_name ((Confidence) tuner->confidence), tuner->source);
-          }
-    }
+        listing_add (listing, collective_kind_name ((CollectiveKind) kind), text, NULL, NULL,
+                     confidence_name ((Confidence) tuner->confidence), tuner->source);
+      }
 }
 
 /* What a profile says beside its figures. */

@@ -366,6 +366,23 @@ change_figures (const ClusterOptions *options, ProfileSet *profiles, const Optio
                          : NULL;
 }
 
+/* Groups without cards have no tuner: where all are, one without a name asks for none. */
+static GPtrArray *
+find_tuners (const Cluster *self, DiagList *diags)
+{
+  g_autofree TunerUse *uses = g_new0 (TunerUse, self->groups->len);
+  guint                n = 0;
+
+  for (guint i = 0; i < self->groups->len; i++)
+    {
+      const NodeGroup *group = &g_array_index (self->groups, NodeGroup, i);
+
+      if (group->nic != NULL)
+        uses[n++] = (TunerUse){ group->gpu->id, group->nic->id };
+    }
+  return n > 0 ? profile_set_tuners (self->profiles, uses, n, diags) : g_ptr_array_new ();
+}
+
 Cluster *
 cluster_new (const ClusterOptions *options, ProfileSet *profiles, const OptionMarks *marks,
              DiagList *diags)
@@ -382,7 +399,7 @@ cluster_new (const ClusterOptions *options, ProfileSet *profiles, const OptionMa
   if (!cluster_read_options (self, options, profiles, marks, diags))
     return NULL;
   self->libraries = profile_set_libraries (profiles, diags);
-  self->tuners = profile_set_tuners (profiles, diags);
+  self->tuners = find_tuners (self, diags);
   if (self->libraries == NULL || self->tuners == NULL)
     return NULL;
   for (guint i = 0; i < self->groups->len; i++)

@@ -70,17 +70,21 @@ year_of (const char *id)
   return dash != NULL && strlen (dash) == 5 ? g_ascii_strtoull (dash + 1, NULL, 10) : 0;
 }
 
-/* The frameworks that are some strategy's default, the latest year first. */
+/*
+ * The frameworks that are some strategy's default, the latest year first. Most are none, and say
+ * so by not having the key.
+ */
 static const GPtrArray *
 dated_frameworks (ProfileSet *self)
 {
-  g_autoptr (DiagList) untold = diag_list_new ();
-  g_auto (GStrv)       ids = NULL;
+  static const char *const words[] = { "default_for", NULL };
+  g_autoptr (DiagList)     untold = diag_list_new ();
+  const char *const       *ids;
 
   if (self->dated != NULL)
     return self->dated;
   self->dated = g_ptr_array_new ();
-  ids = profile_set_list (self, "framework");
+  ids = profile_set_mentioning (self, "framework", words);
   for (guint i = 0; ids[i] != NULL; i++)
     {
       const FrameworkProfile *framework =

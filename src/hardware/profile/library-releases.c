@@ -20,9 +20,10 @@ newest_first (gconstpointer a, gconstpointer b)
 GPtrArray *
 profile_set_libraries (ProfileSet *self, DiagList *diags)
 {
-  g_auto (GStrv)        ids = profile_set_list (self, library_profile_kind.name);
-  g_autoptr (GPtrArray) libraries = g_ptr_array_new ();
-  gboolean              ok = TRUE;
+  static const char *const all[] = { NULL };
+  const char *const       *ids = profile_set_mentioning (self, library_profile_kind.name, all);
+  g_autoptr (GPtrArray)    libraries = g_ptr_array_new ();
+  gboolean                 ok = TRUE;
 
   for (guint i = 0; ids[i] != NULL; i++)
     {

@@ -67,16 +67,19 @@ read_point (const CsvReader *reader, const gint places[N_COLUMNS], DiagList *dia
       guint       place = (guint) places[c];
       CurveColumn column = (CurveColumn) c;
       const char *text = csv_reader_field (reader, place);
-      SourceMark  mark = csv_reader_mark (reader, place);
       char       *end;
       double      value = g_ascii_strtod (text, &end);
 
       /* Sizes are whole. */
       if (end == text || *end != '\0' || !number_is_usable (value) || value <= 0
           || (column != COLUMN_TFLOPS && value != floor (value)))
-        diag_error (diags, &mark, NULL, "expected a %s above 0 in column '%s', got '%s'",
-                    column == COLUMN_TFLOPS ? "number" : "whole number", column_names[column],
-                    text);
+        {
+          const SourceMark mark = csv_reader_mark (reader, place);
+
+          diag_error (diags, &mark, NULL, "expected a %s above 0 in column '%s', got '%s'",
+                      column == COLUMN_TFLOPS ? "number" : "whole number", column_names[column],
+                      text);
+        }
       v[c] = value;
     }
   return (MatmulPoint){

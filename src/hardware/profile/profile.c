@@ -277,6 +277,66 @@ profile_set_file (ProfileSet *self, const char *kind, const char *id)
   return g_strdup (input_files_get (self->files, key, find_named, &name, g_free, none));
 }
 
+/*
+ * Whether FILE has all of WORDS, without which its profile plays no part, or extends another that
+ * may. What cannot be read, or is no text, may have anything: its loader says what is wrong.
+ */
+static gboolean
+mentions (const char *file, const char *const *words)
+{
+  int                    error;
+  g_autoptr (GByteArray) bytes = config_read_file (file, &error);
+  g_autofree char       *text = NULL;
+  gboolean               all = TRUE;
+
+  if (bytes == NULL || (bytes->len > 0 && memchr (bytes->data, '\0', bytes->len) != NULL))
+    return TRUE;
+  text = g_strndup ((const char *) bytes->data, bytes->len);
+  if (strstr (text, "extends") != NULL)
+    return TRUE;
+  for (guint i = 0; words[i] != NULL; i++)
+    all = all && strstr (text, words[i]) != NULL;
+  return all;
+}
+
+/* What profile_set_mentioning asks for. */
+typedef struct
+{
+  ProfileSet        *set;
+  const char        *kind;
+  const char *const *words;
+} MentionQuery;
+
+static gpointer
+find_mentioning (gconstpointer user, G_GNUC_UNUSED DiagList *diags)
+{
+  const MentionQuery *query = user;
+  g_auto (GStrv)      ids = profile_set_list (query->set, query->kind);
+  GPtrArray          *found = g_ptr_array_new ();
+
+  for (guint i = 0; ids[i] != NULL; i++)
+    {
+      g_autofree char *file = profile_set_file (query->set, query->kind, ids[i]);
+
+      if (file == NULL || query->words[0] == NULL || mentions (file, query->words))
+        g_ptr_array_add (found, g_strdup (ids[i]));
+    }
+  g_ptr_array_add (found, NULL);
+  return g_ptr_array_free (found, FALSE);
+}
+
+const char *const *
+profile_set_mentioning (ProfileSet *self, const char *kind, const char *const *words)
+{
+  const MentionQuery   query = { self, kind, words };
+  g_autofree char     *all = g_strjoinv (" ", (char **) words);
+  g_autofree char     *key = g_strdup_printf ("%s with %s of %s", kind, all, self->key);
+  g_autoptr (DiagList) none = diag_list_new ();
+
+  return input_files_get (self->files, key, find_mentioning, &query, (GDestroyNotify) g_strfreev,
+                          none);
+}
+
 void
 profile_set_unknown (ProfileSet *self, const char *kind, const char *id, const SourceMark *mark,
                      DiagList *diags)

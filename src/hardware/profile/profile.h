@@ -439,6 +439,14 @@ const LinkProfile *profile_set_link (ProfileSet *self, const char *id, const Sou
 const NodeProfile *profile_set_node (ProfileSet *self, const char *id, const SourceMark *mark,
                                      DiagList *diags);
 
+/*
+ * The ids of KIND, in order, whose files have all of WORDS in them, or extend others that may: a
+ * profile that plays no part without them need not be loaded, which takes a hundred times as long.
+ * Owned by the set.
+ */
+const char *const *profile_set_mentioning (ProfileSet *self, const char *kind,
+                                           const char *const *words);
+
 /* What FILE, a profile of hwprofiles/cluster, says; NULL after diagnostics. Owned by the set. */
 const ConfigDoc *profile_set_cluster (ProfileSet *self, const char *file, DiagList *diags);
 

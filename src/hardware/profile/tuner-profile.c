@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/compare.h"
 #include "base/version.h"
 #include "hardware/profile/profile-tables-private.h"
 
@@ -149,20 +150,45 @@ const ProfileKind tuner_profile_kind = { .name = "tuner",
 
 /* ---- use ------------------------------------------------------------------------------------- */
 
-GPtrArray *
-profile_set_tuners (ProfileSet *self, DiagList *diags)
+const TunerProfile *
+profile_set_tuner (ProfileSet *self, const char *id, DiagList *diags)
 {
-  g_auto (GStrv)        ids = profile_set_list (self, tuner_profile_kind.name);
+  return profile_set_get (self, &tuner_profile_kind, id, NULL, diags);
+}
+
+/* The ids of tuners that may be for one of USES, in order. Of texts that the set owns. */
+static GPtrArray *
+ids_for (ProfileSet *self, const TunerUse *uses, guint n)
+{
+  GPtrArray *found = g_ptr_array_new ();
+
+  for (guint i = 0; i < n; i++)
+    {
+      const char *const  words[] = { uses[i].gpu, uses[i].nic, NULL };
+      const char *const *ids = profile_set_mentioning (self, tuner_profile_kind.name, words);
+
+      for (guint j = 0; ids[j] != NULL; j++)
+        if (!g_ptr_array_find_with_equal_func (found, ids[j], g_str_equal, NULL))
+          g_ptr_array_add (found, (gpointer) ids[j]);
+    }
+  g_ptr_array_sort (found, compare_texts);
+  return found;
+}
+
+GPtrArray *
+profile_set_tuners (ProfileSet *self, const TunerUse *uses, guint n, DiagList *diags)
+{
+  g_autoptr (GPtrArray) ids = ids_for (self, uses, n);
   g_autoptr (GPtrArray) tuners = g_ptr_array_new ();
   gboolean              ok = TRUE;
 
-  for (guint i = 0; ids[i] != NULL; i++)
+  for (guint i = 0; i < ids->len; i++)
     {
-      TunerProfile *one = profile_set_get (self, &tuner_profile_kind, ids[i], NULL, diags);
+      const TunerProfile *one = profile_set_tuner (self, ids->pdata[i], diags);
 
       ok = ok && one != NULL;
       if (one != NULL)
-        g_ptr_array_add (tuners, one);
+        g_ptr_array_add (tuners, (gpointer) one);
     }
   return ok ? g_steal_pointer (&tuners) : NULL;
 }

@@ -41,11 +41,20 @@ typedef struct
   GArray *regions;    /* TunerRegion, in the order in which they are tried */
 } TunerProfile;
 
+/* That of ID, owned by the set; NULL after diagnostics. */
+const TunerProfile *profile_set_tuner (ProfileSet *self, const char *id, DiagList *diags);
+
+/* What a tuner is for: a GPU behind cards; profiles' ids. */
+typedef struct
+{
+  const char *gpu, *nic;
+} TunerUse;
+
 /*
- * All of SELF: owned by the caller, the profiles by the set. NULL after diagnostics where one has
- * mistakes. Folders without tuners have the shipped ones.
+ * Those of SELF that may be for one of the N of USES: owned by the caller, the profiles by the set. NULL after diagnostics where one of them has mistakes. Folders without
+ * tuners have the shipped ones.
  */
-GPtrArray *profile_set_tuners (ProfileSet *self, DiagList *diags);
+GPtrArray *profile_set_tuners (ProfileSet *self, const TunerUse *uses, guint n, DiagList *diags);
 
 /*
  * Of TUNERS the one for GPU behind cards of NIC that the library's release VERSION (NULL or a word:
