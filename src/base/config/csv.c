@@ -198,6 +198,12 @@ read_inflated (CsvReader *self, DiagList *diags)
     }
 }
 
+static gboolean
+is_end (char c)
+{
+  return c == '\n' || c == '\r';
+}
+
 /*
  * The unparsed bytes up to the end of their line or of the chunk; reads on when there are none. 0
  * at the end.
@@ -217,41 +223,45 @@ next_piece (CsvReader *self, DiagList *diags)
         return 0;
     }
   for (gsize i = self->next; i < self->used; i++)
-    if (self->chunk[i] == '\n' || self->chunk[i] == '\r')
+    if (is_end (self->chunk[i]))
       return i + 1 - self->next;
   return self->used - self->next;
 }
 
+/* Whether no field of LINE is quoted, or begins or ends with a blank, which does not count. */
+static gboolean
+is_plain (const char *line, gsize n)
+{
+  for (gsize i = 0; i < n; i++)
+    if (line[i] == '"'
+        || ((line[i] == ' ' || line[i] == '\t')
+            && (i == 0 || i + 1 == n || line[i - 1] == ',' || line[i + 1] == ',')))
+      return FALSE;
+  return TRUE;
+}
+
 /*
- * Takes a whole row without quotes and blanks, which is what tables of numbers have: libcsv looks
- * at each byte in turn. FALSE: it is another.
+ * Takes PIECE where it is a whole row that commas alone divide, which most are: libcsv turns every
+ * byte over.
  */
 static gboolean
 take_plain_row (CsvReader *self, const char *piece, gsize length)
 {
-  Row  *row = &self->row;
-  gsize n = length;
+  Row        *row = &self->row;
+  const gsize n = length - 1;
 
-  if (self->raw->len > length || row->starts->len > 0
-      || (piece[length - 1] != '\n' && piece[length - 1] != '\r'))
+  if (self->raw->len > length || n == 0 || !is_end (piece[n]) || !is_plain (piece, n))
     return FALSE;
-  while (n > 0 && (piece[n - 1] == '\n' || piece[n - 1] == '\r'))
-    n--;
-  if (n == 0)
-    return FALSE;
-  for (gsize i = 0; i < n; i++)
-    if (piece[i] == '"' || piece[i] == ' ' || piece[i] == '\t')
-      return FALSE;
   g_string_append_len (row->text, piece, (gssize) n);
-  for (gsize start = 0, i = 0; i <= n; i++)
-    if (i == n || piece[i] == ',')
-      {
-        g_array_append_val (row->starts, start);
-        if (i < n)
-          row->text->str[i] = '\0';
-        start = i + 1;
-      }
-  return self->row_done = TRUE;
+  for (gsize start = 0, end; start <= n; start = end + 1)
+    {
+      for (end = start; end < n && piece[end] != ','; end++)
+        ;
+      row->text->str[end] = '\0';
+      g_array_append_val (row->starts, start);
+    }
+  self->row_done = TRUE;
+  return TRUE;
 }
 
 static gboolean
