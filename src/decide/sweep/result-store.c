@@ -160,34 +160,68 @@ store_add_column (ResultStore *self, GHashTable *present, const char *name, cons
   return store_execute (self, sql->str, error);
 }
 
+/*
+ * The columns of results and options that PRESENT lacks: put into CREATE, or (NULL) added one by
+ * one, for each of which SQLite reads the whole table's definition again.
+ */
+static gboolean
+add_columns (ResultStore *self, const char *const *options, GHashTable *present, GString *create,
+             GError **error)
+{
+  for (guint i = 0; i < self->n_columns + self->n_options; i++)
+    {
+      const gboolean result = i < self->n_columns;
+      const char    *name = result ? self->columns[i].name : options[i - self->n_columns];
+      const char    *type = result ? type_word (self->columns[i].type) : "";
+
+      if (create == NULL && !store_add_column (self, present, name, type, error))
+        return FALSE;
+      if (create == NULL || !g_hash_table_insert (present, g_strdup (name), NULL))
+        continue;
+      g_string_append (create, ", ");
+      store_append_name (create, name);
+      g_string_append (create, type);
+    }
+  return TRUE;
+}
+
+static gboolean
+make_runs (ResultStore *self, const char *const *options, GError **error)
+{
+  static const char *const own[] = { OWN_COLUMNS };
+  g_autoptr (GHashTable)   present = store_column_set (self, "main", error);
+  g_autoptr (GString)      create =
+      g_string_new ("CREATE TABLE run (digest TEXT NOT NULL, context TEXT NOT NULL, "
+                    "base TEXT NOT NULL, point INTEGER NOT NULL, failure TEXT, warning TEXT, "
+                    "repeats INTEGER NOT NULL DEFAULT 0");
+
+  if (present == NULL)
+    return FALSE;
+  if (g_hash_table_size (present) > 0)
+    return add_columns (self, options, present, NULL, error);
+  for (guint i = 0; i < G_N_ELEMENTS (own); i++)
+    g_hash_table_insert (present, g_strdup (own[i]), NULL);
+  g_hash_table_insert (present, g_strdup ("repeats"), NULL);
+  add_columns (self, options, present, create, error);
+  g_string_append_c (create, ')');
+  return store_execute (self, create->str, error);
+}
+
 static gboolean
 make_tables (ResultStore *self, const char *const *options, GError **error)
 {
-  g_autoptr (GHashTable) present = NULL;
-  g_autofree char *marks = g_strdup_printf ("PRAGMA application_id = %d; PRAGMA user_version = %d",
-                                            APPLICATION_ID, RESULT_STORE_VERSION);
+  g_autofree char *rest =
+      g_strdup_printf ("CREATE UNIQUE INDEX IF NOT EXISTS run_key ON run (digest, context);"
+                       "PRAGMA application_id = %d; PRAGMA user_version = %d",
+                       APPLICATION_ID, RESULT_STORE_VERSION);
 
-  if (!store_execute (
-          self,
-          "CREATE TABLE IF NOT EXISTS context (id TEXT PRIMARY KEY, program_version TEXT, "
-          "profiles TEXT, options TEXT);"
-          "CREATE TABLE IF NOT EXISTS base (id TEXT PRIMARY KEY, scenario TEXT);"
-          "CREATE TABLE IF NOT EXISTS run (digest TEXT NOT NULL, context TEXT NOT NULL, "
-          "base TEXT NOT NULL, point INTEGER NOT NULL, failure TEXT, warning TEXT, "
-          "repeats INTEGER NOT NULL DEFAULT 0);"
-          "CREATE UNIQUE INDEX IF NOT EXISTS run_key ON run (digest, context);",
-          error))
-    return FALSE;
-  present = store_column_set (self, "main", error);
-  for (guint i = 0; present != NULL && i < self->n_columns; i++)
-    if (!store_add_column (self, present, self->columns[i].name, type_word (self->columns[i].type),
-                           error))
-      return FALSE;
-  for (const char *const *option = options; present != NULL && option != NULL && *option != NULL;
-       option++)
-    if (!store_add_column (self, present, *option, "", error))
-      return FALSE;
-  return present != NULL && store_execute (self, marks, error);
+  return store_execute (
+             self,
+             "CREATE TABLE IF NOT EXISTS context (id TEXT PRIMARY KEY, program_version TEXT, "
+             "profiles TEXT, options TEXT);"
+             "CREATE TABLE IF NOT EXISTS base (id TEXT PRIMARY KEY, scenario TEXT);",
+             error)
+         && make_runs (self, options, error) && store_execute (self, rest, error);
 }
 
 static gboolean
