@@ -167,12 +167,17 @@ enter_order (Engine *self, OrderId order, OpId id)
   return previous;
 }
 
+/* Hosts run ahead, so that most ops of a short step live at once: no more than two MB. */
+#define LIVE_EXPECTED 4096
+
 void
 engine_expect_ops (Engine *self, guint n)
 {
   vector_reserve (self->records, n);
   vector_reserve (self->slots, n);
   vector_reserve (self->segments, n);
+  vector_reserve (self->live, MIN (n, LIVE_EXPECTED));
+  vector_reserve (self->unused, MIN (n, LIVE_EXPECTED));
 }
 
 OpId
