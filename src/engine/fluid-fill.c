@@ -157,7 +157,7 @@ start (Filling *self, guint32 tier)
         }
       self->heap[self->n++] = (Level){ node->capacity / fill->weight, id };
     }
-  vector_cut (vector_at (fluid->tiers, FluidTier, tier).dirty, 0);
+  fluid_clear_dirty (fluid, tier);
   for (guint i = self->n / 2; i-- > 0;)
     sift_down (self->heap, self->n, i);
 }

@@ -123,6 +123,16 @@ fluid_touch (Fluid *self, NodeId id)
     return;
   self->flags[id] |= FLUID_LISTED;
   vector_push (fluid_tier_at (self, self->nodes[id].tier)->dirty, id);
+  self->n_dirty++;
+}
+
+void
+fluid_clear_dirty (Fluid *self, guint32 tier)
+{
+  Vector *dirty = fluid_tier_at (self, tier)->dirty;
+
+  self->n_dirty -= dirty->len;
+  vector_cut (dirty, 0);
 }
 
 /* Passes on what a tier has left of a resource to the next one. */

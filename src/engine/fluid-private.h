@@ -122,6 +122,7 @@ struct _Fluid
 {
   Vector *resources;   /* FluidResource */
   Vector *tiers;       /* FluidTier, by the numbers that nodes and ops carry */
+  guint   n_dirty;     /* nodes that are in a tier's list */
   Vector *tier_order;  /* guint32: traffic, then kernels from the highest priority */
   Vector *reservation; /* ResourceId: those whose reservation has changed */
   /* by NodeId; 0 is nobody */
@@ -200,6 +201,7 @@ NodeId fluid_node_of (Fluid *self, ResourceId id, guint32 tier);
 
 /* The next solve of its tier looks at a node. */
 void fluid_touch (Fluid *self, NodeId id);
+void fluid_clear_dirty (Fluid *self, guint32 tier); /* it looks at none */
 
 /* Passes on what a tier has left of a resource to the next one. */
 void fluid_offer_below (Fluid *self, NodeId above);

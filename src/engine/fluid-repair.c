@@ -415,14 +415,17 @@ static void
 order_alone (Fluid *self, guint32 tier, Alone *alone)
 {
   const NodeId *ids = vector_data (fluid_tier_at (self, tier)->dirty, NodeId);
-  double        least = INFINITY;
+  double        levels[FLUID_FEW], least = INFINITY;
 
   for (guint i = 0; i < alone->n; i++)
-    least = MIN (least, likely_level (self, ids[i]));
+    {
+      levels[i] = likely_level (self, ids[i]);
+      least = MIN (least, levels[i]);
+    }
   queue_base (self, least);
   for (guint i = 0; i < alone->n; i++)
     {
-      guint bucket = bucket_of (&self->queue, likely_level (self, ids[i])), at = i;
+      guint bucket = bucket_of (&self->queue, levels[i]), at = i;
 
       for (; at > 0 && alone->buckets[at - 1] > bucket; at--)
         {
@@ -465,7 +468,7 @@ place_alone (Fluid *self, guint32 tier)
         return FALSE;
     }
 
-  vector_cut (fluid_tier_at (self, tier)->dirty, 0);
+  fluid_clear_dirty (self, tier);
   for (guint i = 0; i < alone.n; i++)
     {
       NodeId           id = alone.nodes[i];
@@ -514,7 +517,7 @@ fluid_repair_tier (Fluid *self, guint32 tier)
       if (self->flags[id] & FLUID_LISTED && self->nodes[id].tier == tier)
         queue_push (self, id, likely_level (self, id));
     }
-  vector_cut (dirty, 0);
+  fluid_clear_dirty (self, tier);
   for (guint bucket; (bucket = queue_first (&self->queue)) < QUEUE_BUCKETS;)
     {
       if (self->visited > allowed)

@@ -429,10 +429,7 @@ fluid_solve_groups (Fluid *self)
 gboolean
 fluid_is_dirty (const Fluid *self)
 {
-  for (guint i = 0; i < self->tiers->len; i++)
-    if (fluid_tier_at (self, i)->dirty->len > 0)
-      return TRUE;
-  return self->reservation->len > 0;
+  return self->n_dirty > 0 || self->reservation->len > 0;
 }
 
 const FluidOp *

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#define CHUNK 128
+#define CHUNK 32
 
 typedef struct
 {
