@@ -395,8 +395,7 @@ skew_share (const Replay *replay, const PathStep *step)
                     || step->part == TIME_COPY_KERNELS || step->part == TIME_OUTER;
   gboolean runs = kernel && step->cause != CAUSE_DRAIN;
 
-  return runs ? 1 - 1 / replay_bound_skew (replay_bound (replay), replay_op (replay, step->op).rank)
-              : 0;
+  return runs ? 1 - 1 / replay_bound_skew (replay_bound (replay), step->rank) : 0;
 }
 
 static void

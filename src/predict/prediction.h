@@ -312,6 +312,7 @@ typedef struct
   TimePart   part;
   Cause      cause;
   OpId       op;       /* ENGINE_NONE: the host */
+  guint      rank;     /* simulated, of the op */
   ResourceId resource; /* of CAUSE_RESOURCE, else ENGINE_NONE */
 } PathStep;
 

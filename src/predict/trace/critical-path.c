@@ -16,20 +16,27 @@ typedef struct
   SimTime       now;   /* everything later is on the path */
 } Walk;
 
+/* STEP, which begins at its start or with the period, if it is there at all. */
 static void
-add_step (Walk *walk, SimTime start, TimePart part, Cause cause, OpId op, ResourceId resource)
+add_step (Walk *walk, PathStep step)
 {
-  PathStep step = { .start = MAX (start, walk->floor),
-                    .end = walk->now,
-                    .part = part,
-                    .cause = cause,
-                    .op = op,
-                    .resource = resource };
-
+  step.start = MAX (step.start, walk->floor);
+  step.end = walk->now;
   if (step.start >= step.end)
     return;
   g_array_append_val (walk->path, step);
   walk->now = step.start;
+}
+
+/* What the host does from START on. */
+static void
+add_host (Walk *walk, SimTime start, TimePart part, Cause cause)
+{
+  add_step (walk, (PathStep){ .start = start,
+                              .part = part,
+                              .cause = cause,
+                              .op = ENGINE_NONE,
+                              .resource = ENGINE_NONE });
 }
 
 static TimePart
@@ -78,12 +85,22 @@ walk_op (Walk *walk, OpId op)
       const TraceSegment *s = &segments[i];
 
       time -= s->duration;
-      add_step (walk, time, kernel && s->cause == CAUSE_LATENCY ? TIME_LATENCY : part, s->cause, op,
-                s->cause == CAUSE_RESOURCE ? s->resource : ENGINE_NONE);
+      add_step (walk, (PathStep){
+                          .start = time,
+                          .part = kernel && s->cause == CAUSE_LATENCY ? TIME_LATENCY : part,
+                          .cause = s->cause,
+                          .op = op,
+                          .rank = what.rank,
+                          .resource = s->cause == CAUSE_RESOURCE ? s->resource : ENGINE_NONE,
+                      });
     }
   if (record->drain > 0) /* a wait for SMs is the time of who holds them */
-    add_step (walk, record->begin - record->drain, time_part_of_op (walk->replay, record->drain_op),
-              CAUSE_DRAIN, record->drain_op, ENGINE_NONE);
+    add_step (walk, (PathStep){ .start = record->begin - record->drain,
+                                .part = time_part_of_op (walk->replay, record->drain_op),
+                                .cause = CAUSE_DRAIN,
+                                .op = record->drain_op,
+                                .rank = replay_op (walk->replay, record->drain_op).rank,
+                                .resource = ENGINE_NONE });
 }
 
 /*
@@ -118,13 +135,12 @@ walk_host (Walk *walk, HostId host)
     {
       const HostBlock *block = last_block (walk, host);
 
-      add_step (walk, block != NULL ? block->end : walk->floor, TIME_HOST, CAUSE_HOST, ENGINE_NONE,
-                ENGINE_NONE);
+      add_host (walk, block != NULL ? block->end : walk->floor, TIME_HOST, CAUSE_HOST);
       if (block == NULL || walk->now <= walk->floor)
         return ENGINE_NONE;
       if (block->op != ENGINE_NONE)
         return block->op;
-      add_step (walk, block->start, TIME_MEMORY, CAUSE_MEMORY, ENGINE_NONE, ENGINE_NONE);
+      add_host (walk, block->start, TIME_MEMORY, CAUSE_MEMORY);
     }
   return ENGINE_NONE;
 }
