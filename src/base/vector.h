@@ -54,6 +54,19 @@ vector_reserve (Vector *self, guint n)
   }                                                                            \
   G_STMT_END
 
+/* Puts VALUE at place I, before what stood there. */
+#define vector_insert(self, i, value)                                                   \
+  G_STMT_START                                                                          \
+  {                                                                                     \
+    __typeof__ (value) *vector_place;                                                   \
+                                                                                        \
+    vector_push ((self), (value));                                                      \
+    vector_place = &vector_at ((self), __typeof__ (value), (i));                        \
+    memmove (vector_place + 1, vector_place, ((self)->len - 1 - (i)) * sizeof (value)); \
+    *vector_place = (value);                                                            \
+  }                                                                                     \
+  G_STMT_END
+
 /* Appends N elements that are 0. */
 static inline void
 vector_extend (Vector *self, guint n)

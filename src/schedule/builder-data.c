@@ -151,10 +151,9 @@ add_use (ScheduleBuilder *b, ScheduleUse use)
 
   if (use.buffer == SCHEDULE_NONE)
     return;
-  vector_push (uses, use);
-  for (; at > 0 && place_of (&vector_at (uses, ScheduleUse, at - 1)) > place_of (&use); at--)
-    vector_at (uses, ScheduleUse, at) = vector_at (uses, ScheduleUse, at - 1);
-  vector_at (uses, ScheduleUse, at) = use;
+  while (at > 0 && place_of (&vector_at (uses, ScheduleUse, at - 1)) > place_of (&use))
+    at--;
+  vector_insert (uses, at, use);
 }
 
 void

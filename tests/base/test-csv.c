@@ -152,6 +152,32 @@ START_TEST (test_marks)
 END_TEST
 
 /* Rows and fields that straddle the reader's chunks, and line numbers beyond them. */
+/*
+ * Rows without quotes are taken whole, others by libcsv: where a row that says the same is quoted,
+ * or has blanks around its fields, what is read is the same.
+ */
+START_TEST (test_plain_rows)
+{
+  static const char *const plain[] = { "1,2,3", "a b,,c", ",,", "x,1e-3,é" };
+  static const char *const quoted[] = { "\"1\",2,3", " a b , ,c ", "\"\",,", "x,\"1e-3\",é" };
+  static const char *const ends[] = { "\n", "\r\n", "\r" };
+
+  for (guint e = 0; e < G_N_ELEMENTS (ends); e++)
+    for (guint i = 0; i < G_N_ELEMENTS (plain); i++)
+      {
+        g_autofree char *data = g_strconcat ("a,b,c", ends[e], plain[i], ends[e], quoted[i],
+                                             ends[e], plain[i], ends[e], NULL);
+        g_autofree char *text = NULL, *rows = read_all (data, -1, &text);
+        g_auto (GStrv)   each = g_strsplit (rows, ";", -1);
+
+        ck_assert_str_eq (text, "");
+        ck_assert_uint_eq (g_strv_length (each), 4);
+        ck_assert_str_eq (each[2], each[1]);
+        ck_assert_str_eq (each[3], each[1]);
+      }
+}
+END_TEST
+
 START_TEST (test_long_tables)
 {
   g_autoptr (DiagList)  diags = diag_list_new ();
@@ -364,6 +390,7 @@ SUITE_MAIN (csv)
   tcase_add_test (tcase, test_nul);
   tcase_add_test (tcase, test_unreadable);
   tcase_add_test (tcase, test_marks);
+  tcase_add_test (tcase, test_plain_rows);
   tcase_add_test (tcase, test_long_tables);
   tcase_add_test (tcase, test_limits);
   tcase_add_test (tcase, test_inflated);

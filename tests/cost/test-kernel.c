@@ -883,6 +883,35 @@ errors_of_products (const GpuProfile *gpu, const GArray *curve, gboolean others)
   return errors;
 }
 
+/*
+ * A model that shares its files costs what one of its own does, and a second one of the same files
+ * makes nothing again.
+ */
+START_TEST (test_measured_products_are_shared)
+{
+  g_autoptr (InputFiles)  files = input_files_new ();
+  g_autoptr (ProfileSet)  profiles = profile_set_new_shared (NULL, NULL, files);
+  g_autoptr (DiagList)    diags = diag_list_new ();
+  const GpuProfile       *gpu = profile_set_gpu (profiles, "h100-sxm-80", NULL, diags);
+  g_autoptr (KernelModel) own = kernel_model_new (gpu);
+  const KernelDesc        kernel = matmul (8192, 4096, 4096, 1);
+  KernelCost              alone;
+  guint                   n_read = 0;
+
+  kernel_model_cost (own, &kernel, &alone);
+  for (guint i = 0; i < 2; i++)
+    {
+      g_autoptr (KernelModel) shared = kernel_model_new_shared (gpu, files);
+      KernelCost              cost;
+
+      kernel_model_cost (shared, &kernel, &cost);
+      ck_assert (cost.alone == alone.alone && cost.hbm_bytes == alone.hbm_bytes);
+      ck_assert (i == 0 || input_files_n_read (files) == n_read);
+      n_read = input_files_n_read (files);
+    }
+}
+END_TEST
+
 #define OPENXLA "tests/data/h100-openxla.matmul.csv"
 
 /*
@@ -1150,6 +1179,7 @@ kernel_suite (void)
   tcase_add_test (hand, test_matmul_fed_split);
   tcase_add_test (hand, test_matmul_scales);
   tcase_add_test (hand, test_measured_products);
+  tcase_add_test (hand, test_measured_products_are_shared);
   tcase_add_test (hand, test_measured_monotone);
   tcase_add_test (hand, test_measured_by_hand);
   tcase_add_test (hand, test_attention);

@@ -408,6 +408,57 @@ START_TEST (test_measured_products)
 }
 END_TEST
 
+/* Those that have every word, in a key or in passing, and those that extend others. */
+START_TEST (test_what_mentions)
+{
+  g_autofree char         *dir = g_dir_make_tmp ("shardsim-mentions-XXXXXX", NULL);
+  g_autofree char         *folder = g_build_filename (dir, "framework", NULL);
+  static const char *const words[] = { "default_for", "fsdp2", NULL };
+  static const char *const all[] = { NULL };
+  static const struct
+  {
+    const char *id, *text;
+    gboolean    found;
+  } files[] = {
+    { "a-2020", "title: none\ndefault_for: \"ddp\"\n", FALSE },
+    { "b-2021", "title: both\ndefault_for: \"ddp fsdp2\"\n", TRUE },
+    { "c-2022", "extends: a-2020\n", TRUE },
+    { "d-2023", "title: fsdp2's\n", FALSE },
+  };
+  g_autoptr (ProfileSet) profiles = NULL;
+  const char *const     *ids;
+  guint                  n = 0;
+
+  ck_assert_int_eq (g_mkdir (folder, 0700), 0);
+  for (guint i = 0; i < G_N_ELEMENTS (files); i++)
+    {
+      g_autofree char *file = g_strdup_printf ("%s/%s.yaml", folder, files[i].id);
+
+      ck_assert (g_file_set_contents (file, files[i].text, -1, NULL));
+    }
+  profiles = profile_set_new (dir);
+  ids = profile_set_mentioning (profiles, "framework", words);
+  for (guint i = 0; i < G_N_ELEMENTS (files); i++)
+    {
+      gboolean listed = g_strv_contains (ids, files[i].id);
+
+      ck_assert_msg (listed == files[i].found, "%s", files[i].id);
+      n += listed;
+    }
+  ck_assert_uint_eq (n, 2);
+  ids = profile_set_mentioning (profiles, "framework", all);
+  for (guint i = 0; i < G_N_ELEMENTS (files); i++)
+    {
+      g_autofree char *file = g_strdup_printf ("%s/%s.yaml", folder, files[i].id);
+
+      ck_assert (g_strv_contains (ids, files[i].id));
+      g_unlink (file);
+    }
+  g_rmdir (folder);
+  g_rmdir (dir);
+}
+END_TEST
+
 START_TEST (test_same_profile_is_loaded_once)
 {
   g_autoptr (ProfileSet) profiles = test_profiles ();
@@ -519,6 +570,7 @@ SUITE_MAIN (profile)
   tcase_add_test (tcase, test_a40_by_hand);
   tcase_add_test (tcase, test_extends);
   tcase_add_test (tcase, test_measured_products);
+  tcase_add_test (tcase, test_what_mentions);
   tcase_add_test (tcase, test_same_profile_is_loaded_once);
   tcase_add_test (tcase, test_framework_traits);
   tcase_add_test (tcase, test_framework_sources);

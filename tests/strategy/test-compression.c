@@ -17,12 +17,12 @@
 static double
 product_bytes (const Schedule *schedule)
 {
-  const GArray *items = schedule_program (schedule, 0, SECTION_STEADY)->items;
+  const Vector *items = schedule_program (schedule, 0, SECTION_STEADY)->items;
   double        sum = 0;
 
   for (guint i = 0; i < items->len; i++)
     {
-      const ScheduleItem *item = &g_array_index (items, ScheduleItem, i);
+      const ScheduleItem *item = &vector_at (items, ScheduleItem, i);
 
       if (item->kind == ITEM_KERNEL && item->kernel->kind == KERNEL_MATMUL
           && g_str_has_prefix (item->kernel->name, "powersgd"))

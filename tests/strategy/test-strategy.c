@@ -412,11 +412,11 @@ counts (const ScheduleItem *item)
 static gboolean
 mutate (Schedule *schedule, guint n, Mutation mutation, double slack)
 {
-  GArray *items = schedule_program (schedule, 0, SECTION_STEADY)->items;
+  Vector *items = schedule_program (schedule, 0, SECTION_STEADY)->items;
 
   for (guint i = 0; i < items->len; i++)
     {
-      ScheduleItem item = g_array_index (items, ScheduleItem, i);
+      ScheduleItem item = vector_at (items, ScheduleItem, i);
 
       if (!counts (&item) || n-- > 0)
         continue;
@@ -430,11 +430,11 @@ mutate (Schedule *schedule, guint n, Mutation mutation, double slack)
       else if (amount_of (&item) <= slack) /* it may be one that is kept */
         mutation = MUTATION_RESIZE;
       if (mutation == MUTATION_DROP)
-        g_array_remove_index (items, i);
+        vector_remove (items, i, 1);
       else if (mutation == MUTATION_DOUBLE)
-        g_array_insert_val (items, i, item);
+        vector_insert (items, i, item);
       else
-        g_array_index (items, ScheduleItem, i).bytes += 2 + (guint64) slack;
+        vector_at (items, ScheduleItem, i).bytes += 2 + (guint64) slack;
       return TRUE;
     }
   return FALSE;
@@ -534,15 +534,15 @@ START_TEST (test_flops_mutation)
   g_autoptr (RandomPlan) plan = random_plan_new (strategy, 99, 5);
   g_autoptr (Schedule)   schedule = build_checked (plan);
   g_autofree char       *why = NULL;
-  GArray                *items = schedule_program (schedule, 0, SECTION_STEADY)->items;
+  Vector                *items = schedule_program (schedule, 0, SECTION_STEADY)->items;
 
   for (guint i = 0; i < items->len; i++)
     {
-      ScheduleItem *item = &g_array_index (items, ScheduleItem, i);
+      ScheduleItem *item = &vector_at (items, ScheduleItem, i);
 
       if (item->kind == ITEM_KERNEL && item->kernel->kind == KERNEL_MATMUL)
         {
-          g_array_remove_index (items, i);
+          vector_remove (items, i, 1);
           break;
         }
     }
@@ -560,20 +560,20 @@ START_TEST (test_state_mutation)
       g_autoptr (RandomPlan) plan = random_plan_new (strategy, 500 + i, i);
       g_autoptr (Schedule)   schedule = build_checked (plan);
       g_autofree char       *why = NULL;
-      GArray                *items = schedule_program (schedule, 0, SECTION_INIT)->items;
+      Vector                *items = schedule_program (schedule, 0, SECTION_INIT)->items;
       guint                  n = 0, at = 0;
 
       for (guint k = 0; k < items->len; k++)
-        if (g_array_index (items, ScheduleItem, k).kind == ITEM_ALLOC && n++ <= i % 3)
+        if (vector_at (items, ScheduleItem, k).kind == ITEM_ALLOC && n++ <= i % 3)
           at = k;
       ck_assert_uint_gt (n, 0);
       if (i % 2 == 0)
-        g_array_remove_index (items, at);
+        vector_remove (items, at, 1);
       else
         {
-          ScheduleItem item = g_array_index (items, ScheduleItem, at);
+          ScheduleItem item = vector_at (items, ScheduleItem, at);
 
-          g_array_insert_val (items, at, item);
+          vector_insert (items, at, item);
         }
       ck_assert_msg (!matches (plan, schedule, &why), "%s", plan->text);
     }

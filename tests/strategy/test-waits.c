@@ -162,15 +162,15 @@ inner_name (const StrategyChoice *choice)
   return choice->strategy->name;
 }
 
-static StreamRef recorder_of (const GArray *items, EventRef event);
+static StreamRef recorder_of (const Vector *items, EventRef event);
 
 /* The stream that records what is carried in SLOT: a period carries it as the one before did. */
 static StreamRef
-carrier_of (const GArray *items, guint32 slot)
+carrier_of (const Vector *items, guint32 slot)
 {
   for (guint i = 0; i < items->len; i++)
     {
-      const ScheduleItem *item = &g_array_index (items, ScheduleItem, i);
+      const ScheduleItem *item = &vector_at (items, ScheduleItem, i);
 
       if (item->kind == ITEM_CARRY && item->event == slot)
         return recorder_of (items, item->ref);
@@ -180,11 +180,11 @@ carrier_of (const GArray *items, guint32 slot)
 
 /* The stream that records EVENT. */
 static StreamRef
-recorder_of (const GArray *items, EventRef event)
+recorder_of (const Vector *items, EventRef event)
 {
   for (guint i = 0; i < items->len; i++)
     {
-      const ScheduleItem *item = &g_array_index (items, ScheduleItem, i);
+      const ScheduleItem *item = &vector_at (items, ScheduleItem, i);
 
       if (item->kind == ITEM_RECORD && item->ref == event)
         return item->stream;
@@ -195,7 +195,7 @@ recorder_of (const GArray *items, EventRef event)
 }
 
 static Like *
-like_of (Dropper *self, const GArray *items, const ScheduleItem *wait)
+like_of (Dropper *self, const Vector *items, const ScheduleItem *wait)
 {
   g_autofree char *key = g_strdup_printf (
       "%s: %s for %s", inner_name (self->plan->choice), stream_name (self->schedule, wait->stream),
@@ -221,9 +221,9 @@ note_spare (Dropper *self, Like *like, guint index)
 
 /* A copy of pageable memory blocks the host, whether anybody needs that or not. */
 static gboolean
-is_of_pageable_copy (const GArray *items, guint index)
+is_of_pageable_copy (const Vector *items, guint index)
 {
-  const ScheduleItem *item = &g_array_index (items, ScheduleItem, index);
+  const ScheduleItem *item = &vector_at (items, ScheduleItem, index);
 
   return item->kind == ITEM_HOST_WAIT && index >= 2 && item[-1].kind == ITEM_RECORD
          && item[-2].kind == ITEM_MOVE && move_blocks_host (item[-2].collective);
@@ -232,8 +232,8 @@ is_of_pageable_copy (const GArray *items, guint index)
 static void
 drop_wait (Dropper *self, guint index)
 {
-  GArray            *items = schedule_program (self->schedule, self->role, self->section)->items;
-  ScheduleItem      *item = &g_array_index (items, ScheduleItem, index);
+  Vector            *items = schedule_program (self->schedule, self->role, self->section)->items;
+  ScheduleItem      *item = &vector_at (items, ScheduleItem, index);
   const ScheduleItem kept = *item;
   Like              *like = like_of (self, items, &kept);
   gboolean           is_noticed, is_redundant;
@@ -277,8 +277,8 @@ assert_likes_are_missed (GHashTable *likes)
 static void
 drop_event (Dropper *self, guint index)
 {
-  GArray       *items = schedule_program (self->schedule, self->role, self->section)->items;
-  ScheduleItem *item = &g_array_index (items, ScheduleItem, index);
+  Vector       *items = schedule_program (self->schedule, self->role, self->section)->items;
+  ScheduleItem *item = &vector_at (items, ScheduleItem, index);
   guint32       event = item->event;
 
   item->event = SCHEDULE_NONE;
@@ -292,11 +292,11 @@ drop_event (Dropper *self, guint index)
 static void
 drop_waits_of_section (Dropper *self)
 {
-  const GArray *items = schedule_program (self->schedule, self->role, self->section)->items;
+  const Vector *items = schedule_program (self->schedule, self->role, self->section)->items;
 
   for (guint i = 0; i < items->len; i++)
     {
-      const ScheduleItem *item = &g_array_index (items, ScheduleItem, i);
+      const ScheduleItem *item = &vector_at (items, ScheduleItem, i);
 
       if (item->kind == ITEM_WAIT || item->kind == ITEM_HOST_WAIT)
         drop_wait (self, i);
@@ -592,21 +592,20 @@ is_host_pace (const ScheduleItem *item)
 static guint
 most_without (Schedule *schedule, const Bound *bound, guint only)
 {
-  GArray            *items = schedule_program (schedule, 0, SECTION_FIRST)->items;
+  Vector            *items = schedule_program (schedule, 0, SECTION_FIRST)->items;
   g_autofree guint8 *dropped = g_new0 (guint8, items->len);
   guint              most;
 
   for (guint i = 0; i < items->len; i++)
-    if (is_host_pace (&g_array_index (items, ScheduleItem, i))
-        && (only == SCHEDULE_NONE || only == i))
+    if (is_host_pace (&vector_at (items, ScheduleItem, i)) && (only == SCHEDULE_NONE || only == i))
       {
-        g_array_index (items, ScheduleItem, i).kind = ITEM_HOST_HOOK;
+        vector_at (items, ScheduleItem, i).kind = ITEM_HOST_HOOK;
         dropped[i] = 1;
       }
   most = most_in_flight (schedule, bound);
   for (guint i = 0; i < items->len; i++)
     if (dropped[i])
-      g_array_index (items, ScheduleItem, i).kind = ITEM_HOST_WAIT;
+      vector_at (items, ScheduleItem, i).kind = ITEM_HOST_WAIT;
   return most;
 }
 
