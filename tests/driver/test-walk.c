@@ -493,7 +493,7 @@ kernel_list (const LayerDesc *layer, SchedulePhase phase)
  * Returns where they end.
  */
 static guint
-assert_pass (const Workload *workload, const GArray *units, const Vector *items, guint at,
+assert_pass (const Workload *workload, const GArray *units, const GArray *items, guint at,
              guint layer, SchedulePhase phase)
 {
   KernelList list = kernel_list (workload_layer (workload, layer), phase);
@@ -504,7 +504,7 @@ assert_pass (const Workload *workload, const GArray *units, const Vector *items,
       const PlanUnit     *unit;
 
       ck_assert_uint_lt (at, items->len);
-      item = &vector_at (items, ScheduleItem, at);
+      item = &g_array_index (items, ScheduleItem, at);
       unit = &g_array_index (units, PlanUnit, item->unit);
       ck_assert_ptr_eq (item->kernel, &list.kernels[k]);
       ck_assert_int_eq (item->phase, phase);
