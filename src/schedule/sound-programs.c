@@ -1,6 +1,6 @@
 /*
- * A program goes by a print of all that a role's checks look at: kinds, streams, events, buffers and
- * uses, but no amounts. Two programs share the 128 bits of one by chance once in 2^64 of them.
+ * A program goes by a print of all that a role's checks look at: kinds, streams, events, buffers
+ * and uses, but no amounts. Of 2^64 programs two may share the 128 bits of one by chance.
  */
 #include "schedule/schedule-private.h"
 

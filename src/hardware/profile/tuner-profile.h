@@ -51,8 +51,9 @@ typedef struct
 } TunerUse;
 
 /*
- * Those of SELF that may be for one of the N of USES: owned by the caller, the profiles by the set. NULL after diagnostics where one of them has mistakes. Folders without
- * tuners have the shipped ones.
+ * Those of SELF that may be for one of the N of USES; others, and their mistakes, are not read.
+ * Owned by the caller, the profiles by the set. NULL after diagnostics where one of them has
+ * mistakes. Folders without tuners have the shipped ones.
  */
 GPtrArray *profile_set_tuners (ProfileSet *self, const TunerUse *uses, guint n, DiagList *diags);
 

@@ -48,10 +48,9 @@ compile_programs (ReplayBound *self, Stop *stop)
       self->program_of[i] = find_program (self, &like);
       if (self->program_of[i] != NULL)
         continue;
-      self->program_of[i] =
-          program_new (self->schedule, workload_training (resolved->workload), resolved->framework,
-                       (Granularity) config->granularity, &like,
-                       profile_set_files (resolved->profiles), &poll);
+      self->program_of[i] = program_new (self->schedule, workload_training (resolved->workload),
+                                         resolved->framework, (Granularity) config->granularity,
+                                         &like, profile_set_files (resolved->profiles), &poll);
       g_ptr_array_add (self->programs, (gpointer) self->program_of[i]);
     }
   return !poll.cut;
