@@ -107,6 +107,7 @@ typedef struct
   SimTime    last_arrival;
   NodeList   waiters;  /* WaiterNode */
   NodeList   segments; /* SegmentNode */
+  guint32    twins;    /* first Twin, or ENGINE_NONE */
   EventId    event;
   /* while it flows */
   FluidOp flow;
@@ -118,6 +119,20 @@ typedef struct
   ResourceId cause_resource;
   SimTime    cause_start;
 } LiveOp;
+
+/* What an op stands for besides itself; recycled. Among the users of the solver it is TWIN_USER. */
+typedef struct
+{
+  Demand *demands; /* the array stays with the place */
+  guint   n_demands, demand_room;
+  guint32 next;
+  /* while its op flows */
+  FluidOp flow;
+  double  progress, rate; /* as in LiveOp */
+  SimTime settled, end;   /* `end`: at this rate */
+} Twin;
+
+#define TWIN_USER ((guint32) 1 << 31)
 
 typedef enum
 {
@@ -273,7 +288,9 @@ struct _Engine
   Vector       *unused;    /* guint32: free slots of `live` */
   Vector       *waiters;   /* WaiterNode: an arena */
   Vector       *pending;   /* SegmentNode: an arena */
-  guint32       free_waiter, free_pending;
+  Vector       *twins;     /* Twin: an arena */
+  guint32       free_waiter, free_pending, free_twin;
+  gboolean      unlike;   /* a twin did not end with its op */
   Vector       *segments; /* TraceSegment, of ops that have ended */
   Vector       *pool_log; /* PoolChange */
   Vector       *use_log;  /* UseChange */
@@ -369,6 +386,14 @@ void engine_op_close (Engine *self, LiveOp *op);
 void engine_op_add_waiter (Engine *self, OpId op, const WaiterNode *waiter);
 /* Appends the first op that has begun, when nothing happens any more: its end is too late. */
 gboolean engine_describe_late_op (const Engine *self, GString *text);
+
+/* twins.c: the twins of an op begin to flow, and end, as it does. */
+void engine_twins_flow (Engine *self, const LiveOp *op, FluidSpec *spec);
+void engine_twins_end (Engine *self, LiveOp *op);
+void engine_twin_apply_rate (Engine *self, guint32 twin);
+/* What TWIN has moved of its demands and not counted yet: a part of the whole. */
+double engine_twin_progress (const Engine *self, guint32 twin);
+void   engine_twins_clear (Engine *self);
 
 /* stream.c */
 void     engine_stream_advance (Engine  *self,

@@ -36,7 +36,8 @@ engine_new (void)
   self->unused = array_of (sizeof (guint32));
   self->waiters = array_of (sizeof (WaiterNode));
   self->pending = array_of (sizeof (SegmentNode));
-  self->free_waiter = self->free_pending = ENGINE_NONE;
+  self->twins = array_of (sizeof (Twin));
+  self->free_waiter = self->free_pending = self->free_twin = ENGINE_NONE;
   self->segments = array_of (sizeof (TraceSegment));
   self->pool_log = array_of (sizeof (PoolChange));
   self->use_log = array_of (sizeof (UseChange));
@@ -63,6 +64,7 @@ engine_free (Engine *self)
       g_free (vector_at (self->live, LiveOp, i).demands);
       g_free (vector_at (self->live, LiveOp, i).streams);
     }
+  engine_twins_clear (self);
   for (guint i = 0; i < self->streams->len; i++)
     engine_stream_clear (engine_stream_at (self, i));
   for (guint i = 0; i < self->hosts->len; i++)
@@ -132,6 +134,18 @@ engine_n_resources (const Engine *self)
   return self->resources->len;
 }
 
+/* What a user of the solver has moved over resource ID that is not counted yet. */
+static double
+user_progress (const Engine *self, guint32 user, ResourceId id)
+{
+  const LiveOp *op;
+
+  if (user & TWIN_USER)
+    return engine_twin_progress (self, user & ~TWIN_USER);
+  op = engine_live_op (self, user);
+  return engine_op_progress (self, op) - (op->waves.resource == id ? op->accounted : 0);
+}
+
 double
 engine_resource_used (const Engine *self, ResourceId id)
 {
@@ -144,10 +158,8 @@ engine_resource_used (const Engine *self, ResourceId id)
 
       for (guint i = 0; i < n; i++)
         {
-          const LiveOp *op = engine_live_op (self, fluid_user (self->fluid, users[i]));
-          double        counted = op->waves.resource == id ? op->accounted : 0;
-          used +=
-              (engine_op_progress (self, op) - counted) * fluid_amount (self->fluid, users[i], id);
+          used += user_progress (self, fluid_user (self->fluid, users[i]), id)
+                  * fluid_amount (self->fluid, users[i], id);
         }
     }
   return used;
@@ -285,6 +297,14 @@ count_work (Engine *self, guint64 before)
   return !engine_work_is_over (self->work);
 }
 
+static gboolean
+set_unlike (GError **error)
+{
+  g_set_error_literal (error, ENGINE_ERROR, ENGINE_ERROR_UNLIKE,
+                       "what was to run alike does not: an op and its twin end apart");
+  return FALSE;
+}
+
 gboolean
 engine_run (Engine *self, GError **error)
 {
@@ -301,6 +321,8 @@ engine_run (Engine *self, GError **error)
           self->now = event_heap_time (self->heap);
           run_instant (self);
           may = count_work (self, before);
+          if (self->unlike)
+            return set_unlike (error);
         }
     }
   while (may && engine_pools_overflow (self));

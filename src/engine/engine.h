@@ -122,6 +122,14 @@ gboolean engine_is_idle (const Engine *self);
 OpId engine_op_new (Engine *self, const OpSpec *spec);
 
 /*
+ * OP, which nobody has submitted yet, stands for another one besides, with the same members,
+ * latency, share and cap, but DEMANDS of its own. The other one has no record and stands in no
+ * stream: it begins with OP, shares resources as OP does, and must end with it; else the run ends
+ * with ENGINE_ERROR_UNLIKE.
+ */
+void engine_op_add_twin (Engine *self, OpId op, const Demand *demands, guint n_demands);
+
+/*
  * Puts OP at the end of STREAM at the present time. `reserve` units of resource `reserve_on`
  * (ENGINE_NONE: nothing) are held from the time when this member arrives (its stream's turn has
  * come, its waits are over and OP heads its order) until OP ends. Where kernels with waves or
@@ -299,9 +307,9 @@ void engine_set_stop (Engine *self, Stop *stop);
 /*
  * Runs until every host program is over and every op has ended. FALSE with ERROR set when nothing
  * can happen any more although ops or hosts are left: a deadlock (the message names the first stuck
- * ones), or what is left takes too long for the clock; or when its work is over, or its
- * stop due. Latencies and work
- * saturate: what would end at SIM_TIME_MAX or later never ends.
+ * ones), or what is left takes too long for the clock; or when its work is over, its stop due, or
+ * a twin unlike its op. Latencies and work saturate: what would end at SIM_TIME_MAX or later never
+ * ends.
  */
 gboolean engine_run (Engine *self, GError **error);
 
@@ -312,6 +320,7 @@ typedef enum
   ENGINE_ERROR_DEADLOCK,
   ENGINE_ERROR_TOO_LONG, /* an op or host's work would end after SIM_TIME_MAX; names the first */
   ENGINE_ERROR_OVER,     /* EngineWork or Stop allow for no more */
+  ENGINE_ERROR_UNLIKE,   /* an op and its twin did not end together */
 } EngineError;
 
 /* Sets ENGINE_ERROR_TOO_LONG: the one message of everything whose time passes SIM_TIME_MAX. */

@@ -204,6 +204,7 @@ engine_op_new (Engine *self, const OpSpec *spec)
     .order_prev = enter_order (self, spec->order, id),
     .waiters = { ENGINE_NONE, ENGINE_NONE },
     .segments = { ENGINE_NONE, ENGINE_NONE },
+    .twins = ENGINE_NONE,
     .event = op->event,
     .demands = op->demands,
     .demand_room = op->demand_room,
@@ -237,24 +238,26 @@ engine_op_progress (const Engine *self, const LiveOp *op)
 static void
 start_flow (Engine *self, LiveOp *op)
 {
-  op->flow = fluid_add (
-      self->fluid,
-      &(FluidSpec){
-          .class_ = op->class_,
-          .priority = engine_stream_at (self, engine_record_at (self, op->id)->stream)->priority,
-          .demands = demands_of (op),
-          .n_demands = op->n_demands,
-          .waves = op->waves,
-          .wave_parts = op->wave_parts,
-          .n_wave_parts = op->n_wave_parts,
-          .share = op->share,
-          .cap = op->cap,
-          .user = op->id,
-      });
+  FluidSpec spec = {
+    .class_ = op->class_,
+    .priority = engine_stream_at (self, engine_record_at (self, op->id)->stream)->priority,
+    .demands = demands_of (op),
+    .n_demands = op->n_demands,
+    .waves = op->waves,
+    .wave_parts = op->wave_parts,
+    .n_wave_parts = op->n_wave_parts,
+    .share = op->share,
+    .cap = op->cap,
+    .user = op->id,
+  };
+
+  op->flow = fluid_add (self->fluid, &spec);
   op->state = OP_FLOWING;
   op->progress = op->accounted = op->rate = 0;
   op->settled = self->now;
   op->wave_amount = fluid_wave_amount (self->fluid, op->flow);
+  if (op->twins != ENGINE_NONE)
+    engine_twins_flow (self, op, &spec);
 }
 
 static void
@@ -347,7 +350,14 @@ engine_solve (Engine *self)
   const FluidOp *changed = fluid_solve (self->fluid, &n);
 
   for (guint i = 0; i < n; i++)
-    apply_rate (self, engine_live_op (self, fluid_user (self->fluid, changed[i])));
+    {
+      guint32 user = fluid_user (self->fluid, changed[i]);
+
+      if (user & TWIN_USER)
+        engine_twin_apply_rate (self, user & ~TWIN_USER);
+      else
+        apply_rate (self, engine_live_op (self, user));
+    }
 }
 
 /* ---- begin and end --------------------------------------------------------------------------- */
@@ -399,6 +409,8 @@ engine_op_close (Engine *self, LiveOp *op)
 
   if (op->state == OP_FLOWING)
     end_flow (self, op);
+  if (op->twins != ENGINE_NONE)
+    engine_twins_end (self, op);
   record->end = self->now;
   close_segment (self, op);
   record->first_segment = self->segments->len;
