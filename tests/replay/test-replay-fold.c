@@ -3,9 +3,10 @@
  * GPUs), models, training and every strategy and one whose ranks differ, and over random meshes
  * (tensor, sequence, context, expert, data ranks, all pipelines), a replay of one rank a class has
  * the same step time within 1e-9 relative, the same peaks, the same traffic; and without the links
- * that cannot move a time the same step time and peaks of HBM. A replay also never deadlocks and
+ * that cannot move a time the same step time and peaks of HBM. Ranks in lockstep say that they do
+ * not stay so, or are as many, and as fast, as all of them. A replay also never deadlocks and
  * finds a steady period. Not asserted: that folding folds much (test-replay does), but where hashes
- * load links unalike.
+ * load links unalike, and where trees and an odd node are the only difference.
  */
 #include "../cases.h"
 #include "../schedule/anywhere.h"
@@ -259,6 +260,46 @@ force_library (Scenario *scenario, GRand *rand, ProfileSet *profiles)
   leave_what_runs_nowhere (scenario, profiles);
 }
 
+/* NULL where the ranks did not stay in lockstep. */
+static Replay *
+replay_in_lockstep (const Scenario *scenario, ProfileSet *profiles)
+{
+  g_autoptr (DiagList)    diags = diag_list_new ();
+  g_autoptr (GError)      error = NULL;
+  g_autoptr (ReplayPlan)  plan = replay_plan_scenario (scenario, profiles, diags);
+  g_autoptr (ReplayBound) bound = replay_bound_new_with (plan, &(BoundOptions){ .lockstep = TRUE });
+  Replay                 *replay = replay_new (bound, NULL, &error);
+
+  ck_assert (replay != NULL || g_error_matches (error, ENGINE_ERROR, ENGINE_ERROR_UNLIKE));
+  return replay;
+}
+
+static guint64
+fullest (const Replay *replay)
+{
+  guint64 most = 0;
+
+  for (guint i = 0; i < replay_n_ranks (replay); i++)
+    most = MAX (
+        most,
+        engine_pool_stats (replay_engine (replay), replay_rank (replay, i)->hbm)->device.bytes);
+  return most;
+}
+
+static void
+compare_lockstep (const Scenario *scenario, const Replay *full, guint seed, ProfileSet *profiles)
+{
+  g_autoptr (Replay) replay = replay_in_lockstep (scenario, profiles);
+
+  if (replay == NULL)
+    return;
+  assert_close (replay_step_time (replay), replay_step_time (full), 1e-9, seed, "in lockstep");
+  compare_ranks (replay, full, seed);
+  ck_assert_uint_eq (fullest (replay), fullest (full));
+  compare_hosts (replay, full, seed);
+  compare_traffic (replay, full, seed);
+}
+
 /* Returns whether the periods came to repeat. */
 static gboolean
 compare_replays (const Scenario *scenario, const char *text, guint seed, ProfileSet *profiles)
@@ -280,6 +321,7 @@ compare_replays (const Scenario *scenario, const char *text, guint seed, Profile
   compare_ranks (folded, full, seed);
   compare_hosts (folded, full, seed);
   compare_traffic (folded, full, seed);
+  compare_lockstep (scenario, full, seed, profiles);
   return replay_is_steady (folded);
 }
 
@@ -389,6 +431,30 @@ START_TEST (test_few_bytes_split_no_class)
 }
 END_TEST
 
+/*
+ * Experts over half of the nodes, and a tree over all of them: its ends carry half of what the
+ * others do, and end no sooner. A stage is one class in lockstep, and several without.
+ */
+START_TEST (test_ends_of_trees_in_lockstep)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+
+  g_autoptr (Scenario) scenario = fixture_scenario (
+      "cluster.node", "dgx-h100", "cluster.nodes", "16", "model.config", "qwen3-30b-a3b",
+      "training.seq_len", "1024", "training.micro_batch", "1", "training.grad_accum", "4",
+      "mesh.pp", "2", "mesh.ep", "32", "strategy.name", "zero1", NULL);
+
+  g_autoptr (Replay) folded = fixture_replay (scenario, profiles, FALSE, 0);
+  g_autoptr (Replay) lockstep = replay_in_lockstep (scenario, profiles);
+
+  ck_assert_ptr_nonnull (lockstep);
+  ck_assert_uint_gt (replay_n_ranks (folded), 2);
+  ck_assert_uint_eq (replay_n_ranks (lockstep), 2);
+  ck_assert_uint_eq (replay_period (lockstep), replay_period (folded));
+  compare_traffic (lockstep, folded, 0);
+}
+END_TEST
+
 static Suite *
 fold_suite (void)
 {
@@ -399,6 +465,7 @@ fold_suite (void)
   tcase_add_loop_test (tcase, test_meshes_fold, 0, (int) cases_of (N_MESHES) / SEEDS);
   tcase_add_test (tcase, test_times_need_few_links);
   tcase_add_test (tcase, test_few_bytes_split_no_class);
+  tcase_add_test (tcase, test_ends_of_trees_in_lockstep);
   suite_add_tcase (suite, tcase);
   return suite;
 }

@@ -87,7 +87,43 @@ void bind_graph_clear_messages (BindGraph *self);
 /* The op of what rank FROM sends to rank TO on COMM. */
 guint bind_graph_message (const BindGraph *self, CommRef comm, guint32 from, guint32 to);
 
+/* ---- who is alike (classes.c) ---------------------------------------------------------------- */
+
+/* A partition of the graph's nodes, numbered by lowest members. */
+typedef struct
+{
+  guint    n_classes;
+  guint32 *class_of; /* [graph nodes] */
+  guint32 *lowest, *size;
+} Classes;
+
+/* The coarsest whose members see the same of each other; UNFOLDED: the finest. NULL: stopped. */
+Classes *classes_new (const BindGraph *graph, gboolean unfolded);
+
+void classes_free (Classes *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Classes, classes_free)
+
+static inline gboolean
+classes_is_lowest (const Classes *self, guint32 node)
+{
+  return self->lowest[self->class_of[node]] == node;
+}
+
+/* ---- ranks in lockstep (lockstep.c) ---------------------------------------------------------- */
+
+/*
+ * The coarsest of GRAPH without the loads of links, which it leaves. NULL where ranks are those of
+ * PARTS, the one with them, or where it was stopped.
+ */
+Classes *classes_new_in_lockstep (BindGraph *graph, const Classes *parts);
+
+/* FALSE where ops of one class are not as fast alone: a run would show that they end apart. */
+gboolean lockstep_may_hold (const Binding *self, const Cluster *cluster);
+
 /* ---- links that count (prune-links.c) -------------------------------------------------------- */
+
+/* Whether traffic alone loads RESOURCE: no kernels, no host ops. */
+gboolean bind_graph_is_link (const BindGraph *self, guint32 resource);
 
 /* Loads of links that no op ever waits for go. */
 void bind_graph_prune_links (BindGraph *self);

@@ -10,124 +10,102 @@
  * (orbits.h) gives the classes. Computed: the lowest member of each, and for each class
  * of ops the sum of the loads of ALL its ops on each simulated resource. A rank's class decides the
  * class of its groups, so a simulated rank finds its collective by its class.
+ *
+ * Ranks that only loads of links tell apart may run in lockstep (lockstep.c): then the classes are
+ * those of the graph without these loads, and each is made of parts, those of the whole graph. An
+ * op is simulated once a class, and what it puts on links once a part.
  */
 #include "base/own-memory.h"
 #include "replay/bind/bind-private.h"
 
 #include <string.h>
 
-/* The partition, with each class's lowest member and size. */
-typedef struct
-{
-  guint    n_classes;
-  guint32 *class_of; /* [graph nodes] */
-  guint32 *lowest, *size;
-} Classes;
-
-/* ---- classes --------------------------------------------------------------------------------- */
-
-/* FALSE: the stop came first. */
-static gboolean
-classes_init (Classes *self, BindGraph *graph, gboolean unfolded)
-{
-  guint n = graph->colours->len;
-
-  if (unfolded)
-    {
-      self->n_classes = n;
-      self->class_of = g_new (guint32, n);
-      for (guint i = 0; i < n; i++)
-        self->class_of[i] = i;
-    }
-  else
-    {
-      g_autoptr (Orbits) fold =
-          orbits_find (n, (const guint64 *) (gconstpointer) graph->colours->data,
-                       (const OrbitEdge *) (gconstpointer) graph->edges->data, graph->edges->len,
-                       graph->poll->stop);
-
-      if (fold == NULL)
-        return FALSE;
-      self->n_classes = fold->n_classes;
-      self->class_of = g_memdup2 (fold->class_of, n * sizeof (guint32));
-    }
-  g_array_set_size (graph->edges, 0);
-  self->lowest = g_new (guint32, self->n_classes);
-  self->size = g_new0 (guint32, self->n_classes);
-  for (guint i = 0; i < n; i++)
-    if (self->size[self->class_of[i]]++ == 0)
-      self->lowest[self->class_of[i]] = i;
-  return TRUE;
-}
-
-static void
-classes_clear (Classes *self)
-{
-  g_free (self->class_of);
-  g_free (self->lowest);
-  g_free (self->size);
-}
-
-static gboolean
-is_lowest (const Classes *self, guint32 node)
-{
-  return self->lowest[self->class_of[node]] == node;
-}
-
 /* ---- what is simulated ----------------------------------------------------------------------- */
 
-/* While a binding is put together: where each class went, REPLAY_NONE while nowhere. */
+/*
+ * While a binding is put together: where each class went, REPLAY_NONE while nowhere. Ranks, nodes,
+ * groups and messages are those of `classes`; resources, and the plans that load them, those of
+ * `parts`, of which one or more make up a class.
+ */
 typedef struct
 {
   Binding         *binding;
   const BindGraph *graph;
-  const Classes   *classes;
-  guint32 *index; /* [classes]: engine resource, node, plan or group, by the kind of the class */
-  guint32 *group_index; /* [classes]: of ops */
+  const Classes   *classes, *parts; /* the same, but where ranks run in lockstep */
+  guint32         *index;           /* [classes]: node, or plan of its first part */
+  guint32         *group_index;     /* [classes]: of ops */
+  guint32         *part_index;      /* [parts]: engine resource, or plan, by the kind of the part */
+  guint32         *first_part;      /* [classes] */
+  guint32         *next_part;       /* [parts]: of the same class, or REPLAY_NONE */
 } Folder;
 
 static guint32
-fold_thing (Folder *self, GArray *things, guint32 node, guint32 id)
+append_thing (GArray *things, guint32 id, guint32 n_alike)
 {
-  guint32    class_ = self->classes->class_of[node];
-  BoundThing thing = { id, self->classes->size[class_] };
+  BoundThing thing = { id, n_alike };
+
+  g_array_append_val (things, thing);
+  return things->len - 1;
+}
+
+static guint32
+fold_node (Folder *self, guint node)
+{
+  guint32 class_ = self->classes->class_of[bind_graph_machine (self->graph, node)];
 
   if (self->index[class_] == REPLAY_NONE)
-    {
-      self->index[class_] = things->len;
-      g_array_append_val (things, thing);
-    }
+    self->index[class_] = append_thing (self->binding->nodes, node, self->classes->size[class_]);
   return self->index[class_];
 }
 
 static guint32
 fold_resource (Folder *self, guint32 resource)
 {
-  guint32 class_ = self->classes->class_of[bind_graph_resource (self->graph, resource)];
-  guint32 lowest = self->classes->lowest[class_];
+  guint32 part = self->parts->class_of[bind_graph_resource (self->graph, resource)];
 
-  return fold_thing (self, self->binding->resources, lowest,
-                     lowest - bind_graph_resource (self->graph, 0));
+  if (self->part_index[part] == REPLAY_NONE)
+    self->part_index[part] = append_thing (
+        self->binding->resources, self->parts->lowest[part] - bind_graph_resource (self->graph, 0),
+        self->parts->size[part]);
+  return self->part_index[part];
 }
 
-/* Op classes are numbered as they are met; their loads follow later, all at once. */
+/* The plan of PART, whose loads follow later, all at once; TWIN: the one before it. */
 static guint32
-fold_plan (Folder *self, guint op)
+add_plan (Folder *self, guint32 part, guint32 twin)
 {
-  guint32        class_ = self->classes->class_of[bind_graph_op (self->graph, op)];
   const GraphOp *lowest = &g_array_index (
-      self->graph->ops, GraphOp, self->classes->lowest[class_] - bind_graph_op (self->graph, 0));
-  BoundPlan plan = { .n_alike = self->classes->size[class_],
+      self->graph->ops, GraphOp, self->parts->lowest[part] - bind_graph_op (self->graph, 0));
+  BoundPlan plan = { .n_alike = self->parts->size[part],
+                     .twin = twin,
                      .latency = lowest->latency,
                      .inter = lowest->inter,
                      .intra = lowest->intra };
 
-  if (self->index[class_] == REPLAY_NONE)
-    {
-      self->index[class_] = self->binding->plans->len;
-      g_array_append_val (self->binding->plans, plan);
-    }
-  return self->index[class_];
+  self->part_index[part] = self->binding->plans->len;
+  g_array_append_val (self->binding->plans, plan);
+  return self->part_index[part];
+}
+
+/*
+ * Op classes are numbered as they are met: the part of the op that is simulated, and behind it, as
+ * its twins, the others of the class.
+ */
+static guint32
+fold_plan (Folder *self, guint op)
+{
+  const guint32 node = bind_graph_op (self->graph, op), own = self->parts->class_of[node];
+  guint32      *first = &self->index[self->classes->class_of[node]];
+  guint32       twin = REPLAY_NONE;
+
+  if (*first != REPLAY_NONE)
+    return *first;
+  for (guint32 part = self->first_part[self->classes->class_of[node]]; part != REPLAY_NONE;
+       part = self->next_part[part])
+    if (part != own)
+      twin = add_plan (self, part, twin);
+  *first = add_plan (self, own, twin);
+  return *first;
 }
 
 /* The costs of the collective whose first op is OP. */
@@ -145,6 +123,21 @@ fold_costs (Folder *self, guint op)
       g_array_append_val (self->binding->costs, cost);
     }
   return costs;
+}
+
+/* Of a host op, which shares cores and memory with those of its class: one for all parts. */
+static guint32
+fold_host_plan (Folder *self, guint op)
+{
+  const guint32 node = bind_graph_op (self->graph, op), class_ = self->classes->class_of[node];
+  guint32       plan;
+
+  if (self->index[class_] != REPLAY_NONE)
+    return self->index[class_];
+  plan = add_plan (self, self->parts->class_of[node], REPLAY_NONE);
+  for (guint32 part = self->first_part[class_]; part != REPLAY_NONE; part = self->next_part[part])
+    self->part_index[part] = plan;
+  return self->index[class_] = plan;
 }
 
 static guint
@@ -174,10 +167,10 @@ fold_ranks (Folder *self)
         .role = schedule_role_of_rank (graph->schedule, r),
       };
 
-      if (!is_lowest (self->classes, r))
+      if (!classes_is_lowest (self->classes, r))
         continue;
       rank.n_on_node = count_on_node (self, r);
-      rank.node = fold_thing (self, self->binding->nodes, bind_graph_machine (graph, node), node);
+      rank.node = fold_node (self, node);
       rank.sm = fold_resource (self, cluster_gpu_resource (graph->cluster, r, RESOURCE_SM));
       rank.hbm = fold_resource (self, cluster_gpu_resource (graph->cluster, r, RESOURCE_HBM));
       for (guint kind = 0; kind < MOVE_N; kind++)
@@ -185,7 +178,7 @@ fold_ranks (Folder *self)
             graph->moves[kind] ? fold_plan (self, graph->first_move[kind] + r) : REPLAY_NONE;
       for (guint share = 0; share < HOST_SHARES; share++)
         rank.host[share] = graph->host_ops
-                               ? fold_plan (self, graph->first_host + r * HOST_SHARES + share)
+                               ? fold_host_plan (self, graph->first_host + r * HOST_SHARES + share)
                                : REPLAY_NONE;
       g_array_append_val (self->binding->ranks, rank);
     }
@@ -385,14 +378,14 @@ collect_loads (Folder *self)
   for (guint o = 0; o < self->graph->ops->len; o++)
     {
       const GraphOp *op = &g_array_index (self->graph->ops, GraphOp, o);
-      guint32        plan = self->index[self->classes->class_of[bind_graph_op (self->graph, o)]];
+      guint32        plan = self->part_index[self->parts->class_of[bind_graph_op (self->graph, o)]];
 
       for (guint i = op->first_load; plan != REPLAY_NONE && i < op->first_load + op->n_loads; i++)
         {
           const OpLoad *load = &g_array_index (self->graph->loads, OpLoad, i);
           PlanLoad      entry = { plan, 0, found->len, load->service };
 
-          if (!is_lowest (self->classes, bind_graph_resource (self->graph, load->resource)))
+          if (!classes_is_lowest (self->parts, bind_graph_resource (self->graph, load->resource)))
             continue;
           entry.resource = fold_resource (self, load->resource);
           g_array_append_val (found, entry);
@@ -449,40 +442,35 @@ binding_free (Binding *self)
   g_free (self);
 }
 
-/* GRAPH's classes as what is simulated of them. FALSE: the stop came first. */
-static gboolean
-fold_graph (Binding *binding, BindGraph *graph, const BoundOptions *how)
+static guint32 *
+no_indices (guint n)
 {
-  Classes classes = { 0 };
-  Folder  folder = { .binding = binding, .graph = graph, .classes = &classes };
+  guint32 *indices = g_new (guint32, n + 1);
 
-  if (how->times_only)
-    bind_graph_prune_links (graph);
-  if (!classes_init (&classes, graph, how->unfolded))
-    return FALSE;
-  folder.index = g_new (guint32, classes.n_classes);
-  folder.group_index = g_new (guint32, classes.n_classes);
-  memset (folder.index, 0xff, classes.n_classes * sizeof (guint32));
-  memset (folder.group_index, 0xff, classes.n_classes * sizeof (guint32));
-  fold_ranks (&folder);
-  fold_groups (&folder);
-  fold_members (binding, schedule_n_comms (graph->schedule));
-  fold_messages (&folder);
-  fold_loads (&folder);
-  g_free (folder.index);
-  g_free (folder.group_index);
-  classes_clear (&classes);
-  return !graph->poll->cut;
+  memset (indices, 0xff, n * sizeof (guint32));
+  return indices;
 }
 
-Binding *
-binding_new (const Cluster *cluster, const Schedule *schedule, const BoundOptions *how,
-             const CollectiveOptions *options)
+/* Which parts make up each class, lowest first. */
+static void
+find_parts (Folder *self)
 {
-  StopPoll            poll = { .stop = how->stop };
-  g_autoptr (Binding) self = g_new0 (Binding, 1);
-  BindGraph           graph;
-  gboolean            whole;
+  self->part_index = no_indices (self->parts->n_classes);
+  self->next_part = no_indices (self->parts->n_classes);
+  self->first_part = no_indices (self->classes->n_classes);
+  for (guint32 part = self->parts->n_classes; part-- > 0;)
+    {
+      guint32 class_ = self->classes->class_of[self->parts->lowest[part]];
+
+      self->next_part[part] = self->first_part[class_];
+      self->first_part[class_] = part;
+    }
+}
+
+static Binding *
+binding_empty (void)
+{
+  Binding *self = g_new0 (Binding, 1);
 
   self->ranks = g_array_new (FALSE, FALSE, sizeof (BoundRank));
   self->nodes = g_array_new (FALSE, FALSE, sizeof (BoundThing));
@@ -494,10 +482,66 @@ binding_new (const Cluster *cluster, const Schedule *schedule, const BoundOption
   self->plans = g_array_new (FALSE, FALSE, sizeof (BoundPlan));
   self->costs = g_array_new (FALSE, FALSE, sizeof (BoundCost));
   self->loads = g_array_new (FALSE, FALSE, sizeof (BoundLoad));
+  return self;
+}
+
+/* What is simulated of GRAPH, by its classes and their parts. */
+static Binding *
+fold_classes (const BindGraph *graph, const Classes *classes, const Classes *parts)
+{
+  Binding *self = binding_empty ();
+  Folder   folder = { .binding = self, .graph = graph, .classes = classes, .parts = parts };
+
+  folder.index = no_indices (classes->n_classes);
+  folder.group_index = no_indices (classes->n_classes);
+  find_parts (&folder);
+  fold_ranks (&folder);
+  fold_groups (&folder);
+  fold_members (self, schedule_n_comms (graph->schedule));
+  fold_messages (&folder);
+  fold_loads (&folder);
+  g_free (folder.index);
+  g_free (folder.group_index);
+  g_free (folder.part_index);
+  g_free (folder.first_part);
+  g_free (folder.next_part);
+  return self;
+}
+
+/* NULL: the stop came first. */
+static Binding *
+fold_graph (BindGraph *graph, const BoundOptions *how)
+{
+  g_autoptr (Classes) parts = NULL, classes = NULL;
+  g_autoptr (Binding) self = NULL;
+
+  if (how->times_only)
+    bind_graph_prune_links (graph);
+  parts = classes_new (graph, how->unfolded);
+  if (parts != NULL && how->lockstep)
+    classes = classes_new_in_lockstep (graph, parts);
+  if (classes != NULL)
+    self = fold_classes (graph, classes, parts);
+  if (self != NULL && !lockstep_may_hold (self, graph->cluster))
+    g_clear_pointer (&self, binding_free);
+  if (self == NULL && parts != NULL)
+    self = fold_classes (graph, parts, parts);
+  return graph->poll->cut ? NULL : g_steal_pointer (&self);
+}
+
+Binding *
+binding_new (const Cluster *cluster, const Schedule *schedule, const BoundOptions *how,
+             const CollectiveOptions *options)
+{
+  StopPoll  poll = { .stop = how->stop };
+  Binding  *self = NULL;
+  BindGraph graph;
+
   bind_graph_init (&graph, cluster, schedule, options, &poll);
-  whole = !poll.cut && !own_memory_is_over () && fold_graph (self, &graph, how);
+  if (!poll.cut && !own_memory_is_over ())
+    self = fold_graph (&graph, how);
   bind_graph_clear (&graph);
-  return whole ? g_steal_pointer (&self) : NULL;
+  return self;
 }
 
 static const BoundCost *

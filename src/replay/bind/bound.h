@@ -14,6 +14,8 @@ typedef struct
 {
   gboolean     unfolded;   /* every rank stands for itself */
   gboolean     times_only; /* no link that cannot move a time: what it would say of use is less */
+  gboolean     lockstep;   /* ranks that differ in the links alone that their traffic loads are one:
+                              a run that shows them unlike fails (ENGINE_ERROR_UNLIKE) */
   LayoutStore *layouts;    /* NULL: none. Of other plans of this thread; outlives the bound one */
   Stop        *stop;       /* when it is not wanted any more; or NULL */
 } BoundOptions;

@@ -77,7 +77,8 @@ static guint64
 mix_costs (guint64 print, const Binding *binding)
 {
   for (guint i = 0; i < binding->plans->len; i++)
-    print = colour_mix_double (print, binding_plan (binding, i)->latency);
+    print = colour_mix (colour_mix_double (print, binding_plan (binding, i)->latency),
+                        binding_plan (binding, i)->twin);
   for (guint i = 0; i < binding->costs->len; i++)
     {
       const BoundCost *cost = &g_array_index (binding->costs, BoundCost, i);

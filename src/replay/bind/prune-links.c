@@ -53,11 +53,10 @@ load_at (const LinkPruner *self, guint i)
   return &g_array_index (self->graph->loads, OpLoad, i);
 }
 
-/* What traffic alone loads: no kernels, no host ops. */
-static gboolean
-is_link (const LinkPruner *self, guint32 resource)
+gboolean
+bind_graph_is_link (const BindGraph *self, guint32 resource)
 {
-  switch (cluster_resource (self->graph->cluster, resource)->kind)
+  switch (cluster_resource (self->cluster, resource)->kind)
     {
     case RESOURCE_SM:
     case RESOURCE_HBM:
@@ -214,7 +213,7 @@ drop_unsaturated (LinkPruner *self)
   g_autofree double *most = g_new0 (double, self->n_owners + n + 1);
 
   for (guint r = 0; r < n; r++)
-    self->keep[r] = !is_link (self, r) || !never_saturates (self, r, most);
+    self->keep[r] = !bind_graph_is_link (self->graph, r) || !never_saturates (self, r, most);
   for (guint o = 0; o < self->graph->ops->len; o++)
     self->keep[self->binds[o]] = TRUE;
 }
@@ -289,7 +288,7 @@ candidates_of (const LinkPruner *self)
 
       for (const LinkLoad *l = loads_of (self, r); l < loads_end (self, r); l++)
         candidate.sum += l->load;
-      if (self->keep[r] && self->n[r] > 0 && is_link (self, r))
+      if (self->keep[r] && self->n[r] > 0 && bind_graph_is_link (self->graph, r))
         g_array_append_val (found, candidate);
     }
   g_array_sort (found, compare_candidates);

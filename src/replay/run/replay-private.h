@@ -43,7 +43,8 @@ typedef struct
 {
   guint   first_load, n_loads; /* in Binding.loads */
   guint32 n_alike;             /* ops in the class */
-  double  latency;             /* of moves; collectives have theirs by size */
+  guint32 twin;    /* in Binding.plans: of a class that runs in lockstep with it, or REPLAY_NONE */
+  double  latency; /* of moves; collectives have theirs by size */
   double  inter,
       intra; /* payload per byte of S that leaves nodes, and that GPUs of a node exchange: one op */
 } BoundPlan;

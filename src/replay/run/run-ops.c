@@ -82,18 +82,12 @@ host_submit_group (RankHost *self, Engine *engine, const FusedGroup *group)
     }
 }
 
-/*
- * An op of PLAN with BYTES, SCALE of them on the wire for each: traffic whose level is bytes a
- * second and channel.
- */
-static OpId
-new_traffic (const RankHost *self, Engine *engine, const BoundPlan *plan, double scale,
-             guint64 bytes, OpSpec *spec)
+/* The demands of an op of PLAN with BYTES, SCALE of them on the wire for each. */
+static void
+set_demands (const RankHost *self, const BoundPlan *plan, double scale, guint64 bytes)
 {
   GArray *demands = self->run->demands;
 
-  spec->class_ = OP_TRAFFIC;
-  spec->tag = host_tag (self);
   g_array_set_size (demands, 0);
   for (guint i = 0; i < plan->n_loads && bytes > 0; i++)
     {
@@ -103,9 +97,29 @@ new_traffic (const RankHost *self, Engine *engine, const BoundPlan *plan, double
 
       g_array_append_val (demands, demand);
     }
+}
+
+/* That op, with its twins: traffic whose level is bytes a second and channel. */
+static OpId
+new_traffic (const RankHost *self, Engine *engine, const BoundPlan *plan, double scale,
+             guint64 bytes, OpSpec *spec)
+{
+  const Binding *binding = host_binding (self);
+  GArray        *demands = self->run->demands;
+  OpId           op;
+
+  spec->class_ = OP_TRAFFIC;
+  spec->tag = host_tag (self);
+  set_demands (self, plan, scale, bytes);
   spec->demands = (const Demand *) (gconstpointer) demands->data;
   spec->n_demands = demands->len;
-  return engine_op_new (engine, spec);
+  op = engine_op_new (engine, spec);
+  for (guint32 twin = plan->twin; twin != REPLAY_NONE; twin = binding_plan (binding, twin)->twin)
+    {
+      set_demands (self, binding_plan (binding, twin), scale, bytes);
+      engine_op_add_twin (engine, op, (const Demand *) (gconstpointer) demands->data, demands->len);
+    }
+  return op;
 }
 
 static OpId

@@ -33,9 +33,9 @@ is_same_way (const TrafficWay *a, const TrafficWay *b)
 }
 
 static void
-add_way (ReplayTraffic *traffic, const Binding *binding, const BoundCost *cost, double bytes)
+add_way (ReplayTraffic *traffic, const Binding *binding, const BoundCost *cost,
+         const BoundPlan *plan, double bytes)
 {
-  const BoundPlan *plan = binding_plan (binding, cost->plan);
   TrafficWay way = { cost->algorithm, cost->protocol,           cost->channels, cost->unaligned,
                      plan->n_loads,   links_of (binding, plan), bytes };
 
@@ -89,6 +89,24 @@ add_inter_node (ReplayTraffic *traffic, const ScheduleItem *item, double bytes)
     traffic->backward_inter_node_per_gpu += bytes;
 }
 
+/* What ITEM moves by the plan of COST, and by those that run in lockstep with it. */
+static void
+add_plans (const ReplayBound *self, const ScheduleItem *item, const BoundCost *cost,
+           ReplayTraffic *traffic)
+{
+  const Binding *binding = self->binding;
+  double         bytes = (double) item->bytes, n_gpus = cluster_n_gpus (self->cluster);
+
+  for (guint32 i = cost->plan; i != REPLAY_NONE; i = binding_plan (binding, i)->twin)
+    {
+      const BoundPlan *plan = binding_plan (binding, i);
+
+      add_way (traffic, binding, cost, plan, bytes);
+      add_inter_node (traffic, item, plan->n_alike * plan->inter * bytes / n_gpus);
+      traffic->intra_node_per_gpu += plan->n_alike * plan->intra * bytes / n_gpus;
+    }
+}
+
 static void
 add_collective (const ReplayBound *self, const ScheduleItem *item, guint rank, TrafficSum *sums)
 {
@@ -96,23 +114,18 @@ add_collective (const ReplayBound *self, const ScheduleItem *item, guint rank, T
   guint32           index = binding->group_of[item->ref * binding->ranks->len + rank];
   const BoundGroup *group = binding_group (binding, index);
   TrafficSum       *sum = &sums[item->ref * COLLECTIVE_N_KINDS + item->collective];
-  double            bytes = (double) item->bytes, n_gpus = cluster_n_gpus (self->cluster);
   const BoundCost  *cost;
-  const BoundPlan  *plan;
 
   if (g_array_index (binding->members, guint32, group->first_member) != rank)
     return;
   cost = binding_cost (binding, group, (CollectiveKind) item->collective, item->bytes);
-  plan = binding_plan (binding, cost->plan);
-  add_way (&sum->traffic, binding, cost, bytes);
+  add_plans (self, item, cost, &sum->traffic);
   if (sum->traffic.calls == 0)
     sum->group = index;
   sum->traffic.comm = item->ref;
   sum->traffic.kind = (CollectiveKind) item->collective;
   sum->traffic.calls += sum->group == index;
-  sum->traffic.bytes += sum->group == index ? bytes : 0;
-  add_inter_node (&sum->traffic, item, plan->n_alike * plan->inter * bytes / n_gpus);
-  sum->traffic.intra_node_per_gpu += plan->n_alike * plan->intra * bytes / n_gpus;
+  sum->traffic.bytes += sum->group == index ? (double) item->bytes : 0;
 }
 
 static void
@@ -121,19 +134,15 @@ add_message (const ReplayBound *self, const ScheduleItem *item, guint rank, Traf
   const Binding   *binding = self->binding;
   const BoundPair *pair = binding_pair_of (binding, binding_end (binding, rank, item));
   const BoundCost *cost = binding_pair_cost (binding, pair, item->bytes);
-  const BoundPlan *plan = binding_plan (binding, cost->plan);
   ReplayTraffic   *sum = &sums[item->ref * COLLECTIVE_N_KINDS + COLLECTIVE_SEND_RECV].traffic;
   MeshGroup        group = schedule_comm_info (self->schedule, item->ref)->group;
   gboolean         counts = mesh_group_number (group, binding_rank (binding, rank)->rank) == 0;
-  double           bytes = (double) item->bytes, n_gpus = cluster_n_gpus (self->cluster);
 
-  add_way (sum, binding, cost, bytes);
+  add_plans (self, item, cost, sum);
   sum->comm = item->ref;
   sum->kind = COLLECTIVE_SEND_RECV;
   sum->calls += counts;
-  sum->bytes += counts ? bytes : 0;
-  add_inter_node (sum, item, plan->n_alike * plan->inter * bytes / n_gpus);
-  sum->intra_node_per_gpu += plan->n_alike * plan->intra * bytes / n_gpus;
+  sum->bytes += counts ? (double) item->bytes : 0;
 }
 
 GArray *
