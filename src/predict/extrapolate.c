@@ -176,8 +176,9 @@ typedef struct
   FewFamily              *family; /* keeps all runs: that of the options, or */
   FewFamily              *own;    /* one for this scenario alone */
   GPtrArray              *first;  /* const Prediction, of `family` */
-  ReplayBound            *bound;  /* of N_BOUND micro-batches, or NULL */
+  const ReplayBound      *bound;  /* of N_BOUND micro-batches, or NULL */
   guint                   n_bound;
+  gboolean                apart; /* a run had ranks that did not stay in lockstep */
 } Few;
 
 /* Binds N micro-batches in the place of those before. FALSE where there are none. */
@@ -196,25 +197,41 @@ few_bind (Few *self, guint n)
   if (few != NULL)
     plan = replay_plan_new (few, predict_plan_options (self->options), diags);
   if (plan != NULL)
-    self->bound = predict_bind (plan, self->options);
+    self->bound = predict_bind (plan, self->options, !self->apart);
   return self->bound != NULL;
+}
+
+/* The run that has been bound, as QUICK asks; NULL where there is none. */
+static Prediction *
+few_predict (Few *self, const ReplayOptions *quick)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (Replay) run = NULL;
+  Prediction        *made = predict_bound (self->bound, quick, self->options, &run, &error);
+
+  if (made != NULL && replay_bound (run) != self->bound)
+    {
+      replay_bound_unref (self->bound);
+      self->bound = replay_bound_ref (replay_bound (run));
+      self->apart = TRUE;
+    }
+  return made;
 }
 
 /* The FIRST, or a steady, step of N micro-batches; NULL where there is none. */
 static const Prediction *
 few_run (Few *self, guint n, gboolean first)
 {
-  g_autoptr (GError) error = NULL;
-  ReplayOptions      quick = self->options->replay;
-  const Prediction  *known = NULL;
-  Prediction        *made = NULL;
+  ReplayOptions     quick = self->options->replay;
+  const Prediction *known = NULL;
+  Prediction       *made = NULL;
 
   if (few_family_find (self->family, n, first, &known))
     return known;
   quick.first_only = first;
   quick.min_periods = 1;
   if (few_bind (self, n))
-    made = predict_bound (self->bound, &quick, self->options, NULL, &error);
+    made = few_predict (self, &quick);
   if (made == NULL && own_memory_was_over ())
     return NULL; /* it says nothing of the next */
   few_family_add (self->family, n, first, made);
@@ -408,6 +425,6 @@ predict_after_few (const ResolvedScenario *resolved, const PredictOptions *optio
       (PlanOptions){ .first_micros = first, .stop = options->replay.stop, .sound = options->sound },
       diags);
   if (plan != NULL)
-    bound = predict_bind (plan, options);
+    bound = predict_bind (plan, options, TRUE);
   return bound != NULL ? predict_bound (bound, &options->replay, options, NULL, &error) : NULL;
 }

@@ -53,12 +53,37 @@ predict_plan_options (const PredictOptions *options)
 }
 
 ReplayBound *
-predict_bind (const ReplayPlan *plan, const PredictOptions *options)
+predict_bind (const ReplayPlan *plan, const PredictOptions *options, gboolean lockstep)
 {
-  return replay_bound_new_with (plan, &(BoundOptions){ .unfolded = options->unfolded,
-                                                       .times_only = options->times_only,
-                                                       .layouts = options->layouts,
-                                                       .stop = options->replay.stop });
+  const ReplayOptions *run = &options->replay;
+  const BoundOptions   how = { .unfolded = options->unfolded,
+                               .times_only = options->times_only,
+                               .lockstep = lockstep && !run->apart && !run->keep_pools,
+                               .layouts = options->layouts,
+                               .stop = run->stop };
+
+  return replay_bound_new_with (plan, &how);
+}
+
+/* A run of BOUND; where ranks that were to run in lockstep do not, of its plan without lockstep. */
+static Replay *
+run_bound (const ReplayBound *bound, const ReplayOptions *options, const PredictOptions *asked,
+           GError **error)
+{
+  g_autoptr (GError)      unlike = NULL;
+  g_autoptr (ReplayBound) apart = NULL;
+  Replay                 *self = replay_new (bound, options, &unlike);
+
+  if (g_error_matches (unlike, ENGINE_ERROR, ENGINE_ERROR_UNLIKE))
+    {
+      apart = predict_bind (replay_bound_plan (bound), asked, FALSE);
+      if (apart != NULL)
+        return replay_new (apart, options, error);
+      engine_set_over (options->stop, error);
+    }
+  else if (unlike != NULL)
+    g_propagate_error (error, g_steal_pointer (&unlike));
+  return self;
 }
 
 Prediction *
@@ -66,7 +91,7 @@ predict_bound (const ReplayBound *bound, const ReplayOptions *options, const Pre
                Replay **replay, GError **error)
 {
   const ResolvedScenario *resolved = replay_plan_resolved (replay_bound_plan (bound));
-  g_autoptr (Replay)      own = replay_new (bound, options, error);
+  g_autoptr (Replay)      own = run_bound (bound, options, asked, error);
   guint                   counts[N_CONFIDENCES] = { 0 };
   Prediction             *self;
   Exchange                exchange = { 0 };
@@ -107,7 +132,8 @@ predict_replayed (const ResolvedScenario *resolved, const PredictOptions *option
 {
   const guint             n_errors = diag_list_n_errors (diags);
   g_autoptr (ReplayPlan)  plan = replay_plan_new (resolved, predict_plan_options (options), diags);
-  g_autoptr (ReplayBound) bound = plan != NULL ? predict_bind (plan, options) : NULL;
+  g_autoptr (ReplayBound) bound =
+      plan != NULL ? predict_bind (plan, options, replay == NULL) : NULL;
 
   g_autoptr (Replay) own = NULL;
   Prediction        *self = NULL;
