@@ -11,6 +11,7 @@ typedef struct
   gint        todo, done; /* pieces of the step; todo 0: nobody knows */
   gint        more;       /* pieces will be added: TODO are those known by now */
   const char *step;       /* static: "screening structures"; NULL: there is but one */
+  const char *best;       /* interned: "6.42 s a step"; NULL: nothing was found, or is looked for */
   Stop       *stop;       /* when no further piece is begun; NULL: never. Set before the work */
 } WorkCount;
 
@@ -41,6 +42,14 @@ work_count_done (WorkCount *self)
 {
   if (self != NULL)
     g_atomic_int_inc (&self->done);
+}
+
+/* BEST, interned, is the best that was found so far. */
+static inline void
+work_count_best (WorkCount *self, const char *best)
+{
+  if (self != NULL)
+    g_atomic_pointer_set (&self->best, best);
 }
 
 /* Asked by who leaves the rest of the pieces out when it is. */

@@ -35,6 +35,8 @@ static const struct
   { { .step = "screening", .seconds = 9 }, "w: screening, 9 s" },
   { { .step = "trying", .done = 37, .todo = 40, .more = TRUE, .seconds = 95 },
     "w: trying, 37 so far, 1 min 35 s" },
+  { { .step = "trying", .done = 37, .more = TRUE, .best = "2 s a step", .seconds = 3 },
+    "w: trying, 37 so far, 3 s; best: 2 s a step" },
 };
 
 START_TEST (test_text)

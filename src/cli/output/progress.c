@@ -99,6 +99,8 @@ progress_text (const ProgressView *self)
       else
         g_string_append_printf (out, ", %s", spent);
     }
+  if (self->best != NULL)
+    g_string_append_printf (out, "; best: %s", self->best);
   return g_string_free (out, FALSE);
 }
 
@@ -122,6 +124,7 @@ look (Progress *self)
                           .done = now.done,
                           .todo = now.todo,
                           .more = now.more,
+                          .best = g_atomic_pointer_get (&self->count.best),
                           .seconds = (double) (time - (now.more ? self->begin : self->step))
                                      / G_USEC_PER_SEC,
                           .idle_s = (double) (time - self->changed) / G_USEC_PER_SEC };

@@ -4,6 +4,7 @@
  *
  *   predicting: 12 of 40 scenarios, 3.2/s, 9 s left
  *   searching: screening structures, 812 of 3000, 90/s, 24 s left
+ *   searching: simulating candidates, 40 so far, 3 s; best: 6.42 s a step, 10203 tokens/s/GPU
  *
  * The time that is left is said as long as pieces end at about the rate that was measured.
  */
@@ -34,6 +35,7 @@ typedef struct
   const char *work, *unit, *step; /* as of progress_start and WorkCount; STEP may be NULL */
   guint       done, todo;         /* TODO 0: unknown */
   gboolean    more;
+  const char *best;            /* as of WorkCount; may be NULL */
   double      seconds, idle_s; /* since the step began (MORE: the work), and since its last piece */
 } ProgressView;
 
