@@ -88,6 +88,13 @@ search_is_over (const Search *self)
   return stop_cuts (self->predict->replay.stop);
 }
 
+/* As a multiple of the usual. */
+static inline double
+search_effort (const Search *self)
+{
+  return self->options->effort > 0 ? self->options->effort : 1;
+}
+
 /* Of jobs that nobody counts, which end when the search does. */
 static inline WorkCount
 search_jobs (const Search *self)
@@ -200,6 +207,20 @@ gboolean search_expand_next (Search *self, guint *next);
  */
 void search_expand_sample (Search *self, gboolean piped);
 
+/* ---- search-estimate.c: what a candidate probably takes -------------------------------------- */
+
+Ratio *search_ratios_new (const Search *self);
+
+/* CANDIDATE took SECONDS a step and BYTES of a GPU; 0: nobody knows. */
+void search_learn (Search *self, const Candidate *candidate, double seconds, double bytes);
+
+double search_probable (const Search *self, const Candidate *candidate);        /* score */
+double search_probable_memory (const Search *self, const Candidate *candidate); /* bytes of a GPU */
+
+/* Whether it needs much more memory than there is; whether it surely fits. */
+gboolean search_is_hopeless (const Search *self, const Candidate *candidate);
+gboolean search_is_sure (const Search *self, const Candidate *candidate);
+
 /* ---- search-tries.c: candidates are planned and simulated ------------------------------------ */
 
 /* FALSE: there is nothing left to try, or the budget is spent. */
@@ -207,9 +228,6 @@ gboolean search_try_some (Search *self);
 
 /* Whether the budget is: nothing more is tried. */
 gboolean search_is_spent (const Search *self);
-
-/* Whether CANDIDATE needs much more memory than there is, if it takes what its like have taken. */
-gboolean search_is_hopeless (const Search *self, const Candidate *candidate);
 
 /* Bytes that PREDICTION takes over what there is and what may be taken; at most 0: it fits. */
 double search_excess (const Search *self, const Prediction *prediction);
@@ -221,12 +239,14 @@ void search_append_word (GString *out, const ScenarioOverride *option);
 SearchFound *search_add_found (Search *self, char *label, char *options, Scenario *scenario,
                                Prediction *prediction, double bound, SearchComplexity complexity);
 
-/* ---- search-best.c: what is made of what was found ------------------------------------------- */
+/* ---- search-refine.c: the other options of the best ------------------------------------------ */
 
-/* Tries other options of the best, and sorts what was found. */
+/* Tries them, and sorts what was found. */
 void search_refine (Search *self);
+
+/* ---- search-best.c: what is said of what was found ------------------------------------------- */
+
 void search_keep_best (Search *self);   /* the best ones and the Pareto front */
 void search_keep_misses (Search *self); /* those that would have been better */
-/* What was left, from the structure NEXT on, and by how much it could be better. */
-void search_count_open (Search *self, guint next);
+void search_count_open (Search *self);  /* what was left, and by how much it could be better */
 void search_list_drops (Search *self); /* the most frequent reasons */

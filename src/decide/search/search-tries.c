@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "base/config/units.h"
+#include "base/intern.h"
 #include "base/parallel.h"
 #include "decide/plan/planned.h"
 #include "predict/batch.h"
@@ -17,113 +19,11 @@
 #define PLAN_EFFORT   0.15
 #define EFFORT_COUNTS 0.1 /* of an estimate, for each doubling: of like ones the cheaper first */
 
-#define SURE 0.92 /* of the memory that there is: what is estimated below is not planned first */
-
-#define HOPELESS 1.05 /* of it: what is estimated above is not tried */
-#define TRIES    16   /* configurations that are planned and simulated at a time */
-#define HOUR     3600.0
-
 #define MOST_PLANNED   2000
 #define MOST_SIMULATED 300
 
-/* ---- estimates ------------------------------------------------------------------------------- */
-
-/* Whose simulations are counted together, of one kind of pipeline. */
-typedef enum
-{
-  LIKE_OWN,    /* the same variant's */
-  LIKE_FAMILY, /* and those that are a change of its strategy away from each other */
-  LIKE_ALL,
-  N_LIKE,
-} Like;
-
-static guint
-base_of (const Search *self, const Candidate *candidate)
-{
-  return ((const SearchVariant *) g_ptr_array_index (self->space->variants, candidate->variant))
-      ->base;
-}
-
-static Ratio *
-ratio_of (const Search *self, const Candidate *candidate, Like like)
-{
-  const guint n = self->space->variants->len;
-  const guint rows[] = { candidate->variant, n + base_of (self, candidate), 2 * n };
-
-  return &self->ratios[SEARCH_PIPELINES * rows[like] + candidate->pipeline];
-}
-
-/* What is known of the most alike. */
-static double
-mean_ratio (const Search *self, const Candidate *candidate, gboolean memory)
-{
-  for (Like like = 0; like < N_LIKE; like++)
-    {
-      const Ratio *ratio = ratio_of (self, candidate, like);
-
-      if (memory && ratio->n_memory > 0)
-        return ratio->memory / ratio->n_memory;
-      if (!memory && ratio->n_time > 0)
-        return ratio->time / ratio->n_time;
-    }
-  return 1;
-}
-
-/* Whether CANDIDATE needs much more memory than there is, if it takes what its like have taken. */
-gboolean
-search_is_hopeless (const Search *self, const Candidate *candidate)
-{
-  return (double) candidate->low * mean_ratio (self, candidate, TRUE)
-         > HOPELESS * search_memory (self);
-}
-
-/* Whether CANDIDATE surely fits, by what its like have taken. */
-static gboolean
-is_sure (const Search *self, const Candidate *candidate)
-{
-  return ratio_of (self, candidate, LIKE_FAMILY)->n_memory > 0
-         && (double) candidate->low * mean_ratio (self, candidate, TRUE)
-                <= SURE * search_memory (self);
-}
-
-/*
- * The score that CANDIDATE probably has; of like ones what is simulated sooner comes first. Until
- * something fits nothing is cut: then the cheapest come first.
- */
-static double
-estimate (const Search *self, const Candidate *candidate)
-{
-  double score = candidate->score * mean_ratio (self, candidate, FALSE);
-
-  return isfinite (self->best) ? score * (1 + EFFORT_COUNTS * log2 (candidate->effort))
-                               : score * candidate->effort;
-}
-
-static double
-effort_allowed (const Search *self)
-{
-  return MOST_EFFORT * (self->options->effort > 0 ? self->options->effort : 1);
-}
-
-static void
-learn_all (Search *self, const Candidate *candidate, double time, double memory)
-{
-  for (Like like = 0; like < N_LIKE; like++)
-    {
-      Ratio *ratio = ratio_of (self, candidate, like);
-
-      if (time > 0)
-        {
-          ratio->time += time;
-          ratio->n_time++;
-        }
-      if (memory > 0)
-        {
-          ratio->memory += memory;
-          ratio->n_memory++;
-        }
-    }
-}
+#define TRIES 16 /* configurations that are planned and simulated at a time */
+#define HOUR  3600.0
 
 /* ---- tries ----------------------------------------------------------------------------------- */
 
@@ -155,7 +55,7 @@ plan_try (guint i, gpointer user)
   g_autoptr (DiagList) diags = diag_list_new ();
 
   try->scenario = search_space_scenario (self->space, try->candidate.structure, variant, diags);
-  try->sure = is_sure (self, &try->candidate);
+  try->sure = search_is_sure (self, &try->candidate);
   if (try->scenario == NULL)
     try->excess = BYTES_UNKNOWN;
   else if (!try->sure)
@@ -233,11 +133,20 @@ last_listed (const Search *self)
 static double
 least_wanted (const Search *self, const Candidate *candidate, double last)
 {
-  const double memory = (double) candidate->low * mean_ratio (self, candidate, TRUE);
-
-  if (!isfinite (last) || memory < self->least_memory)
+  if (!isfinite (last) || search_probable_memory (self, candidate) < self->least_memory)
     return 0;
   return search_weight (self, (double) search_gpus (self, candidate->structure)) / last;
+}
+
+/* The progress line says what was found. */
+static void
+tell_best (const Search *self, const Prediction *prediction)
+{
+  g_autofree char *step = quantity_format (QUANTITY_TIME, prediction->step_time_s, 4);
+  g_autofree char *text =
+      g_strdup_printf ("%s a step, %.0f tokens/s/GPU", step, prediction->tokens_per_s_per_gpu);
+
+  work_count_best (self->predict->count, intern_text (text));
 }
 
 /* SCENARIO and PREDICTION are taken; LABEL and OPTIONS too. */
@@ -259,6 +168,8 @@ search_add_found (Search *self, char *label, char *options, Scenario *scenario,
   if (self->options->price_per_gpu_hour > 0)
     found->money_per_million_tokens = self->options->price_per_gpu_hour / HOUR * prediction->n_gpus
                                       / prediction->tokens_per_s * 1e6;
+  if (found->score < self->best)
+    tell_best (self, prediction);
   self->best = MIN (self->best, found->score);
   self->least_memory = MIN (self->least_memory, (double) prediction->hbm.device);
   g_ptr_array_add (self->result->found, found);
@@ -289,7 +200,7 @@ take_try (Search *self, Try *try)
   double           excess;
 
   if (try->slow_s > 0)
-    learn_all (self, candidate, try->slow_s / candidate->bound, 0);
+    search_learn (self, candidate, try->slow_s, 0);
   if (prediction == NULL && try->slow_s == 0 && try->reason != NULL && try->excess <= 0
       && !stop_cuts (self->predict->replay.stop))
     {
@@ -300,8 +211,7 @@ take_try (Search *self, Try *try)
   if (prediction == NULL)
     return;
   excess = search_excess (self, prediction);
-  learn_all (self, candidate, prediction->step_time_s / candidate->bound,
-             candidate->low > 0 ? (double) prediction->hbm.device / (double) candidate->low : 0);
+  search_learn (self, candidate, prediction->step_time_s, (double) prediction->hbm.device);
   if (excess <= 0)
     {
       const SearchVariant *variant = g_ptr_array_index (self->space->variants, candidate->variant);
@@ -320,90 +230,12 @@ take_try (Search *self, Try *try)
   prediction_free (prediction);
 }
 
-/* Moves the candidates of least estimate that may beat the best into TRIES; says how many. */
-static guint
-pick_tries (Search *self, Try *tries)
+/* ---- which ones ------------------------------------------------------------------------------ */
+
+static double
+effort_allowed (const Search *self)
 {
-  guint n = 0, kept = 0;
-
-  for (guint i = 0; i < self->candidates->len; i++)
-    {
-      Candidate *candidate = &g_array_index (self->candidates, Candidate, i);
-      Try        try = { .candidate = *candidate };
-      guint      at;
-
-      if (!search_may_matter (self, candidate->score, &candidate->complexity))
-        {
-          self->result->n_cut++;
-          continue;
-        }
-      if (search_is_hopeless (self, candidate)
-          || candidate->effort > MOST_OF_ONE * effort_allowed (self))
-        {
-          g_array_index (self->candidates, Candidate, kept++) = *candidate;
-          continue;
-        }
-      try.estimate = estimate (self, candidate);
-      for (at = n; at > 0 && try.estimate < tries[at - 1].estimate; at--)
-        tries[at] = tries[at - 1];
-      if (at < TRIES)
-        {
-          /* the one that falls out goes back among the others */
-          if (n == TRIES)
-            g_array_index (self->candidates, Candidate, kept++) = tries[TRIES].candidate;
-          tries[at] = try;
-          n = MIN (n + 1, TRIES);
-        }
-      else
-        g_array_index (self->candidates, Candidate, kept++) = *candidate;
-    }
-  g_array_set_size (self->candidates, kept);
-  return n;
-}
-
-/* Of N TRIES those that do not take too much effort together, one at least; the rest goes back. */
-static guint
-put_back (Search *self, const Try *tries, guint n)
-{
-  double effort = 0, most = MOST_AT_ONCE * effort_allowed (self);
-  guint  kept = 0;
-
-  for (guint i = 0; i < n; i++)
-    {
-      effort += tries[i].candidate.effort;
-      if (i == kept && (i == 0 || effort <= most))
-        kept++;
-      else
-        g_array_append_val (self->candidates, tries[i].candidate);
-    }
-  return kept;
-}
-
-static void
-drop_try (Search *self, Try *try)
-{
-  if (try->excess == BYTES_UNKNOWN)
-    {
-      self->result->n_refused++;
-      search_count_drop (self, try->reason, 1);
-    }
-  else if (try->excess > 0)
-    {
-      const double room = (double) self->hbm;
-
-      self->result->n_too_large++;
-      add_miss (self, &try->candidate, (double) try->excess);
-      if (try->candidate.low > 0)
-        learn_all (self, &try->candidate, 0,
-                   (room + (double) try->excess) / (double) try->candidate.low);
-    }
-}
-
-static void
-try_clear (Try *try)
-{
-  g_clear_pointer (&try->scenario, scenario_free);
-  g_clear_pointer (&try->reason, g_free);
+  return MOST_EFFORT * search_effort (self);
 }
 
 gboolean
@@ -417,80 +249,197 @@ search_is_spent (const Search *self)
          || self->effort >= effort_allowed (self);
 }
 
-gboolean
-search_try_some (Search *self)
+/*
+ * By what CANDIDATE comes before others: the score that it probably has; of like ones what is
+ * simulated sooner comes first. Until something fits the cheapest come first.
+ */
+static double
+estimate (const Search *self, const Candidate *candidate)
 {
-  Try                      tries[TRIES + 1] = { 0 };
-  guint                    n;
-  TryJobs                  jobs = { self, tries };
-  SearchResult            *result = self->result;
-  WorkCount                count = search_jobs (self);
-  g_autoptr (GPtrArray)    simulated = g_ptr_array_new ();
-  g_autoptr (GPtrArray)    scenarios = g_ptr_array_new (); /* of these */
-  g_auto (PredictionBatch) batch = { 0 };
-  g_autofree double       *least = NULL;
-  const double             last = last_listed (self);
+  const double probable = search_probable (self, candidate);
 
-  if (search_is_spent (self))
-    return FALSE;
-  n = put_back (self, tries, pick_tries (self, tries));
-  if (n == 0)
-    return FALSE;
-  work_count_step (self->predict->count, "planning candidates", TRUE, result->n_planned);
+  return isfinite (self->best) ? probable * (1 + EFFORT_COUNTS * log2 (candidate->effort))
+                               : probable * candidate->effort;
+}
+
+/* Puts TRY among the N of TRIES, by its estimate. Returns how many there are: one too many, too. */
+static guint
+insert_try (Try *tries, guint n, const Try *try)
+{
+  guint at = n;
+
+  for (; at > 0 && try->estimate < tries[at - 1].estimate; at--)
+    tries[at] = tries[at - 1];
+  tries[at] = *try;
+  return n + 1;
+}
+
+/* Moves the candidates of least estimate that may beat the best into TRIES; says how many. */
+static guint
+fill_tries (Search *self, Try *tries)
+{
+  guint n = 0, kept = 0;
+
+  for (guint i = 0; i < self->candidates->len; i++)
+    {
+      const Candidate candidate = g_array_index (self->candidates, Candidate, i);
+      const Try       try = { .candidate = candidate, .estimate = estimate (self, &candidate) };
+
+      if (!search_may_matter (self, candidate.score, &candidate.complexity))
+        {
+          self->result->n_cut++;
+          continue;
+        }
+      if (search_is_hopeless (self, &candidate)
+          || candidate.effort > MOST_OF_ONE * effort_allowed (self))
+        {
+          g_array_index (self->candidates, Candidate, kept++) = candidate;
+          continue;
+        }
+      n = insert_try (tries, n, &try);
+      if (n > TRIES)
+        g_array_index (self->candidates, Candidate, kept++) = tries[--n].candidate;
+    }
+  g_array_set_size (self->candidates, kept);
+  return n;
+}
+
+/*
+ * Moves into TRIES those that are tried next, which do not take too much effort together; one at
+ * least, if there is one.
+ */
+static guint
+choose_tries (Search *self, Try *tries)
+{
+  const guint  n = fill_tries (self, tries);
+  const double most = MOST_AT_ONCE * effort_allowed (self);
+  double       effort = 0;
+  guint        kept = 0;
+
+  for (guint i = 0; i < n; i++)
+    {
+      effort += tries[i].candidate.effort;
+      if (i == kept && (i == 0 || effort <= most))
+        kept++;
+      else
+        g_array_append_val (self->candidates, tries[i].candidate);
+    }
+  return kept;
+}
+
+/* ---- some at a time -------------------------------------------------------------------------- */
+
+static void
+drop_try (Search *self, Try *try)
+{
+  if (try->excess == BYTES_UNKNOWN)
+    {
+      self->result->n_refused++;
+      search_count_drop (self, try->reason, 1);
+      return;
+    }
+  self->result->n_too_large++;
+  add_miss (self, &try->candidate, (double) try->excess);
+  search_learn (self, &try->candidate, 0, (double) self->hbm + (double) try->excess);
+}
+
+static void
+try_clear (Try *try)
+{
+  g_clear_pointer (&try->scenario, scenario_free);
+  g_clear_pointer (&try->reason, g_free);
+}
+
+/*
+ * Plans N TRIES, and drops those that do not fit. FALSE: the search ended before they were looked
+ * at, and they are candidates as before.
+ */
+static gboolean
+plan_tries (Search *self, Try *tries, guint n)
+{
+  TryJobs   jobs = { self, tries };
+  WorkCount count = search_jobs (self);
+
+  work_count_step (self->predict->count, "planning candidates", TRUE, self->result->n_planned);
   parallel_run (n, self->options->n_threads, plan_try, &jobs, &count);
   if (search_is_over (self))
     {
-      /* it ended before they were looked at: they are candidates as before */
       for (guint i = 0; i < n; i++)
-        {
-          g_array_append_val (self->candidates, tries[i].candidate);
-          try_clear (&tries[i]);
-        }
+        g_array_append_val (self->candidates, tries[i].candidate);
       return FALSE;
     }
   for (guint i = 0; i < n; i++)
-    if (!tries[i].sure)
-      {
-        self->effort += PLAN_EFFORT * tries[i].candidate.effort;
-        result->n_planned++;
-      }
+    {
+      if (!tries[i].sure)
+        {
+          self->effort += PLAN_EFFORT * tries[i].candidate.effort;
+          self->result->n_planned++;
+        }
+      if (tries[i].excess > 0)
+        drop_try (self, &tries[i]);
+    }
+  return TRUE;
+}
+
+/* What BATCH found out about the tries that it simulated. */
+static void
+take_batch (Search *self, const PredictionBatch *batch, const GPtrArray *simulated)
+{
+  for (guint i = 0; i < batch->n; i++)
+    {
+      Try *one = g_ptr_array_index (simulated, i);
+
+      one->prediction = g_steal_pointer (&batch->each[i].prediction);
+      one->reason = g_steal_pointer (&batch->each[i].reason);
+      one->slow_s = batch->each[i].slow_s;
+      if (one->prediction == NULL && one->slow_s == 0 && stop_is_due (self->predict->replay.stop))
+        g_array_append_val (self->candidates, one->candidate); /* not to its end */
+      else
+        self->result->n_simulated++;
+      take_try (self, one);
+    }
+}
+
+/* Simulates those of N TRIES that are planned to fit. */
+static void
+simulate_tries (Search *self, Try *tries, guint n)
+{
+  const double             last = last_listed (self);
+  g_autoptr (GPtrArray)    simulated = g_ptr_array_new ();
+  g_autoptr (GPtrArray)    scenarios = g_ptr_array_new (); /* of these */
+  g_autofree double       *least = g_new (double, MAX (n, 1));
+  g_auto (PredictionBatch) batch = { .n_threads = self->options->n_threads,
+                                     .options = self->predict,
+                                     .least = least,
+                                     .layouts = self->layouts,
+                                     .scenarios = scenarios };
+
   for (guint i = 0; i < n; i++)
     if (tries[i].excess <= 0)
       {
         self->effort += tries[i].candidate.effort;
+        least[simulated->len] = least_wanted (self, &tries[i].candidate, last);
         g_ptr_array_add (simulated, &tries[i]);
         g_ptr_array_add (scenarios, tries[i].scenario);
       }
-    else
-      drop_try (self, &tries[i]);
-  work_count_step (self->predict->count, "simulating candidates", TRUE, result->n_simulated);
-  least = g_new (double, MAX (simulated->len, 1));
-  for (guint i = 0; i < simulated->len; i++)
-    least[i] =
-        least_wanted (self, &((const Try *) g_ptr_array_index (simulated, i))->candidate, last);
-  batch = (PredictionBatch){ .n = scenarios->len,
-                             .n_threads = self->options->n_threads,
-                             .options = self->predict,
-                             .least = least,
-                             .layouts = self->layouts,
-                             .scenarios = scenarios };
+  batch.n = scenarios->len;
+  work_count_step (self->predict->count, "simulating candidates", TRUE, self->result->n_simulated);
   prediction_batch_run (&batch);
-  for (guint i = 0; i < batch.n; i++)
-    {
-      Try *one = g_ptr_array_index (simulated, i);
+  take_batch (self, &batch, simulated);
+}
 
-      one->prediction = g_steal_pointer (&batch.each[i].prediction);
-      one->reason = g_steal_pointer (&batch.each[i].reason);
-      one->slow_s = batch.each[i].slow_s;
-      if (one->prediction == NULL && one->slow_s == 0 && stop_is_due (self->predict->replay.stop))
-        g_array_append_val (self->candidates, one->candidate); /* not to its end */
-      else
-        result->n_simulated++;
-    }
+gboolean
+search_try_some (Search *self)
+{
+  Try   tries[TRIES + 1] = { 0 };
+  guint n;
+
+  if (search_is_spent (self))
+    return FALSE;
+  n = choose_tries (self, tries);
+  if (n > 0 && plan_tries (self, tries, n))
+    simulate_tries (self, tries, n);
   for (guint i = 0; i < n; i++)
-    {
-      take_try (self, &tries[i]);
-      try_clear (&tries[i]);
-    }
-  return TRUE;
+    try_clear (&tries[i]);
+  return n > 0;
 }

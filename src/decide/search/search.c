@@ -147,7 +147,7 @@ branch_and_bound (Search *self)
   guint    next = 0;
   gboolean expanded, tried = TRUE;
 
-  self->ratios = g_new0 (Ratio, (gsize) SEARCH_PIPELINES * (2 * self->space->variants->len + 1));
+  self->ratios = search_ratios_new (self);
   search_expand_sample (self, FALSE);
   for (guint i = 0; i < FIRST_TRIES && !search_is_over (self); i++)
     search_try_some (self);
@@ -162,8 +162,8 @@ branch_and_bound (Search *self)
       tried = search_try_some (self);
     }
   while ((expanded || tried) && !search_is_spent (self) && !search_is_over (self));
-  search_count_open (self, stop_is_due (self->predict->replay.stop) ? 0 : next);
   search_refine (self);
+  search_count_open (self);
   search_keep_misses (self);
   search_keep_best (self);
   search_list_drops (self);
@@ -197,6 +197,7 @@ search_run (const Scenario *scenario, const StrategySet *strategies, const Searc
   SearchRoom room;
   gboolean   roomy, ok = FALSE;
 
+  work_count_best (predict->count, NULL);
   memset (self.contexts, 0xff, sizeof self.contexts); /* G_MAXUINT64: of none */
   roomy = find_room (&self, &room, diags);
 
@@ -220,6 +221,7 @@ search_run (const Scenario *scenario, const StrategySet *strategies, const Searc
       result->is_cut = stop_reason (predict->replay.stop) != NULL;
       ok = TRUE;
     }
+  work_count_best (predict->count, NULL);
   g_clear_pointer (&self.space, search_space_free);
   model_shape_clear (&self.shape);
   search_screen_free (self.screen);
