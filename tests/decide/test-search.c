@@ -1,8 +1,8 @@
 /*
  * The search: over three spaces the best is what simulating every configuration finds, and no
  * configuration beats its bound; what a scenario sets stays; constraints hold, and who meets none
- * says why; one thread and two find the same. Not asserted: how many configurations are simulated,
- * and what a search finds whose budget is spent.
+ * says why; one thread and two find the same; however early it ends, what it left is no better than
+ * it says. Not asserted: how many configurations are simulated.
  */
 #include <check.h>
 
@@ -137,6 +137,45 @@ take_values (const Space *space, SearchVary *vary, const char *kept[MAX_VARY][8]
   return n;
 }
 
+/* When a search is stopped: times that its work asks whether it is. */
+static const guint stops[] = { 1, 3, 40, 60, 80, 120, 200, 400, 1000 };
+
+/*
+ * A search that STOP or a budget of SIMULATED ends: it has found BEST, a step of all, or says that
+ * something of no bound is left, or that something of a bound which is not above BEST.
+ */
+static void
+check_left (const Scenario *scenario, const SearchVary *vary, guint n_vary, double best,
+            guint most_asked, guint simulated)
+{
+  Stop                     stop = { .most_asked = (gint) most_asked };
+  PredictOptions           options = shared_options ();
+  const SearchOptions      wanted = { .n_threads = 1, .max_simulated = simulated, .effort = 1e6 };
+  g_autoptr (DiagList)     diags = diag_list_new ();
+  g_autoptr (GError)       error = NULL;
+  g_autoptr (SearchResult) result = NULL;
+  const SearchFound       *found;
+
+  options.replay.stop = &stop;
+  result = search_run (scenario, NULL, vary, n_vary, TRUE, &wanted, &options, diags, &error);
+  ck_assert_msg (result != NULL, "%s", diag_list_first_message (diags));
+  found = result->found->len > 0 ? g_ptr_array_index (result->found, 0) : NULL;
+  if (found != NULL && found->prediction->step_time_s == best)
+    ck_assert (result->n_open == 0 || result->open_gain >= 1);
+  else
+    {
+      ck_assert_msg (result->n_open > 0,
+                     "%u asked, %u simulated: the best is not there, and nothing "
+                     "is left",
+                     most_asked, simulated);
+      ck_assert_uint_le (result->n_unbounded, result->n_open);
+    }
+  if (found != NULL && found->prediction->step_time_s > best && result->n_unbounded == 0)
+    ck_assert_msg (search_open_step (result) <= best, "%u asked: left is %g s at least, and %g s",
+                   most_asked, search_open_step (result), best);
+  input_files_free (options.files);
+}
+
 START_TEST (test_nothing_better_is_cut)
 {
   const Space             *space = &spaces[_i];
@@ -165,6 +204,10 @@ START_TEST (test_nothing_better_is_cut)
                      "%s: the bound of %g s is above the simulated %g s", found->label,
                      found->bound, found->prediction->step_time_s);
     }
+  for (guint i = 0; i < G_N_ELEMENTS (stops); i++)
+    check_left (scenario, vary, n_vary, best, stops[i], 10000);
+  for (guint n = 1; n < 20; n += 6)
+    check_left (scenario, vary, n_vary, best, 0, n);
   g_printerr ("space %d: %u points, %u simulated, best %g s, bound %.3f of it\n", _i, n_points,
               result->n_simulated, best,
               ((SearchFound *) g_ptr_array_index (result->found, 0))->bound / best);

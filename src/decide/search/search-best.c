@@ -65,19 +65,23 @@ search_keep_misses (Search *self)
 
 /*
  * N configurations of a bound of SCORE were not tried. Whether they may be better than the best. A
- * mesh that cannot be on one stage has no bound (0), and says nothing of by how much.
+ * mesh that cannot be on one stage, or that nobody came to, has no bound (0).
  */
 static gboolean
-count_untried (Search *self, double score, guint64 n, double *least)
+count_untried (Search *self, double score, guint64 n)
 {
+  SearchResult *result = self->result;
+
   if (score >= self->best)
     {
-      self->result->n_cut += n;
+      result->n_cut += n;
       return FALSE;
     }
-  self->result->n_open += n;
-  if (score > 0)
-    *least = MIN (*least, score);
+  result->n_open += n;
+  if (score <= 0)
+    result->n_unbounded += n;
+  else if (result->open_least == 0 || score < result->open_least)
+    result->open_least = score;
   return TRUE;
 }
 
@@ -89,26 +93,36 @@ void
 search_count_open (Search *self)
 {
   SearchResult *result = self->result;
-  double        least = INFINITY;
 
   for (guint i = 0; i < self->candidates->len; i++)
     {
       const Candidate *candidate = &g_array_index (self->candidates, Candidate, i);
 
-      if (count_untried (self, candidate->score, 1, &least))
+      if (count_untried (self, candidate->score, 1))
         result->n_hopeless += search_is_hopeless (self, candidate);
     }
   for (guint i = 0; i < self->alike->len; i++)
-    result->n_alike += count_untried (self, g_array_index (self->alike, double, i), 1, &least);
+    result->n_alike += count_untried (self, g_array_index (self->alike, double, i), 1);
   for (guint i = 0; i < self->nodes->len; i++)
     {
       const Node *node = node_at (self, i);
 
       if (!node->expanded)
-        count_untried (self, node->least, self->space->variants->len, &least);
+        count_untried (self, node->least, self->space->variants->len);
     }
   if (result->n_open > 0 && isfinite (self->best))
-    result->open_gain = isfinite (least) ? self->best / least : 1;
+    result->open_gain = result->open_least > 0 ? self->best / result->open_least : 1;
+}
+
+double
+search_open_step (const SearchResult *self)
+{
+  const SearchFound *fastest = self->found->len > 0 ? g_ptr_array_index (self->found, 0) : NULL;
+
+  if (fastest == NULL || self->open_least == 0 || self->objective != SEARCH_THROUGHPUT
+      || fastest->score <= self->open_least)
+    return NAN;
+  return fastest->prediction->step_time_s / fastest->score * self->open_least;
 }
 
 static gint

@@ -1,4 +1,4 @@
-/* What a candidate probably takes: its bounds, times what simulations of its like took over them. */
+/* What a candidate probably takes: its bounds times what simulations of its like took over them. */
 #include "decide/search/search-private.h"
 
 #define SURE     0.92 /* of the memory that may be taken: what is estimated below surely fits */

@@ -249,4 +249,4 @@ void search_refine (Search *self);
 void search_keep_best (Search *self);   /* the best ones and the Pareto front */
 void search_keep_misses (Search *self); /* those that would have been better */
 void search_count_open (Search *self);  /* what was left, and by how much it could be better */
-void search_list_drops (Search *self); /* the most frequent reasons */
+void search_list_drops (Search *self);  /* the most frequent reasons */

@@ -14,11 +14,11 @@
 #include "decide/explore/levers.h"
 #include "predict/batch.h"
 
-#define REFINED  3 /* of the best, that are tried with other options */
-#define FOLLOWED 8 /* of the next best, that are tried with what helped the best */
-#define FAR           1.03 /* what is so much slower than the best is not */
-#define SAME          1e-9 /* a change that makes no more difference makes none */
-#define HELPS         5e-4 /* one that makes less is not tried again, nor with others */
+#define REFINED  3    /* of the best, that are tried with other options */
+#define FOLLOWED 8    /* of the next best, that are tried with what helped the best */
+#define FAR      1.03 /* what is so much slower than the best is not */
+#define SAME     1e-9 /* a change that makes no more difference makes none */
+#define HELPS    5e-4 /* one that makes less is not tried again, nor with others */
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
@@ -292,7 +292,8 @@ helpful_of (const Search *self, const SearchFound *around, const GArray *changes
 
   for (guint i = 0; i < changes->len; i++)
     {
-      const Helpful one = { *change_at (changes, i), effect_of (self, around, change_at (changes, i)) };
+      const Helpful one = { *change_at (changes, i),
+                            effect_of (self, around, change_at (changes, i)) };
 
       if (one.effect < 1 - HELPS)
         g_array_append_val (helpful, one);

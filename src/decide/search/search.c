@@ -162,8 +162,8 @@ branch_and_bound (Search *self)
       tried = search_try_some (self);
     }
   while ((expanded || tried) && !search_is_spent (self) && !search_is_over (self));
-  search_refine (self);
   search_count_open (self);
+  search_refine (self);
   search_keep_misses (self);
   search_keep_best (self);
   search_list_drops (self);
@@ -197,6 +197,7 @@ search_run (const Scenario *scenario, const StrategySet *strategies, const Searc
   SearchRoom room;
   gboolean   roomy, ok = FALSE;
 
+  result->objective = options->objective;
   work_count_best (predict->count, NULL);
   memset (self.contexts, 0xff, sizeof self.contexts); /* G_MAXUINT64: of none */
   roomy = find_room (&self, &room, diags);
@@ -215,7 +216,7 @@ search_run (const Scenario *scenario, const StrategySet *strategies, const Searc
       search_settle_software (&self);
       search_bound_nodes (&self);
       if (search_is_over (&self))
-        result->n_open = result->n_configurations;
+        result->n_open = result->n_unbounded = result->n_configurations;
       else
         branch_and_bound (&self);
       result->is_cut = stop_reason (predict->replay.stop) != NULL;

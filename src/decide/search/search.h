@@ -104,20 +104,24 @@ typedef struct
   guint64  n_as_good;  /* found, and no slower than SearchOptions.within allows */
   GPtrArray *missed;   /* SearchMiss, the least excess first; at most five */
   GArray    *drops;    /* SearchDrop */
-  guint64  n_structures, n_configurations; /* of the space; those that divide, with all variants */
-  guint64  n_bounded;                      /* configurations whose own bound was computed */
-  guint64  n_cut;       /* dropped by a bound of time, alone or with their structure */
-  guint64  n_too_large; /* by a bound of memory, or their plan */
-  guint64  n_alike;   /* of n_open: with the bounds of their strategy's defaults, which are tried */
-  guint64  n_refused; /* no model, mesh or strategy that goes together */
-  guint    n_planned, n_simulated;
-  guint    n_failed;   /* of n_simulated: had no end */
-  char    *failure;    /* why the first of them had none; NULL: all had */
-  guint64  n_hopeless; /* of n_open: need 5 % more memory than there is by what their like took */
-  guint64  n_open;     /* left untried with a better bound than the best: 0: the best is proved */
-  double   open_gain;  /* of them: the best bound's throughput over that of the best, at most */
-  guint64  n_unfit;    /* of n_too_large: by simulation */
-  gboolean is_cut;     /* PREDICT->replay.stop ended it: more would have been tried */
+  guint64 n_structures, n_configurations; /* of the space; those that divide, with all variants */
+  guint64 n_bounded;                      /* configurations whose own bound was computed */
+  guint64 n_cut;       /* dropped by a bound of time, alone or with their structure */
+  guint64 n_too_large; /* by a bound of memory, or their plan */
+  guint64 n_alike;   /* of n_open: with the bounds of their strategy's defaults, which are tried */
+  guint64 n_refused; /* no model, mesh or strategy that goes together */
+  guint   n_planned, n_simulated;
+  guint   n_failed;    /* of n_simulated: had no end */
+  char   *failure;     /* why the first of them had none; NULL: all had */
+  guint64 n_hopeless;  /* of n_open: need 5 % more memory than there is by what their like took */
+  guint64 n_open;      /* left untried with a better bound than the best, before other options of
+                          it were tried: 0: the best is proved */
+  guint64 n_unbounded; /* of n_open: nothing is known of them, as their bound was not computed */
+  double  open_least;  /* the least score that the others of n_open can have; 0: there is none */
+  double  open_gain; /* the best's score, before other options, over that: at most so much better */
+  guint64 n_unfit;   /* of n_too_large: by simulation */
+  SearchObjective objective; /* that scores are of */
+  gboolean        is_cut;    /* PREDICT->replay.stop ended it: more would have been tried */
 } SearchResult;
 
 /*
@@ -137,3 +141,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (SearchResult, search_result_free)
  * where it is the answer, or nothing was found. Newly allocated.
  */
 char *search_faster_text (const SearchResult *self);
+
+/*
+ * s: none of what was not tried takes less for a step of the fastest's sequences, by its bound and
+ * without the options that are tried around the best. NAN: no bound is known, nothing was left, the
+ * fastest beats it with these options, or more than time is wanted.
+ */
+double search_open_step (const SearchResult *self);

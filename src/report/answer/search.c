@@ -1,5 +1,7 @@
 #include "report/answer/search.h"
 
+#include <math.h>
+
 #include "predict/columns.h"
 #include "report/document/html-private.h"
 #include "report/document/json-private.h"
@@ -82,6 +84,7 @@ static const Column drop_columns[] = {
 };
 
 COLUMN_NUMBER_OF (SearchResult, open_gain, p->n_open > 0 ? p->open_gain : 1)
+COLUMN_NUMBER_OF (SearchResult, open_step_time, search_open_step (p))
 
 /* What became of the configurations. */
 static const Column search_columns[] = {
@@ -100,11 +103,38 @@ static const Column search_columns[] = {
   { "failure", "why", COLUMN_WORD, COLUMN_LEFT_OUT, COLUMN_MEMBER (SearchResult, failure) },
   { "open", "not tried, bound is better", COLUMN_COUNT, 0, COLUMN_MEMBER (SearchResult, n_open) },
   { NULL, "of these likely too large", COLUMN_COUNT, 0, COLUMN_MEMBER (SearchResult, n_hopeless) },
+  { "open_unbounded", "of these without a bound", COLUMN_COUNT, COLUMN_LEFT_OUT | COLUMN_OPTIONAL,
+    COLUMN_MEMBER (SearchResult, n_unbounded) },
   { "open_gain", NULL, COLUMN_NUMBER, 0, .number = open_gain },
+  { "open_step_time_s", NULL, COLUMN_TIME, COLUMN_OPTIONAL, .number = open_step_time },
   { 0 },
 };
 
 /* ---- the answer ------------------------------------------------------------------------------ */
+
+/*
+ * How much was not tried, and how far that could be ahead: as configurations are before other
+ * options are tried around them.
+ */
+static void
+describe_open (Document *document, const SearchResult *result)
+{
+  const double        least = search_open_step (result);
+  g_autofree char    *seconds = isfinite (least) ? document_seconds (least) : NULL;
+  g_autoptr (GString) text = g_string_new (NULL);
+
+  g_string_printf (text, "Not proved: " COUNT " of " COUNT " configurations were not tried",
+                   result->n_open, result->n_configurations);
+  if (result->n_unbounded < result->n_open)
+    g_string_append_printf (text, "; by their bounds none is more than %.2f times as fast",
+                            result->open_gain);
+  if (seconds != NULL)
+    g_string_append_printf (text, ", %s a step", seconds);
+  if (result->n_unbounded > 0)
+    g_string_append_printf (text, "; of " COUNT " no bound is known", result->n_unbounded);
+  document_line (document, "%s (%s tries more).", text->str,
+                 result->is_cut ? "a later --time-limit" : "--effort 4");
+}
 
 static void
 describe_verdict (Document *document, const SearchAnswer *self)
@@ -138,10 +168,7 @@ describe_verdict (Document *document, const SearchAnswer *self)
     document_line (document, "Proved: nothing with a better bound is left%s.",
                    result->is_sampled ? "; bounds of other frameworks' kernels are sampled" : "");
   else if (result->n_open > 0)
-    document_line (document,
-                   "Not proved: " COUNT " configurations were not tried; by their bounds none is "
-                   "more than %.2f times as fast (--effort 4 tries more).",
-                   result->n_open, result->open_gain);
+    describe_open (document, result);
 }
 
 typedef struct
