@@ -11,14 +11,16 @@
 typedef struct
 {
   const Move *moves[REMEDY_MAX_CHANGES];
-  gint64      excess; /* bytes, as simulated, else as planned; up to 0: fits. BYTES_UNKNOWN: none */
+  gint64      excess;      /* bytes, as simulated, else as planned, else at least (`bounded`);
+                         up to 0: fits. BYTES_UNKNOWN: none */
   guint64     n_items;     /* of the planned schedule */
   guint64     n_events;    /* of its simulation */
   double      step_time_s; /* of a remedy, else 0 */
   Prediction *prediction;
-  guint       n;      /* moves */
-  gboolean    chosen; /* to be simulated */
-  gboolean    ended;  /* its simulation took more than it may */
+  guint       n;       /* moves */
+  gboolean    bounded; /* `excess` is the closed form's: planned it takes that or more */
+  gboolean    chosen;  /* to be simulated */
+  gboolean    ended;   /* its simulation took more than it may */
 } Change;
 
 /* SCENARIO with the moves of SELF; NULL where there is no such scenario. */
@@ -30,6 +32,9 @@ Scenario *change_scenario (const Change *self, const Scenario *scenario,
  */
 char *change_options (const Change *self, const Scenario *scenario, const StrategySet *strategies,
                       const PredictOptions *options);
+
+/* Adds MOVE in its place: the moves stand in the order of lever_moves, whatever came first. */
+void change_add (Change *self, const Move *move);
 
 gboolean change_has_lever (const Change *self, guint lever);
 gboolean change_has_move (const Change *self, const Move *move);

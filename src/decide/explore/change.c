@@ -7,11 +7,14 @@
 static gint64
 micro_steps_of (const Change *change, const Scenario *scenario)
 {
-  gint64 n = scenario->training.grad_accum;
+  gint64 n = scenario->training.grad_accum, fewer = 1;
 
   for (guint i = 0; i < change->n; i++)
-    n = n * change->moves[i]->micro_steps / change->moves[i]->fewer;
-  return n;
+    {
+      n *= change->moves[i]->micro_steps;
+      fewer *= change->moves[i]->fewer;
+    }
+  return n / fewer;
 }
 
 /* Newly allocated array of ScenarioOverride; strings interned. */
@@ -94,6 +97,17 @@ change_options (const Change *change, const Scenario *scenario, const StrategySe
         }
     }
   return g_string_free (g_steal_pointer (&out), FALSE);
+}
+
+void
+change_add (Change *change, const Move *move)
+{
+  guint at = change->n++;
+
+  g_assert (change->n <= REMEDY_MAX_CHANGES);
+  for (; at > 0 && change->moves[at - 1] > move; at--)
+    change->moves[at] = change->moves[at - 1];
+  change->moves[at] = move;
 }
 
 gboolean

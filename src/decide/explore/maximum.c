@@ -131,6 +131,8 @@ is_planned_to_fit (Search *self, gint64 number)
   gint64               excess = BYTES_UNKNOWN;
 
   if (scenario != NULL)
+    excess = scenario_least_excess (scenario, self->options, diags);
+  if (excess <= 0) /* it may fit: the closed form takes a tenth of what the plan takes */
     excess = scenario_planned_excess (scenario, self->options, NULL, diags);
   if (excess == BYTES_UNKNOWN && diag_list_n_errors (diags) == 0 && is_cut (self))
     return FALSE;

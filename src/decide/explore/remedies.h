@@ -3,13 +3,13 @@
  * else and the global batch kept.
  *
  * Set: levers, each an option of the option tables with the values that it can take; a change is
- * one value of each of at most REMEDY_MAX_CHANGES levers. Computed: the plan's memory (GPU and
- * host) of every change of one lever; of the least excessive ones with a second lever, and with a
- * third. A plan takes milliseconds. The changes that are planned to fit are simulated, of each set
- * of levers the fullest first, two at a time until one fits. One that does not fit after all is
- * over by what its simulation says, and goes on with a further lever like the others. Where nothing
- * was found, the least excessive change that was not simulated is, once, whatever the budget. What
- * the simulation says fits counts; a change of the global batch does not.
+ * one value of each of at most REMEDY_MAX_CHANGES levers. Computed: what every change of one lever
+ * takes at least, by its closed form; of the least excessive ones with a second lever, and with a
+ * third. What may fit is planned (GPU and host), which takes milliseconds; what is planned to fit
+ * is simulated, of each set of levers the fullest first, two at a time until one fits. One that
+ * does not fit after all is over by what its simulation says, and goes on with a further lever like
+ * the others. Where nothing was found, the least excessive change that was not simulated is, once,
+ * whatever the budget. What the simulation says fits counts; a change of the global batch does not.
  *
  * That nothing was found proves nothing: only a part of the changes of two and three levers is
  * tried.

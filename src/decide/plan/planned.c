@@ -30,6 +30,21 @@ planned_excess (const Scenario *scenario, const PredictOptions *options, guint64
 }
 
 gint64
+scenario_least_excess (const Scenario *scenario, const PredictOptions *options, DiagList *diags)
+{
+  g_autoptr (ProfileSet)       profiles = predict_profiles (options);
+  g_autoptr (ResolvedScenario) resolved = resolved_new (scenario, profiles, diags);
+  PlanTotals                   totals;
+
+  if (resolved == NULL || !strategy_check (&resolved->input, resolved->strategy, diags))
+    return BYTES_UNKNOWN;
+  if (!strategy_expect (&resolved->input, resolved->strategy, &totals))
+    return G_MININT64;
+  return (gint64) (totals.low[PLACE_HBM]
+                   - cluster_gpu_profile (resolved->cluster, 0)->hbm_bytes.value);
+}
+
+gint64
 scenario_planned_excess (const Scenario *scenario, const PredictOptions *options, guint64 *n_items,
                          DiagList *diags)
 {
