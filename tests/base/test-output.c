@@ -7,8 +7,10 @@
 #include "../suite.h"
 #include "base/config/printable.h"
 #include "base/file/file-roles.h"
+#include "base/file/given-files.h"
 #include "base/file/output.h"
 #include "base/file/temporary.h"
+#include "base/limits.h"
 #include "fixture.h"
 
 /* ---- a file system without hard links, and a user who is not root: the C library's, replaced - */
@@ -413,6 +415,63 @@ START_TEST (test_roles)
 }
 END_TEST
 
+/* Who reads below a folder alone reads neither beside it, by whatever name, nor what is not there. */
+START_TEST (test_only_below)
+{
+  char            *folder = make_folder ();
+  g_autofree char *inside = g_build_filename (folder, "inside", NULL);
+  g_autofree char *beside = write_temporary (folder, "inside-not", "x", -1);
+  g_autofree char *link = g_build_filename (inside, "link", NULL);
+  g_autofree char *around = g_build_filename (inside, "..", "inside-not", NULL);
+  g_autofree char *missing = g_build_filename (folder, "missing", NULL);
+  g_autofree char *file = NULL;
+
+  ck_assert_int_eq (g_mkdir (inside, 0700), 0);
+  file = write_temporary (inside, "file", "x", -1);
+  ck_assert_int_eq (symlink (beside, link), 0);
+  file_roles_only_below (inside); /* each test is a process of its own */
+  ck_assert_int_eq (file_roles_read (file), 0);
+  ck_assert_int_eq (file_roles_read (beside), EACCES);
+  ck_assert_int_eq (file_roles_read (link), EACCES);
+  ck_assert_int_eq (file_roles_read (around), EACCES);
+  ck_assert_int_eq (file_roles_read (missing), EACCES);
+  ck_assert_int_eq (file_roles_read (""), EACCES);
+  g_unlink (link);
+  g_unlink (file);
+  g_rmdir (inside);
+  g_unlink (beside);
+  remove_folder (folder);
+}
+END_TEST
+
+START_TEST (test_given_files)
+{
+  g_autofree char *a = given_files_add ("{}", 2, ".json"), *again = NULL, *empty = NULL;
+  g_autofree char *long_text = g_malloc0 (CONFIG_MAX_BYTES + 1);
+  GBytes          *text = given_files_find (a);
+
+  ck_assert (g_str_has_prefix (a, "given/") && g_str_has_suffix (a, ".json"));
+  ck_assert_uint_eq (g_bytes_get_size (text), 2);
+  g_bytes_unref (text);
+  again = given_files_add ("{}", 2, ".json");
+  ck_assert_str_eq (a, again);
+  empty = given_files_add ("", 0, ".yaml");
+  text = given_files_find (empty);
+  ck_assert_uint_eq (g_bytes_get_size (text), 0);
+  g_bytes_unref (text);
+  ck_assert_ptr_null (given_files_add (long_text, CONFIG_MAX_BYTES + 1, ".json"));
+  ck_assert_ptr_null (given_files_find ("given/nothing"));
+  ck_assert_ptr_null (given_files_find ("/etc/hostname"));
+  for (guint i = 0; i < GIVEN_FILES_MOST; i++)
+    {
+      g_autofree char *number = g_strdup_printf ("%u", i);
+
+      g_free (given_files_add (number, strlen (number), ".json"));
+    }
+  ck_assert_ptr_null (given_files_find (a)); /* the oldest went */
+}
+END_TEST
+
 static const struct
 {
   const char *text;
@@ -457,6 +516,8 @@ SUITE_MAIN (output)
   tcase_add_test (tcase, test_checks);
   tcase_add_test (tcase, test_folders);
   tcase_add_test (tcase, test_roles);
+  tcase_add_test (tcase, test_only_below);
+  tcase_add_test (tcase, test_given_files);
   tcase_add_loop_test (tcase, test_printable, 0, G_N_ELEMENTS (texts));
   return run_case (suite_create ("output"), tcase);
 }

@@ -1,6 +1,7 @@
 /* Reads YAML and JSON text into the tree of a ConfigDoc, from libyaml's events. */
 #include "base/config/config-private.h"
 #include "base/file/file-roles.h"
+#include "base/file/given-files.h"
 #include "base/intern.h"
 
 #include <errno.h>
@@ -377,9 +378,14 @@ config_read_file (const char *file, int *error)
 {
   g_autoptr (GByteArray) bytes = g_byte_array_new ();
   guint8                 buffer[1 << 16];
-  const int              use = file_roles_read (file);
-  int                    fd = use == 0 ? open (file, O_RDONLY | O_CLOEXEC) : -1;
+  GBytes                *given = given_files_find (file);
+  int                    use, fd;
 
+  *error = 0;
+  if (given != NULL)
+    return g_bytes_unref_to_array (given);
+  use = file_roles_read (file);
+  fd = use == 0 ? open (file, O_RDONLY | O_CLOEXEC) : -1;
   *error = use != 0 ? use : fd < 0 ? errno : 0;
   while (fd >= 0 && bytes->len <= CONFIG_MAX_BYTES)
     {

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <glib/gstdio.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -15,6 +16,7 @@ static struct
   GHashTable     *written; /* key_of_name of what has been replaced: then its inode is another */
   int             fault;   /* errno of the process's surroundings; 0: none */
   char           *clash;   /* the first file with roles that do not go together */
+  char           *only;    /* the folder, with a separator at its end; NULL: any. Never changes */
 } process = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 void
@@ -112,6 +114,26 @@ take (const char *file, FileRole role)
   return why;
 }
 
+/* ---- what may be read ------------------------------------------------------------------------ */
+
+void
+file_roles_only_below (const char *folder)
+{
+  g_autofree char *whole = realpath (folder, NULL);
+
+  g_assert (process.only == NULL);
+  process.only = g_strconcat (whole != NULL ? whole : folder, G_DIR_SEPARATOR_S, NULL);
+}
+
+/* What is not there is nowhere: the caller cannot tell whether a file exists elsewhere. */
+static gboolean
+is_below (const char *file, const char *folder)
+{
+  g_autofree char *whole = realpath (file, NULL);
+
+  return whole != NULL && g_str_has_prefix (whole, folder);
+}
+
 /* ---- what is asked --------------------------------------------------------------------------- */
 
 static gboolean
@@ -133,6 +155,8 @@ file_roles_add (const char *file, FileRole role, GError **error)
 int
 file_roles_read (const char *file)
 {
+  if (process.only != NULL && !is_below (file, process.only))
+    return EACCES;
   return file_roles_add (file, FILE_ROLE_INPUT, NULL) ? 0 : ETXTBSY;
 }
 

@@ -33,7 +33,15 @@ void file_roles_keep (void);
 /* FILE, which may be NULL, has ROLE. FALSE with ERROR where that goes with no role that it has. */
 gboolean file_roles_add (const char *file, FileRole role, GError **error);
 
-/* FILE, an input, is about to be read. Returns 0, or ETXTBSY where it is an output. */
+/*
+ * From now on files are read below FOLDER alone, for who reads what strangers name. Once, before there are threads.
+ */
+void file_roles_only_below (const char *folder);
+
+/*
+ * FILE, an input, is about to be read. Returns 0, ETXTBSY where it is an output, or EACCES where it
+ * may not be read.
+ */
 int file_roles_read (const char *file);
 
 /* The same, and opens it. NULL with errno set. */
