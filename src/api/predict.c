@@ -1,18 +1,57 @@
 #include "api/shardsim.h"
 
 #include "api/request-private.h"
+#include "decide/explore/advice.h"
+#include "decide/explore/remedies.h"
 #include "predict/batch.h"
 #include "report/document/answer.h"
+
+/* What is looked for beside the predictions. */
+typedef struct
+{
+  gboolean remedies, advise;
+} Proposals;
+
+static const OptionSpec proposal_options[] = {
+  { .key = "remedies",
+    .type = OPTION_BOOL,
+    .offset = G_STRUCT_OFFSET (Proposals, remedies),
+    .fallback = "false" },
+  { .key = "advise",
+    .type = OPTION_BOOL,
+    .offset = G_STRUCT_OFFSET (Proposals, advise),
+    .fallback = "false" },
+  { 0 },
+};
 
 /* Everything of one call. */
 typedef struct
 {
   Request         request;
   RequestRun      run;
+  Proposals       proposals;
   PredictOptions  options;
   GPtrArray      *scenarios;
   PredictionBatch batch; /* of them */
 } Call;
+
+static void
+propose (const Call *self, guint i)
+{
+  const Scenario    *scenario = g_ptr_array_index (self->scenarios, i);
+  const StrategySet *strategies = self->request.strategies;
+  const Predicted   *one = &self->batch.each[i];
+  Prediction        *prediction = one->prediction;
+  RemedyBudget       budget = remedy_budget_after (one->n_events);
+  AdviceBudget       advice = advice_default_budget;
+
+  budget.n_threads = advice.n_threads = request_n_threads (&self->request);
+  if (self->proposals.remedies && !prediction->fits)
+    prediction->remedies =
+        remedies_find (scenario, strategies, prediction, &self->options, &budget);
+  if (self->proposals.advise && prediction->fits)
+    prediction->advice = advice_find (scenario, strategies, prediction, &self->options, &advice);
+}
 
 static void
 predict_all (Call *self)
@@ -22,8 +61,12 @@ predict_all (Call *self)
 
   self->options = request_predict_options (&self->request, &self->run);
   self->options.idle_figures = TRUE;
-  self->batch = prediction_batch_of (self->scenarios, &self->options,
-                                     request_n_threads (&self->request), FALSE);
+  self->batch = (PredictionBatch){ .n = self->scenarios->len,
+                                   .n_threads = request_n_threads (&self->request),
+                                   .options = &self->options,
+                                   .most_events = G_MAXUINT64, /* they are counted */
+                                   .scenarios = self->scenarios };
+  prediction_batch_run (&self->batch);
   diag_list_drop_repeats (all, TRUE);
   for (guint i = 0; i < self->batch.n; i++)
     {
@@ -35,6 +78,8 @@ predict_all (Call *self)
       if (self->request.error == NULL)
         self->request.error = g_steal_pointer (&one->error);
       whole = whole && one->prediction != NULL;
+      if (one->prediction != NULL)
+        propose (self, i);
     }
   if (!whole)
     request_is_whole (&self->request);
@@ -70,7 +115,9 @@ char *
 shardsim_predict_until (const char *request, ShardsimStop *stop)
 {
   Call              self = { 0 };
-  const RequestPart parts[] = { { request_run_options, &self.run }, { NULL, NULL } };
+  const RequestPart parts[] = { { request_run_options, &self.run },
+                                { proposal_options, &self.proposals },
+                                { NULL, NULL } };
   char             *text;
 
   if (request_read (&self.request, request, stop, parts, NULL))

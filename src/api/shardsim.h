@@ -30,6 +30,8 @@ extern "C"
  *   plugins: [mine.so]        strategies: trusted code
  *   unfolded, interval: false as the options of `shardsim simulate`
  *   steps, jobs: 0            the same
+ *   remedies: false           also look for what would fit, of each that does not
+ *   advise: false             also look for what would be faster, of each that fits
  *
  * The answer: {"schema": 1, "program_version": "0.1.0",
  *   "results": [...]          one a scenario that could be predicted, in their order
@@ -73,6 +75,20 @@ extern "C"
  * ended early, "results" is empty if nothing was simulated by then.
  */
   char *shardsim_maximum (const char *request, ShardsimStop *stop);
+
+  /*
+ * The scenarios of REQUEST (file, text, name, set, ...; they may leave the strategy open) as people
+ * keep them: {"options": "--tp 2 ...", of `set` alone, "scenarios": [{"name", "yaml"}],
+ * "diagnostics", "error"}.
+ */
+  char *shardsim_scenario (const char *request);
+
+  /*
+ * The option tables, which forms are drawn of: {"sections": [{"name": "training", "options": [{
+ * "key": "micro_batch", "type": "number", "default": "1", "help": "...", ...}]}], "strategies":
+ * [{"name", "title", "outer", "options": [...]}]}.
+ */
+  char *shardsim_options (void);
 
   /*
  * What there is of KIND: "strategies", "models", or a kind of profile ("gpu", "link", "node",

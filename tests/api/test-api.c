@@ -222,6 +222,60 @@ static const struct
   { "maximum", shardsim_maximum, ", \"max\": \"seq-len\"", "maximum" },
 };
 
+/* What a form is drawn of, and a scenario as text. */
+START_TEST (test_options)
+{
+  char               *answer = shardsim_options ();
+  struct json_object *root = json_tokener_parse (answer), *training = item (root, "sections", 2);
+
+  ck_assert_int_eq (length_of (root, "sections"), 7);
+  ck_assert_str_eq (text_of (training, "name"), "training");
+  for (guint i = 0; i < (guint) length_of (training, "options"); i++)
+    {
+      struct json_object *option = item (training, "options", i);
+
+      if (!g_str_equal (text_of (option, "key"), "activation_checkpointing"))
+        continue;
+      ck_assert_str_eq (text_of (option, "type"), "word");
+      ck_assert_str_eq (text_of (option, "default"), "none");
+      ck_assert_str_eq (json_object_get_string (item (option, "choices", 0)), "none");
+    }
+  json_object_put (root);
+  shardsim_free (answer);
+}
+END_TEST
+
+START_TEST (test_scenario_texts)
+{
+  char *answer = shardsim_scenario ("{\"set\": {\"cluster\": \"2 x dgx-h100\", \"model\": "
+                                    "\"llama-2-7b\", \"seq_len\": 1024}}");
+  struct json_object *root = json_tokener_parse (answer);
+
+  ck_assert_str_eq (text_of (root, "options"),
+                    "--cluster '2 x dgx-h100' --model llama-2-7b --seq-len 1024");
+  ck_assert_ptr_nonnull (strstr (text_of (item (root, "scenarios", 0), "yaml"), "seq_len: 1024"));
+  ck_assert_ptr_null (get (root, "error"));
+  json_object_put (root);
+  shardsim_free (answer);
+  answer = shardsim_scenario ("{\"set\": {\"tp\": \"x\"}}");
+  ck_assert_ptr_nonnull (strstr (answer, "\"severity\":\"error\""));
+  shardsim_free (answer);
+}
+END_TEST
+
+/* 16 bytes a parameter and no option that changes it: a search is asked for, and says so. */
+START_TEST (test_proposals)
+{
+  struct json_object *root = ask (SCENARIO, ", \"remedies\": true, \"advise\": true");
+  struct json_object *result = item (root, "results", 0);
+
+  ck_assert (json_object_get_boolean (get (result, "fits")));
+  get (result, "advice");
+  ck_assert (!json_object_object_get_ex (result, "remedies", NULL));
+  json_object_put (root);
+}
+END_TEST
+
 static char *
 ask_command (guint i, ShardsimStop *stop)
 {
@@ -399,6 +453,9 @@ SUITE_MAIN (api)
   tcase_add_test (tcase, test_lists);
   tcase_add_test (tcase, test_threads);
   tcase_add_test (tcase, test_limit_of_memory);
+  tcase_add_test (tcase, test_options);
+  tcase_add_test (tcase, test_scenario_texts);
+  tcase_add_test (tcase, test_proposals);
   tcase_add_loop_test (tcase, test_commands, 0, G_N_ELEMENTS (commands));
   tcase_add_loop_test (tcase, test_stopped_commands, 0, G_N_ELEMENTS (commands));
   tcase_add_loop_test (tcase, test_bad_requests_of_commands, 0, G_N_ELEMENTS (commands));

@@ -11,6 +11,12 @@
 
 int LLVMFuzzerTestOneInput (const guint8 *data, gsize size);
 
+static char *
+scenario (const char *request, G_GNUC_UNUSED ShardsimStop *stop)
+{
+  return shardsim_scenario (request);
+}
+
 static const struct
 {
   const char *name;
@@ -21,6 +27,7 @@ static const struct
   { "plan", shardsim_plan },
   { "sensitivity", shardsim_sensitivity },
   { "maximum", shardsim_maximum },
+  { "scenario", scenario },
 };
 
 /* Whether DIAGNOSTICS hold an error. */
