@@ -4,7 +4,8 @@
  * only, with nothing on its standard input and no gnuplot. It ends by itself with one of its
  * statuses; one that computes for seconds is stopped, which is no finding.
  *
- * Words with paths that leave the folder are not run: a command line may name a file to write.
+ * Words with paths that leave the folder are not run: a command line may name a file to write. Nor
+ * is `web`, which serves until it is told to end.
  */
 #include <fcntl.h>
 #include <glib/gstdio.h>
@@ -90,6 +91,12 @@ stays_inside (const char *word)
   return TRUE;
 }
 
+static gboolean
+serves (const char *word)
+{
+  return g_ascii_strcasecmp (word, "web") == 0;
+}
+
 /* The words of INPUT behind the program's name; NULL when they are not to be run. */
 static char **
 split_words (const FuzzPart *input)
@@ -102,7 +109,7 @@ split_words (const FuzzPart *input)
   while (n > 1 && *words[n - 1] == '\0') /* the last line's end */
     g_clear_pointer (&words[--n], g_free);
   for (guint i = 0; i < n; i++)
-    if (!stays_inside (words[i]))
+    if (!stays_inside (words[i]) || serves (words[i]))
       return NULL;
   return g_steal_pointer (&words);
 }

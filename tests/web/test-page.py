@@ -1,0 +1,284 @@
+#!/usr/bin/env python3
+"""The page of `shardsim web` in a real browser: each control, the address, files, and no noise."""
+
+import os
+import random
+import shutil
+import subprocess
+import json
+import sys
+import unittest
+from urllib.parse import urlsplit
+
+from browser import Browser
+from served import Served
+
+PROGRAM, ROOT = sys.argv[1], sys.argv[2]
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+READY = "!document.querySelector('#answer.busy') && document.querySelector('#headline .card') !== null"
+SUMMARY = "document.getElementById('summary').textContent"
+
+
+def setting(key, value):
+    """Sets the field of KEY as a user does, and waits for nothing."""
+    return f"""(() => {{
+      const box = document.querySelector('[data-key="{key}"]');
+      const input = box.querySelector('select, input');
+      input.value = '{value}';
+      input.dispatchEvent(new Event('change', {{ bubbles: true }}));
+      return true;
+    }})()"""
+
+
+def pressing(text):
+    return f"[...document.querySelectorAll('button')].find(b => b.textContent === '{text}').click()"
+
+
+@unittest.skipIf(CHROMIUM is None, "there is no Chromium")
+class PageCase(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        if CHROMIUM is None:
+            return
+        cls.server = Served(PROGRAM)
+        cls.browser = Browser(CHROMIUM)
+
+    @classmethod
+    def tearDownClass(cls):
+        if CHROMIUM is None:
+            return
+        cls.browser.close()
+        assert cls.server.close() == 0
+
+    def setUp(self):
+        self.browser.console.clear()
+        self.browser.asked.clear()
+        self.browser.size(1280, 900)
+
+    def tearDown(self):
+        self.assertEqual(self.browser.console, [])
+        for url in self.browser.asked:
+            if not url.startswith(("about:", "data:")):
+                self.assertEqual(urlsplit(url).port, self.server.port, url)
+
+    def start(self, words=""):
+        self.browser.open(self.server.address + words)
+        self.browser.wait(READY)
+
+    def change(self, key, value):
+        before = self.browser.run(SUMMARY)
+        self.browser.run(setting(key, value))
+        self.browser.wait(f"{SUMMARY} !== {json.dumps(before)}")
+        self.browser.wait("!document.querySelector('#answer.busy')")
+
+
+class Controls(PageCase):
+    def test_first_answer(self):
+        self.start()
+        self.assertIn("a step", self.browser.run(SUMMARY))
+        self.assertIn("cluster.name=8+x+dgx-h100", self.browser.run("location.hash"))
+
+    def test_every_essential_control(self):
+        self.start()
+        for key, value in (
+            ("model.config", "llama-2-7b"),
+            ("cluster.name", "4"),
+            ("strategy.name", "zero1"),
+            ("training.seq_len", "2048"),
+            ("training.micro_batch", "2"),
+            ("training.grad_accum", "2"),
+            ("mesh.tp", "2"),
+            ("mesh.pp", "2"),
+            ("training.activation_checkpointing", "full"),
+            ("training.precision", "fp32"),
+        ):
+            with self.subTest(key=key):
+                self.change(key, value)
+
+    def test_every_option_is_there(self):
+        self.start()
+        tables = self.server.get("/api/options")
+        keys = {f"{s['name']}.{o['key']}" for s in tables["sections"] for o in s["options"]}
+        shown = set(
+            self.browser.run("[...document.querySelectorAll('[data-key]')].map(e => e.dataset.key)")
+        )
+        self.assertEqual(keys - shown, set())
+
+    def test_options_are_found(self):
+        self.start()
+        self.browser.run(
+            "(() => { const f = document.getElementById('filter'); f.value = 'oversubscription';"
+            "f.dispatchEvent(new Event('input')); })()"
+        )
+        found = self.browser.run(
+            "[...document.querySelectorAll('#sections .field')].filter(e => !e.hidden)"
+            ".map(e => e.dataset.key)"
+        )
+        self.assertIn("cluster.oversubscription", found)
+        self.assertLess(len(found), 12)
+
+    def test_what_is_wrong_stands_beside_its_field(self):
+        self.start()
+        self.change("mesh.tp", "many")
+        text = self.browser.run(
+            "document.querySelector('[data-key=\"mesh.tp\"] .wrong').textContent"
+        )
+        self.assertIn("many", text)
+
+    def test_remedies_apply_themselves(self):
+        self.start("#cluster.name=1+x+dgx-h100&model.config=llama-3-70b&strategy.name=fsdp2"
+                   "&training.seq_len=4096")
+        self.assertIn("DOES NOT FIT", self.browser.run(SUMMARY))
+        self.browser.wait("document.querySelector('#remedies button') !== null")
+        self.browser.run("document.querySelector('#remedies button').click()")
+        self.browser.wait(f"{SUMMARY}.startsWith('fits')")
+
+    def test_pinned_are_compared(self):
+        self.start()
+        self.browser.run("document.getElementById('pin').click()")
+        self.change("cluster.name", "16")
+        rows = self.browser.run("document.querySelectorAll('#pinned tbody tr').length")
+        self.assertEqual(rows, 2)
+        self.assertIn("%", self.browser.run("document.getElementById('pinned').textContent"))
+
+    def test_curve(self):
+        self.start()
+        self.browser.run(pressing("Draw"))
+        self.browser.wait("document.querySelectorAll('#curve circle').length === 4")
+
+    def test_largest(self):
+        self.start()
+        self.browser.run(pressing("Longest sequence"))
+        self.browser.wait("Number(document.querySelector('[data-key=\"training.seq_len\"] input')"
+                          ".value) > 8192")
+
+    def test_search(self):
+        self.start("#cluster.name=1+x+dgx-h100&model.config=llama-3.1-8b&strategy.name=fsdp2"
+                   "&training.seq_len=4096")
+        self.browser.run(pressing("Find the best configuration"))
+        stop = "[...document.querySelectorAll('button')].find(b => b.textContent.startsWith('Stop'))"
+        self.browser.wait(f"{stop} !== undefined")
+        self.browser.run(f"new Promise(r => setTimeout(r, 3000)).then(() => {stop}?.click())")
+        self.browser.wait("document.querySelector('#found').textContent !== ''", 120)
+        self.browser.run("document.querySelector('#found button')?.click()")
+        self.browser.wait(READY)
+
+    def test_goal(self):
+        self.start()
+        self.assertIn("days", self.browser.run("document.getElementById('goal-text').textContent"))
+
+    def test_texts(self):
+        self.start()
+        self.browser.run("document.getElementById('show-text').click()")
+        self.browser.wait("document.getElementById('texts').open")
+        command = self.browser.run("document.getElementById('command').textContent")
+        own = subprocess.run(
+            command.replace("shardsim", f"'{PROGRAM}'", 1) + " --format json",
+            shell=True, capture_output=True, text=True, check=True,
+        )
+        step = json.loads(own.stdout)["results"][0]["step_time_s"]
+        shown = self.browser.run("document.querySelectorAll('#headline b')[1].textContent")
+        self.assertAlmostEqual(float(shown.split()[0]), step * 1000, delta=step)
+
+
+class Address(PageCase):
+    def test_a_link_says_the_same(self):
+        self.start()
+        self.change("training.micro_batch", "2")
+        link, said = self.browser.run("location.href"), self.browser.run(SUMMARY)
+        other = Browser(CHROMIUM)
+        other.open(link)
+        other.wait(READY)
+        self.assertEqual(other.run(SUMMARY), said)
+        self.assertEqual(other.run("location.href"), link)
+        other.close()
+
+    def test_history_undoes(self):
+        self.start()
+        said = self.browser.run(SUMMARY)
+        self.change("training.seq_len", "2048")
+        self.browser.run("history.back()")
+        self.browser.wait(f"{SUMMARY} === {json.dumps(said)}")
+
+    def test_uploads_are_in_the_link(self):
+        self.start()
+        with open(f"{ROOT}/workloads/models/llama-2-7b.json", encoding="utf-8") as file:
+            text = file.read()
+        before = self.browser.run(SUMMARY)
+        self.browser.run(f"""(() => {{
+          const files = new DataTransfer();
+          files.items.add(new File([{json.dumps(text)}], 'config.json'));
+          const input = document.getElementById('file');
+          input.files = files.files;
+          input.dispatchEvent(new Event('change'));
+        }})()""")
+        self.browser.wait(f"{SUMMARY} !== {json.dumps(before)}")
+        said, link = self.browser.run(SUMMARY), self.browser.run("location.href")
+        self.browser.open(link)
+        self.browser.wait(READY)
+        self.assertEqual(self.browser.run(SUMMARY), said)
+
+    def test_a_job_is_predicted(self):
+        self.start()
+        job = "cluster: 2 x dgx-h100\\nmodel: llama-2-7b\\nstrategy: zero1\\ntraining: { seq_len: 2048 }\\n"
+        before = self.browser.run(SUMMARY)
+        self.browser.run(f"""(() => {{
+          const files = new DataTransfer();
+          files.items.add(new File(['{job}'], 'mine.yaml'));
+          const input = document.getElementById('file');
+          input.files = files.files;
+          input.dispatchEvent(new Event('change'));
+        }})()""")
+        self.browser.wait(f"{SUMMARY} !== {json.dumps(before)}")
+        self.browser.wait(READY)
+        self.assertIn("16", self.browser.run("document.querySelectorAll('#headline span')[3].textContent"))
+
+
+class Looks(PageCase):
+    def test_widths(self):
+        folder = os.environ.get("SHARDSIM_WEB_PICTURES")
+        for width in (1280, 390):
+            for dark in (False, True):
+                self.browser.size(width, 1400)
+                self.browser.dark(dark)
+                self.start()
+                wide = self.browser.run("document.documentElement.scrollWidth")
+                self.assertLessEqual(wide, width)
+                if folder:
+                    self.browser.picture(f"{folder}/page-{width}-{'dark' if dark else 'light'}.png")
+        self.browser.dark(False)
+
+    def test_labels(self):
+        """What a screen reader says of each control."""
+        self.start()
+        bare = self.browser.run(
+            "[...document.querySelectorAll('input, select, button')].filter(e => !(e.labels?.length"
+            " || e.getAttribute('aria-label') || e.textContent.trim())).map(e => e.outerHTML)"
+        )
+        self.assertEqual(bare, [])
+
+
+class Random(PageCase):
+    def test_random_changes(self):
+        """Whatever is pressed, and in whatever order: no error in the console."""
+        draw = random.Random(os.environ.get("SHARDSIM_WEB_SEED", "1"))
+        self.start()
+        for _ in range(int(os.environ.get("SHARDSIM_WEB_CLICKS", "60"))):
+            self.browser.run(f"""(() => {{
+              const all = [...document.querySelectorAll('#form select, #form input, #remedies button,'
+                + ' #pin, #pinned button, summary')].filter(e => e.type !== 'file');
+              const one = all[{draw.randrange(10 ** 6)} % all.length];
+              if (one.matches('button, summary')) {{ one.click(); return; }}
+              if (one.matches('select')) one.selectedIndex = {draw.randrange(10 ** 6)} % one.options.length;
+              else one.value = {json.dumps(draw.choice(["1", "2", "0", "-1", "8", "", "x", "1e9", "2 GB/s", "<b>"]))};
+              one.dispatchEvent(new Event(one.type === 'range' ? 'input' : 'change', {{ bubbles: true }}));
+            }})()""")
+            if draw.random() < 0.2:
+                self.browser.run("history.back()")
+        self.browser.run("location.hash = '#cluster.name=1+x+dgx-h100&model.config=llama-2-7b"
+                         "&strategy.name=ddp&training.seq_len=1024'")
+        self.browser.wait(READY, 120)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=1)

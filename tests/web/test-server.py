@@ -1,0 +1,277 @@
+#!/usr/bin/env python3
+"""The server of `shardsim web`, by requests: whom it answers, what, and what does not disturb it.
+
+Values are compared with the command line's; what the page does with them is browser.py's.
+"""
+
+import json
+import os
+import random
+import socket
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+from served import Served
+
+PROGRAM, ROOT = sys.argv[1], sys.argv[2]
+START = {
+    "cluster": "2 x dgx-h100",
+    "model": "llama-3.1-8b",
+    "strategy": "fsdp2",
+    "training.seq_len": "4096",
+}
+JSON = {"Content-Type": "application/json"}
+
+
+class ServerCase(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Served(PROGRAM, "--jobs", "2")
+
+    @classmethod
+    def tearDownClass(cls):
+        assert cls.server.close() == 0
+
+
+class Answers(ServerCase):
+    def test_lists(self):
+        names = [one["name"] for one in self.server.get("/api/list/models")["items"]]
+        self.assertIn("llama-3.1-8b", names)
+        self.assertEqual(self.server.ask("GET", "/api/list/nothing")[0], 200)
+        self.assertEqual(self.server.ask("GET", "/api/nothing")[0], 404)
+
+    def test_options_have_help(self):
+        tables = self.server.get("/api/options")
+        sections = {one["name"]: one["options"] for one in tables["sections"]}
+        self.assertEqual(len(sections), 7)
+        batch = next(one for one in sections["training"] if one["key"] == "micro_batch")
+        self.assertEqual((batch["type"], batch["default"]), ("number", "1"))
+        for options in sections.values():
+            for option in options:
+                self.assertTrue(option["help"], option["key"])
+        self.assertIn("fsdp2", [one["name"] for one in tables["strategies"]])
+
+    def test_upload_is_a_model(self):
+        with open(f"{ROOT}/workloads/models/llama-3.1-8b.json", encoding="utf-8") as file:
+            given = self.server.post("/api/files?name=config.json", file.read())["file"]
+        own = self.server.post("/api/predict", {"set": {**START, "model": given}})["results"][0]
+        shipped = self.server.post("/api/predict", {"set": START})["results"][0]
+        self.assertEqual(own["step_time_s"], shipped["step_time_s"])
+
+    def test_broken_upload_is_said(self):
+        given = self.server.post("/api/files?name=config.json", "{")["file"]
+        answer = self.server.post("/api/predict", {"set": {**START, "model": given}})
+        self.assertEqual(answer["results"], [])
+        self.assertEqual(answer["diagnostics"][0]["severity"], "error")
+
+    def test_wrong_values_name_their_option(self):
+        answer = self.server.post("/api/predict", {"set": {**START, "mesh.tp": "many"}})
+        self.assertTrue(answer["diagnostics"][0]["file"].startswith("mesh.tp"))
+
+    def test_scenario_reads_back(self):
+        answer = self.server.post("/api/scenario", {"set": START})
+        again = self.server.post("/api/predict", {"text": answer["scenarios"][0]["yaml"]})
+        first = self.server.post("/api/predict", {"set": START})
+        self.assertEqual(
+            again["results"][0]["step_time_s"], first["results"][0]["step_time_s"]
+        )
+        self.assertIn("--cluster '2 x dgx-h100'", answer["options"])
+
+    def test_remedies_are_those_of_the_command(self):
+        small = {**START, "cluster": "1 x dgx-a100", "model": "llama-3-70b"}
+        answer = self.server.post("/api/predict", {"set": small, "remedies": True})
+        options = self.server.post("/api/scenario", {"set": small})["options"]
+        own = subprocess.run(
+            f"'{PROGRAM}' simulate {options} --format json",
+            shell=True,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        self.assertEqual(
+            answer["results"][0]["remedies"],
+            json.loads(own.stdout)["results"][0]["remedies"],
+        )
+
+    def test_random_scenarios_are_those_of_the_command(self):
+        """Whatever options: the same numbers or the same refusal as of `simulate`."""
+        draw = random.Random(os.environ.get("SHARDSIM_WEB_SEED", "1"))
+        for _ in range(int(os.environ.get("SHARDSIM_WEB_CASES", "20"))):
+            scenario = {
+                "cluster": f"{draw.choice([1, 2, 4])} x {draw.choice(['dgx-h100', 'dgx-a100'])}",
+                "model": draw.choice(["llama-3.1-8b", "llama-2-7b", "qwen3-30b-a3b"]),
+                "strategy": draw.choice(["ddp", "fsdp1", "fsdp2", "zero1", "zero3", "hsdp"]),
+                "seq_len": draw.choice(["1024", "2048", "0", "4 GiB"]),
+                "micro_batch": draw.choice(["1", "2", "3"]),
+                "tp": draw.choice(["1", "2", "3"]),
+            }
+            answer = self.server.post("/api/predict", {"set": scenario})
+            words = [f"--{key.replace('_', '-')}={value}" for key, value in scenario.items()]
+            own = subprocess.run(
+                [PROGRAM, "simulate", *words, "--no-remedies", "--format", "json"],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            with self.subTest(scenario=scenario):
+                if own.returncode in (0, 3):
+                    expected = json.loads(own.stdout)["results"][0]
+                    got = answer["results"][0]
+                    for key in ("step_time_s", "fits", "peak_device_gib", "mfu_percent"):
+                        self.assertEqual(got[key], expected[key], key)
+                else:
+                    self.assertEqual(answer["results"], [])
+                    self.assertIn(answer["diagnostics"][0]["message"], own.stderr)
+
+
+class Refusals(ServerCase):
+    def test_other_hosts(self):
+        for host in ("example.com", f"example.com:{self.server.port}", "localhost"):
+            self.assertEqual(self.server.ask("GET", "/", None, {"Host": host})[0], 403)
+
+    def test_other_origins(self):
+        for origin in ("http://example.com", "null", "https://localhost"):
+            headers = {"Origin": origin, **JSON}
+            self.assertEqual(self.server.ask("POST", "/api/predict", "{}", headers)[0], 403)
+        own = {"Origin": self.server.address.rstrip("/"), **JSON}
+        self.assertEqual(self.server.ask("POST", "/api/predict", "{}", own)[0], 200)
+
+    def test_types_that_any_site_may_send(self):
+        for kind in ("text/plain", "application/x-www-form-urlencoded", ""):
+            headers = {"Content-Type": kind}
+            self.assertEqual(self.server.ask("POST", "/api/predict", "{}", headers)[0], 415)
+
+    def test_files_of_this_machine(self):
+        for key, value in (
+            ("file", "/etc/hostname"),
+            ("plugins", ["x.so"]),
+            ("hwprofiles", "/etc"),
+        ):
+            answer = self.server.post("/api/predict", {key: value}, 400)
+            self.assertIn(f"'{key}' is not taken here", answer["diagnostics"][0]["message"])
+        for name in ("/etc/hostname", "/etc/nothing.json", "../../etc/passwd.json"):
+            answer = self.server.post("/api/predict", {"set": {**START, "model": name}})
+            self.assertEqual(answer["results"], [])
+            self.assertNotIn("No such file", answer["diagnostics"][0]["message"])
+
+    def test_no_json(self):
+        for body in ("", "{", "[]", "nothing", '{"set": {"a": ', "\0", "{}{}", "[" * 100000):
+            answer = self.server.post("/api/predict", body, 400)
+            self.assertEqual(answer["diagnostics"][0]["severity"], "error")
+
+    def test_too_long(self):
+        headers = {**JSON, "Content-Length": str(1 << 40)}
+        self.assertEqual(self.server.ask("POST", "/api/predict", None, headers)[0], 413)
+        chunked = {**JSON, "Transfer-Encoding": "chunked"}
+        self.assertEqual(self.server.ask("POST", "/api/predict", None, chunked)[0], 411)
+
+    def test_methods(self):
+        for method in ("PUT", "DELETE", "OPTIONS", "TRACE"):
+            self.assertEqual(self.server.ask(method, "/")[0], 405)
+
+    def test_headers(self):
+        _, headers, _ = self.server.ask("GET", "/")
+        self.assertIn("default-src 'none'", headers["Content-Security-Policy"])
+        self.assertEqual(headers["X-Content-Type-Options"], "nosniff")
+
+
+class Disturbances(ServerCase):
+    def raw(self, data):
+        connection = socket.create_connection(("localhost", self.server.port), timeout=10)
+        connection.sendall(data)
+        return connection
+
+    def still_answers(self):
+        begin = time.monotonic()
+        self.server.get("/api/version")
+        return time.monotonic() - begin
+
+    def test_rubbish(self):
+        draw = random.Random(1)
+        for _ in range(100):
+            connection = self.raw(draw.randbytes(draw.randrange(1, 2000)))
+            connection.close()
+        self.still_answers()
+
+    def test_slow_ones(self):
+        slow = [self.raw(b"POST /api/predict HTTP/1.1\r\nHost: ") for _ in range(100)]
+        self.assertLess(self.still_answers(), 5)
+        for connection in slow:
+            connection.close()
+
+    def test_those_who_leave(self):
+        """What nobody waits for any more makes room for others."""
+        body = json.dumps({"set": {"cluster": "64 x dgx-h100", "model": "llama-3-70b",
+                                   "seq_len": "4096"}}).encode()
+        head = (
+            f"POST /api/search HTTP/1.1\r\nHost: localhost:{self.server.port}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        ).encode()
+        for _ in range(10):
+            connection = self.raw(head + body)
+            time.sleep(0.05)
+            connection.close()
+        answer = self.server.post("/api/predict", {"set": START})
+        self.assertEqual(len(answer["results"]), 1)
+
+    def test_stop(self):
+        """A search that is stopped answers with what it has."""
+        answers = []
+        question = {"set": {"cluster": "64 x dgx-h100", "model": "llama-3-70b",
+                            "seq_len": "4096"}}
+
+        def search():
+            answers.append(self.server.post("/api/search?id=own", question))
+
+        thread = threading.Thread(target=search)
+        thread.start()
+        time.sleep(1)
+        self.server.post("/api/stop?id=other", {})
+        self.server.post("/api/stop?id=own", {})
+        thread.join(60)
+        self.assertEqual(len(answers), 1)
+        self.assertTrue("partial" in answers[0] or answers[0]["error"] is not None)
+
+    def test_too_many(self):
+        """The queue has an end, and those beyond it are told to come again."""
+        body = json.dumps({"set": {"cluster": "64 x dgx-h100", "model": "llama-3-70b",
+                                   "seq_len": "4096"}}).encode()
+        head = (
+            f"POST /api/search HTTP/1.1\r\nHost: localhost:{self.server.port}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        ).encode()
+        waiting = [self.raw(head + body) for _ in range(70)]
+        status, _, _ = self.server.ask("POST", "/api/predict", json.dumps({"set": START}), JSON)
+        self.assertEqual(status, 503)
+        for connection in waiting:
+            connection.close()
+        time.sleep(1)
+        self.assertEqual(len(self.server.post("/api/predict", {"set": START})["results"]), 1)
+
+
+class Starts(unittest.TestCase):
+    def test_port_in_use(self):
+        server = Served(PROGRAM)
+        own = subprocess.run(
+            [PROGRAM, "web", "--port", str(server.port)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        server.close()
+        self.assertEqual(own.returncode, 1)
+        self.assertIn("is in use", own.stderr)
+
+    def test_ports_that_are_none(self):
+        for port in ("-1", "65536", "many"):
+            own = subprocess.run(
+                [PROGRAM, "web", "--port", port], capture_output=True, text=True, check=False
+            )
+            self.assertEqual(own.returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=1)
