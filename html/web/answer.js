@@ -90,7 +90,7 @@ function headline(p) {
     card('Memory', short, p.fits ? (p.tight ? 'warn' : 'good') : 'bad'),
     card('Step', seconds(p.step_time_s)),
     card('Tokens/s/GPU', digits(p.tokens_per_s_per_gpu)),
-    card(`Tokens/s of ${p.n_gpus} GPUs`, digits(p.tokens_per_s)),
+    card(`Tokens/s, ${p.n_gpus} GPUs`, digits(p.tokens_per_s)),
     card('MFU', `${digits(p.mfu_percent)} %`),
     card('Bound by', p.binding_resource));
 }
@@ -218,6 +218,6 @@ export function showCurve(key, points) {
 export function goalText(p, tokens, price) {
   if (!(tokens > 0)) return '';
   const time = tokens / p.tokens_per_s;
-  const money = price > 0 ? `, ${digits(Math.round(time / 3600 * p.n_gpus * price))} in money` : '';
-  return `${seconds(time)} without failures${money}, ${digits(time / 3600 * p.n_gpus)} GPU-hours`;
+  const cost = price > 0 ? `, at a cost of ${digits(Math.round(time / 3600 * p.n_gpus * price))}` : '';
+  return `${seconds(time)} without failures, ${digits(time / 3600 * p.n_gpus)} GPU-hours${cost}`;
 }
