@@ -1,9 +1,33 @@
 // The page: what is asked, when, and where the scenario is kept (in the address).
-import { buildForm, change, element, findOption, fullKey, parseOptions, say, sayNothing, show, state } from './form.js';
-import { goalText, seconds, showCurve, showNothing, showPinned, showPrediction, showProposals, table } from './answer.js';
+import {
+  buildForm,
+  change,
+  element,
+  findOption,
+  fullKey,
+  parseOptions,
+  say,
+  sayNothing,
+  show,
+  state,
+} from './form.js';
+import {
+  goalText,
+  seconds,
+  showCurve,
+  showNothing,
+  showPinned,
+  showPrediction,
+  showProposals,
+  table,
+} from './answer.js';
 
-const START = { 'cluster.name': '8 x dgx-h100', 'model.config': 'llama-3.1-8b', 'strategy.name': 'fsdp2',
-  'training.seq_len': '8192' };
+const START = {
+  'cluster.name': '8 x dgx-h100',
+  'model.config': 'llama-3.1-8b',
+  'strategy.name': 'fsdp2',
+  'training.seq_len': '8192',
+};
 const PAUSE_MS = 60; // after a change: who drags a slider makes many
 const pinned = [];
 let now = null; // the prediction that is shown
@@ -20,8 +44,12 @@ async function get(path) {
 }
 
 async function post(path, body, signal) {
-  const answer = await fetch(path, { method: 'POST', signal, headers: { 'Content-Type': 'application/json' },
-    body: typeof body === 'string' ? body : JSON.stringify(body) });
+  const answer = await fetch(path, {
+    method: 'POST',
+    signal,
+    headers: { 'Content-Type': 'application/json' },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  });
   return answer.json();
 }
 
@@ -34,8 +62,11 @@ async function upload(file) {
 // The request of the scenario with other values for some of its keys.
 async function request(other = {}) {
   const set = { ...state.set, ...other };
-  if (state.model && set['model.config'] === state.model.name) set['model.config'] = await upload(state.model);
-  return state.given ? { set, text: state.given.text, name: state.given.name, lenient: true } : { set };
+  if (state.model && set['model.config'] === state.model.name)
+    set['model.config'] = await upload(state.model);
+  return state.given
+    ? { set, text: state.given.text, name: state.given.name, lenient: true }
+    : { set };
 }
 
 // ---- what is said ------------------------------------------------------------------------------
@@ -49,8 +80,11 @@ function problems(answer) {
     if (!(one.severity === 'error' && key && say(key, text))) rest.push([one.severity, text]);
   }
   if (answer.error) rest.push(['error', answer.error]);
-  byId('problems').replaceChildren(...rest.map(([severity, text]) =>
-    element('p', { class: `problem ${severity === 'error' ? '' : 'note'}` }, text)));
+  byId('problems').replaceChildren(
+    ...rest.map(([severity, text]) =>
+      element('p', { class: `problem ${severity === 'error' ? '' : 'note'}` }, text),
+    ),
+  );
   return answer.error !== null || answer.diagnostics.some(one => one.severity === 'error');
 }
 
@@ -58,10 +92,17 @@ function proposals(p) {
   const list = p.remedies ?? [];
   const tokens = one => `${Math.round(one.tokens_per_s_per_gpu)} tokens/s/GPU`;
   if (list.length > 0)
-    showProposals('What makes it fit, with the same global batch', list.map(one => [one.options, tokens(one)]), apply);
+    showProposals(
+      'What makes it fit, with the same global batch',
+      list.map(one => [one.options, tokens(one)]),
+      apply,
+    );
   else if (!p.fits && p.remedy_search)
-    showProposals('Nothing that was tried makes it fit', p.remedy_search.nearest
-      ? [[p.remedy_search.nearest, 'nearest']] : [], apply);
+    showProposals(
+      'Nothing that was tried makes it fit',
+      p.remedy_search.nearest ? [[p.remedy_search.nearest, 'nearest']] : [],
+      apply,
+    );
   else showProposals('', []);
 }
 
@@ -73,14 +114,17 @@ function apply(options) {
 
 async function predict() {
   running?.abort();
-  const own = running = new AbortController();
+  const own = (running = new AbortController());
   byId('answer').classList.add('busy');
   try {
     const body = await request();
     const answer = await post('/api/predict', body, own.signal);
     const bad = problems(answer);
     now = answer.results?.[0] ?? null;
-    if (!now) { showNothing(bad ? 'This cannot be: see what is marked.' : 'There is no prediction.'); return; }
+    if (!now) {
+      showNothing(bad ? 'This cannot be: see what is marked.' : 'There is no prediction.');
+      return;
+    }
     showPrediction(now);
     proposals(now);
     showGoal();
@@ -103,18 +147,22 @@ async function findRemedies(body, own) {
 // ---- the address -------------------------------------------------------------------------------
 
 function address() {
-  const words = new URLSearchParams(Object.entries(state.set).sort(([a], [b]) => a < b ? -1 : 1));
-  for (const [key, file] of [['~model', state.model], ['~job', state.given]])
+  const words = new URLSearchParams(Object.entries(state.set).sort(([a], [b]) => (a < b ? -1 : 1)));
+  for (const [key, file] of [
+    ['~model', state.model],
+    ['~job', state.given],
+  ])
     if (file) words.set(key, `${file.name}\n${file.text}`);
   return `#${words}`;
 }
 
 function readAddress() {
-  const words = new URLSearchParams(location.hash.slice(1)), file = key => {
-    const [name, ...lines] = words.get(key)?.split('\n') ?? [];
-    words.delete(key);
-    return name ? { name, text: lines.join('\n') } : null;
-  };
+  const words = new URLSearchParams(location.hash.slice(1)),
+    file = key => {
+      const [name, ...lines] = words.get(key)?.split('\n') ?? [];
+      words.delete(key);
+      return name ? { name, text: lines.join('\n') } : null;
+    };
   state.model = file('~model');
   state.given = file('~job');
   state.set = Object.fromEntries(words);
@@ -138,9 +186,14 @@ function back() {
 // ---- files -------------------------------------------------------------------------------------
 
 async function take(file) {
-  const text = await file.text(), name = file.name;
+  const text = await file.text(),
+    name = file.name;
   let model = false;
-  try { model = name.endsWith('.json') && 'architectures' in JSON.parse(text); } catch { /* a job's */ }
+  try {
+    model = name.endsWith('.json') && 'architectures' in JSON.parse(text);
+  } catch {
+    /* a job's */
+  }
   if (model || name === 'config.json') {
     state.model = { name, text: JSON.stringify(JSON.parse(text)) };
     change({ 'model.config': name });
@@ -153,7 +206,10 @@ async function take(file) {
 }
 
 function takeFiles() {
-  byId('file').addEventListener('change', event => event.target.files[0] && take(event.target.files[0]));
+  byId('file').addEventListener(
+    'change',
+    event => event.target.files[0] && take(event.target.files[0]),
+  );
   document.addEventListener('dragover', event => event.preventDefault());
   document.addEventListener('drop', event => {
     event.preventDefault();
@@ -169,17 +225,26 @@ function ownId() {
 
 // A long question with a button that ends it early: what is there by then is answered.
 async function long(button, path, body) {
-  const id = ownId(), stop = element('button', { type: 'button',
-    onclick: () => post(`/api/stop?id=${id}`, {}) }, 'Stop with what there is');
+  const id = ownId(),
+    stop = element(
+      'button',
+      { type: 'button', onclick: () => post(`/api/stop?id=${id}`, {}) },
+      'Stop with what there is',
+    );
   button.disabled = true;
   button.after(stop);
-  try { return await post(`${path}?id=${id}`, body); }
-  finally { stop.remove(); button.disabled = false; }
+  try {
+    return await post(`${path}?id=${id}`, body);
+  } finally {
+    stop.remove();
+    button.disabled = false;
+  }
 }
 
 async function findMaximum(button, key) {
-  const answer = await long(button, '/api/maximum', { ...await request(), max: key });
-  if (!problems(answer) && answer.maximum?.value > 0) change({ [fullKey(key)]: String(answer.maximum.value) });
+  const answer = await long(button, '/api/maximum', { ...(await request()), max: key });
+  if (!problems(answer) && answer.maximum?.value > 0)
+    change({ [fullKey(key)]: String(answer.maximum.value) });
 }
 
 function adopt(result) {
@@ -190,33 +255,64 @@ function adopt(result) {
   change({ 'strategy.name': set['strategy.name'] });
   for (const [key, value] of Object.entries(set)) {
     const option = findOption(key);
-    if (option && (value === null || typeof value === 'object' || String(value) === option.default)) set[key] = null;
+    if (option && (value === null || typeof value === 'object' || String(value) === option.default))
+      set[key] = null;
   }
   change(set);
 }
 
 function openAxes() {
-  const fixed = ['cluster.name', 'model.config', 'training.seq_len', 'training.global_batch', 'training.precision'];
-  return Object.fromEntries(Object.entries(state.set).filter(([key]) => fixed.includes(key) || key.startsWith('cluster.')
-    || key.startsWith('model.')));
+  const fixed = [
+    'cluster.name',
+    'model.config',
+    'training.seq_len',
+    'training.global_batch',
+    'training.precision',
+  ];
+  return Object.fromEntries(
+    Object.entries(state.set).filter(
+      ([key]) => fixed.includes(key) || key.startsWith('cluster.') || key.startsWith('model.'),
+    ),
+  );
 }
 
 async function search(button) {
   const body = await request();
-  const answer = await long(button, '/api/search', { ...body, set: { ...openAxes(), ...(body.set['model.config']
-    ? { 'model.config': body.set['model.config'] } : {}) } });
+  const answer = await long(button, '/api/search', {
+    ...body,
+    set: {
+      ...openAxes(),
+      ...(body.set['model.config'] ? { 'model.config': body.set['model.config'] } : {}),
+    },
+  });
   if (problems(answer)) return;
-  const partial = answer.partial ? [element('p', { class: 'warn' }, 'Ended early: the best so far.')] : [];
+  const partial = answer.partial
+    ? [element('p', { class: 'warn' }, 'Ended early: the best so far.')]
+    : [];
   if (answer.results.length === 0) {
-    byId('found').replaceChildren(element('p', { class: 'warn' }, answer.partial
-      ? 'Nothing was found in so short a time.' : 'Nothing fits.'));
+    byId('found').replaceChildren(
+      element(
+        'p',
+        { class: 'warn' },
+        answer.partial ? 'Nothing was found in so short a time.' : 'Nothing fits.',
+      ),
+    );
     return;
   }
-  byId('found').replaceChildren(element('h2', {}, 'The best that were found'), ...partial,
-    table(['Configuration', 'step', 'tokens/s/GPU', 'GPU memory', ''], answer.results.map(one => [one.scenario,
-      seconds(one.step_time_s), String(Math.round(one.tokens_per_s_per_gpu)),
-      `${one.peak_device_gib.toFixed(1)} GiB`,
-      element('button', { type: 'button', onclick: () => adopt(one) }, 'Take it')])));
+  byId('found').replaceChildren(
+    element('h2', {}, 'The best that were found'),
+    ...partial,
+    table(
+      ['Configuration', 'step', 'tokens/s/GPU', 'GPU memory', ''],
+      answer.results.map(one => [
+        one.scenario,
+        seconds(one.step_time_s),
+        String(Math.round(one.tokens_per_s_per_gpu)),
+        `${one.peak_device_gib.toFixed(1)} GiB`,
+        element('button', { type: 'button', onclick: () => adopt(one) }, 'Take it'),
+      ]),
+    ),
+  );
 }
 
 async function curve(key, values) {
@@ -231,43 +327,94 @@ async function curve(key, values) {
 function tools() {
   const key = element('input', { type: 'text', value: 'micro_batch' });
   const values = element('input', { type: 'text', value: '1, 2, 4, 8' });
-  const press = (text, act) => element('button', { type: 'button', onclick: event => act(event.target) }, text);
-  byId('tools').replaceChildren(element('h2', {}, 'Look further'), element('div', { class: 'inline' },
-    press('Find the best configuration', search),
-    press('Largest micro-batch', button => findMaximum(button, 'micro_batch')),
-    press('Longest sequence', button => findMaximum(button, 'seq_len'))),
-  element('div', { class: 'inline' },
-    element('label', { class: 'field' }, element('span', { class: 'name' }, 'Draw over'), key),
-    element('label', { class: 'field' }, element('span', { class: 'name' }, 'these values'), values),
-    press('Draw', () => curve(key.value.trim(), values.value.split(',').map(one => one.trim()).filter(Boolean)))));
+  const press = (text, act) =>
+    element('button', { type: 'button', onclick: event => act(event.target) }, text);
+  byId('tools').replaceChildren(
+    element('h2', {}, 'Look further'),
+    element(
+      'div',
+      { class: 'inline' },
+      press('Find the best configuration', search),
+      press('Largest micro-batch', button => findMaximum(button, 'micro_batch')),
+      press('Longest sequence', button => findMaximum(button, 'seq_len')),
+    ),
+    element(
+      'div',
+      { class: 'inline' },
+      element('label', { class: 'field' }, element('span', { class: 'name' }, 'Draw over'), key),
+      element(
+        'label',
+        { class: 'field' },
+        element('span', { class: 'name' }, 'these values'),
+        values,
+      ),
+      press('Draw', () =>
+        curve(
+          key.value.trim(),
+          values.value
+            .split(',')
+            .map(one => one.trim())
+            .filter(Boolean),
+        ),
+      ),
+    ),
+  );
 }
 
 // ---- the goal ----------------------------------------------------------------------------------
 
 function showGoal() {
   byId('goal-text').textContent = now
-    ? goalText(now, Number(byId('tokens').value) * 1e12, Number(byId('price').value)) : '';
+    ? goalText(now, Number(byId('tokens').value) * 1e12, Number(byId('price').value))
+    : '';
 }
 
 function goal() {
-  const input = (id, text, value) => element('label', { class: 'field' }, element('span', { class: 'name' }, text),
-    element('input', { id, type: 'number', min: 0, step: 'any', value, oninput: showGoal }));
-  byId('goal').replaceChildren(element('h2', {}, 'Days and money'), element('div', { class: 'inline' },
-    input('tokens', 'Tokens to train on, in trillions', 1), input('price', 'Price of a GPU-hour', 2)),
-  element('p', { id: 'goal-text', role: 'status' }));
+  const input = (id, text, value) =>
+    element(
+      'label',
+      { class: 'field' },
+      element('span', { class: 'name' }, text),
+      element('input', { id, type: 'number', min: 0, step: 'any', value, oninput: showGoal }),
+    );
+  byId('goal').replaceChildren(
+    element('h2', {}, 'Days and money'),
+    element(
+      'div',
+      { class: 'inline' },
+      input('tokens', 'Tokens to train on, in trillions', 1),
+      input('price', 'Price of a GPU-hour', 2),
+    ),
+    element('p', { id: 'goal-text', role: 'status' }),
+  );
 }
 
 // ---- pinned, texts -----------------------------------------------------------------------------
 
 function pins() {
-  showPinned(pinned, now, one => { Object.assign(state, structuredClone(one.state)); show(); changed(); },
-    one => { pinned.splice(pinned.indexOf(one), 1); pins(); });
+  showPinned(
+    pinned,
+    now,
+    one => {
+      Object.assign(state, structuredClone(one.state));
+      show();
+      changed();
+    },
+    one => {
+      pinned.splice(pinned.indexOf(one), 1);
+      pins();
+    },
+  );
 }
 
 function pin() {
   if (!now) return;
-  pinned.push({ name: `${pinned.length + 1}: ${now.model}, ${now.strategy}, ${now.n_gpus} GPUs`, set: true,
-    prediction: now, state: structuredClone(state) });
+  pinned.push({
+    name: `${pinned.length + 1}: ${now.model}, ${now.strategy}, ${now.n_gpus} GPUs`,
+    set: true,
+    prediction: now,
+    state: structuredClone(state),
+  });
   pins();
 }
 
@@ -281,15 +428,31 @@ async function showTexts() {
 
 function copy(text, button) {
   const said = button.textContent;
-  navigator.clipboard.writeText(text).then(() => { button.textContent = 'Copied'; },
-    () => { button.textContent = 'Select it and copy'; })
-    .finally(() => setTimeout(() => { button.textContent = said; }, 1500));
+  navigator.clipboard
+    .writeText(text)
+    .then(
+      () => {
+        button.textContent = 'Copied';
+      },
+      () => {
+        button.textContent = 'Select it and copy';
+      },
+    )
+    .finally(() =>
+      setTimeout(() => {
+        button.textContent = said;
+      }, 1500),
+    );
 }
 
 // ---- begin -------------------------------------------------------------------------------------
 
 async function begin() {
-  const [options, models, node] = await Promise.all([get('/api/options'), get('/api/list/models'), get('/api/list/node')]);
+  const [options, models, node] = await Promise.all([
+    get('/api/options'),
+    get('/api/list/models'),
+    get('/api/list/node'),
+  ]);
   buildForm(options, { models: models.items, node: node.items }, changed);
   byId('pin').addEventListener('click', pin);
   byId('copy-link').addEventListener('click', event => copy(location.href, event.target));

@@ -19,13 +19,19 @@ const ESSENTIALS = [
 ];
 // Powers of two up to these; what lies between is typed.
 const SLIDERS = {
-  'training.seq_len': [512, 1048576], 'training.micro_batch': [1, 256],
-  'training.grad_accum': [1, 1024], 'mesh.tp': [1, 64], 'mesh.pp': [1, 128], 'mesh.cp': [1, 64],
+  'training.seq_len': [512, 1048576],
+  'training.micro_batch': [1, 256],
+  'training.grad_accum': [1, 1024],
+  'mesh.tp': [1, 64],
+  'mesh.pp': [1, 128],
+  'mesh.cp': [1, 64],
   'mesh.ep': [1, 256],
 };
 const MOST_NODES = 4096;
 
-let tables = null, lists = {}, changed = () => {};
+let tables = null,
+  lists = {},
+  changed = () => {};
 const fields = new Map(); // full key -> { box, read, write }
 
 export function element(name, attributes = {}, ...children) {
@@ -33,7 +39,8 @@ export function element(name, attributes = {}, ...children) {
   for (const [key, value] of Object.entries(attributes)) {
     if (key.startsWith('on')) node.addEventListener(key.slice(2), value);
     else if (value === true) node.setAttribute(key, '');
-    else if (value !== false && value !== null && value !== undefined) node.setAttribute(key, value);
+    else if (value !== false && value !== null && value !== undefined)
+      node.setAttribute(key, value);
   }
   node.append(...children);
   return node;
@@ -51,7 +58,8 @@ export function findOption(key) {
     return strategy?.options.find(one => one.key === rest.join('.'));
   }
   return tables.sections.some(one => one.name === section)
-    ? optionsOf(section).find(one => one.key === rest.join('.')) : undefined;
+    ? optionsOf(section).find(one => one.key === rest.join('.'))
+    : undefined;
 }
 
 // What a word of the command line means: "tp" is mesh.tp, as everywhere in shardsim.
@@ -68,11 +76,16 @@ export function fullKey(word) {
 
 function shellWords(text) {
   const words = [];
-  let word = null, quoted = false;
+  let word = null,
+    quoted = false;
   for (const c of text) {
-    if (c === "'") { quoted = !quoted; word ??= ''; }
-    else if (/\s/.test(c) && !quoted) { if (word !== null) words.push(word); word = null; }
-    else word = (word ?? '') + c;
+    if (c === "'") {
+      quoted = !quoted;
+      word ??= '';
+    } else if (/\s/.test(c) && !quoted) {
+      if (word !== null) words.push(word);
+      word = null;
+    } else word = (word ?? '') + c;
   }
   if (word !== null) words.push(word);
   return words;
@@ -80,7 +93,8 @@ function shellWords(text) {
 
 // "--tp 2 --compile=true --set strategy.shard=2" as keys and values.
 export function parseOptions(text) {
-  const set = {}, words = shellWords(text);
+  const set = {},
+    words = shellWords(text);
   for (let i = 0; i < words.length; i++) {
     let [name, ...value] = words[i].replace(/^--/, '').split('=');
     value = value.length > 0 ? value.join('=') : words[++i];
@@ -118,15 +132,26 @@ function edit(key) {
 function control(option, key) {
   const hint = option.default ?? option.example ?? '';
   if (option.type === 'switch')
-    return element('select', { onchange: edit(key) },
+    return element(
+      'select',
+      { onchange: edit(key) },
       element('option', { value: '' }, `default (${hint})`),
-      element('option', { value: 'true' }, 'true'), element('option', { value: 'false' }, 'false'));
+      element('option', { value: 'true' }, 'true'),
+      element('option', { value: 'false' }, 'false'),
+    );
   if (option.type === 'word')
-    return element('select', { onchange: edit(key) },
+    return element(
+      'select',
+      { onchange: edit(key) },
       element('option', { value: '' }, `default (${hint})`),
-      ...option.choices.flatMap(numbered).map(word => element('option', { value: word }, word)));
-  return element('input', { type: 'text', placeholder: hint, onchange: edit(key),
-    inputmode: option.type === 'number' ? 'numeric' : null });
+      ...option.choices.flatMap(numbered).map(word => element('option', { value: word }, word)),
+    );
+  return element('input', {
+    type: 'text',
+    placeholder: hint,
+    onchange: edit(key),
+    inputmode: option.type === 'number' ? 'numeric' : null,
+  });
 }
 
 // "layers:K" takes a number: some of them.
@@ -142,19 +167,29 @@ function put(input, value) {
 }
 
 function slider(key, [least, most]) {
-  const input = element('input', { type: 'range', min: Math.log2(least), max: Math.log2(most),
-    step: 1, 'aria-label': `${key}, powers of two` });
+  const input = element('input', {
+    type: 'range',
+    min: Math.log2(least),
+    max: Math.log2(most),
+    step: 1,
+    'aria-label': `${key}, powers of two`,
+  });
   input.addEventListener('input', () => change({ [key]: String(2 ** Number(input.value)) }));
   return input;
 }
 
 function field(key, option, label) {
-  const input = control(option, key), wrong = element('span', { class: 'wrong' });
+  const input = control(option, key),
+    wrong = element('span', { class: 'wrong' });
   const range = SLIDERS[key] && label ? slider(key, SLIDERS[key]) : null;
-  const box = element('label', { class: 'field', 'data-key': key },
+  const box = element(
+    'label',
+    { class: 'field', 'data-key': key },
     element('span', { class: 'name' }, label ?? option.key),
-    range ? element('span', { class: 'row' }, input, range) : input, wrong,
-    ...(label ? [] : [element('span', { class: 'help' }, option.help ?? '')]));
+    range ? element('span', { class: 'row' }, input, range) : input,
+    wrong,
+    ...(label ? [] : [element('span', { class: 'help' }, option.help ?? '')]),
+  );
   const write = () => {
     const value = state.set[key] ?? '';
     put(input, value);
@@ -165,11 +200,19 @@ function field(key, option, label) {
 }
 
 function choice(key, label, words) {
-  const select = element('select', { onchange: edit(key) },
-    ...words.map(([value, text]) => element('option', { value }, text)));
+  const select = element(
+    'select',
+    { onchange: edit(key) },
+    ...words.map(([value, text]) => element('option', { value }, text)),
+  );
   const wrong = element('span', { class: 'wrong' });
-  const box = element('label', { class: 'field', 'data-key': key },
-    element('span', { class: 'name' }, label), select, wrong);
+  const box = element(
+    'label',
+    { class: 'field', 'data-key': key },
+    element('span', { class: 'name' }, label),
+    select,
+    wrong,
+  );
   return { box, wrong, write: () => put(select, state.set[key] ?? '') };
 }
 
@@ -182,17 +225,38 @@ export function clusterParts() {
 
 function clusterFields() {
   const set = (nodes, type) => change({ 'cluster.name': `${nodes} x ${type}` });
-  const number = element('input', { type: 'number', min: 1, onchange: () =>
-    set(Math.max(1, Math.round(Number(number.value) || 1)), clusterParts()[1]) });
-  const range = element('input', { type: 'range', min: 0, max: Math.log2(MOST_NODES), step: 1,
+  const number = element('input', {
+    type: 'number',
+    min: 1,
+    onchange: () => set(Math.max(1, Math.round(Number(number.value) || 1)), clusterParts()[1]),
+  });
+  const range = element('input', {
+    type: 'range',
+    min: 0,
+    max: Math.log2(MOST_NODES),
+    step: 1,
     'aria-label': 'nodes, powers of two',
-    oninput: () => set(2 ** Number(range.value), clusterParts()[1]) });
-  const kind = element('select', { onchange: () => set(clusterParts()[0], kind.value) },
-    ...lists.node.map(one => element('option', { value: one.name }, one.name)));
+    oninput: () => set(2 ** Number(range.value), clusterParts()[1]),
+  });
+  const kind = element(
+    'select',
+    { onchange: () => set(clusterParts()[0], kind.value) },
+    ...lists.node.map(one => element('option', { value: one.name }, one.name)),
+  );
   const wrong = element('span', { class: 'wrong' });
-  const nodes = element('label', { class: 'field', 'data-key': 'cluster.name' },
-    element('span', { class: 'name' }, 'Nodes'), element('span', { class: 'row' }, number, range), wrong);
-  const type = element('label', { class: 'field' }, element('span', { class: 'name' }, 'of the kind'), kind);
+  const nodes = element(
+    'label',
+    { class: 'field', 'data-key': 'cluster.name' },
+    element('span', { class: 'name' }, 'Nodes'),
+    element('span', { class: 'row' }, number, range),
+    wrong,
+  );
+  const type = element(
+    'label',
+    { class: 'field' },
+    element('span', { class: 'name' }, 'of the kind'),
+    kind,
+  );
   const write = () => {
     const [n, name] = clusterParts();
     number.value = n;
@@ -213,11 +277,25 @@ function add(parent, key, one) {
 function fillEssentials() {
   const parent = document.getElementById('essentials');
   const strategies = tables.strategies.filter(one => !one.outer);
-  add(parent, 'model.config', choice('model.config', 'Model',
-    lists.models.map(one => [one.name, one.name])));
+  add(
+    parent,
+    'model.config',
+    choice(
+      'model.config',
+      'Model',
+      lists.models.map(one => [one.name, one.name]),
+    ),
+  );
   parent.append(...clusterFields());
-  add(parent, 'strategy.name', choice('strategy.name', 'Strategy',
-    strategies.map(one => [one.name, `${one.name}: ${one.title}`])));
+  add(
+    parent,
+    'strategy.name',
+    choice(
+      'strategy.name',
+      'Strategy',
+      strategies.map(one => [one.name, `${one.name}: ${one.title}`]),
+    ),
+  );
   for (const [key, label] of ESSENTIALS) add(parent, key, field(key, findOption(key), label));
 }
 
@@ -235,7 +313,8 @@ function fillSections() {
 }
 
 function fillOwn() {
-  const box = document.getElementById('own'), name = state.set['strategy.name'];
+  const box = document.getElementById('own'),
+    name = state.set['strategy.name'];
   if (box.dataset.of === name) return;
   box.dataset.of = name;
   box.replaceChildren(element('summary', {}, `strategy ${name ?? ''}`));
@@ -262,7 +341,9 @@ function filterOptions() {
 export function show() {
   fillOwn();
   for (const one of fields.values()) one.write();
-  document.getElementById('uploaded').textContent = [state.model?.name, state.given?.name].filter(Boolean).join(', ');
+  document.getElementById('uploaded').textContent = [state.model?.name, state.given?.name]
+    .filter(Boolean)
+    .join(', ');
 }
 
 // Puts what is said about an option beside it; TRUE where it is one of the form.

@@ -415,7 +415,7 @@ START_TEST (test_roles)
 }
 END_TEST
 
-/* Who reads below a folder alone reads neither beside it, by whatever name, nor what is not there. */
+/* Who reads below a folder alone reads nothing beside it, by whatever name, nor what is missing. */
 START_TEST (test_only_below)
 {
   char            *folder = make_folder ();

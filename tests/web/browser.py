@@ -42,9 +42,7 @@ class Browser:
         self.console, self.asked = [], []
         targets = self.send("Target.getTargets")["targetInfos"]
         page = next(one for one in targets if one["type"] == "page")
-        attached = self.send(
-            "Target.attachToTarget", targetId=page["targetId"], flatten=True
-        )
+        attached = self.send("Target.attachToTarget", targetId=page["targetId"], flatten=True)
         self.session = attached["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.send(f"{domain}.enable")

@@ -15,7 +15,9 @@ from served import Served
 
 PROGRAM, ROOT = sys.argv[1], sys.argv[2]
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-READY = "!document.querySelector('#answer.busy') && document.querySelector('#headline .card') !== null"
+READY = (
+    "!document.querySelector('#answer.busy') && document.querySelector('#headline .card') !== null"
+)
 SUMMARY = "document.getElementById('summary').textContent"
 
 
@@ -32,6 +34,29 @@ def setting(key, value):
 
 def pressing(text):
     return f"[...document.querySelectorAll('button')].find(b => b.textContent === '{text}').click()"
+
+
+def uploading(name, text):
+    """Chooses a file of that name for the page's upload."""
+    return f"""(() => {{
+      const files = new DataTransfer(), input = document.getElementById('file');
+      files.items.add(new File([{json.dumps(text)}], '{name}'));
+      input.files = files.files;
+      input.dispatchEvent(new Event('change'));
+    }})()"""
+
+
+def touching(number, value):
+    """Presses, or sets to VALUE, one of all controls."""
+    return f"""(() => {{
+      const all = [...document.querySelectorAll('#form select, #form input, #remedies button,'
+        + ' #pin, #pinned button, summary')].filter(e => e.type !== 'file');
+      const one = all[{number} % all.length];
+      if (one.matches('button, summary')) {{ one.click(); return; }}
+      if (one.matches('select')) one.selectedIndex = {number} % one.options.length;
+      else one.value = {json.dumps(value)};
+      one.dispatchEvent(new Event(one.type === 'range' ? 'input' : 'change', {{ bubbles: true }}));
+    }})()"""
 
 
 @unittest.skipIf(CHROMIUM is None, "there is no Chromium")
@@ -126,8 +151,10 @@ class Controls(PageCase):
         self.assertIn("many", text)
 
     def test_remedies_apply_themselves(self):
-        self.start("#cluster.name=1+x+dgx-h100&model.config=llama-3-70b&strategy.name=fsdp2"
-                   "&training.seq_len=4096")
+        self.start(
+            "#cluster.name=1+x+dgx-h100&model.config=llama-3-70b&strategy.name=fsdp2"
+            "&training.seq_len=4096"
+        )
         self.assertIn("DOES NOT FIT", self.browser.run(SUMMARY))
         self.browser.wait("document.querySelector('#remedies button') !== null")
         self.browser.run("document.querySelector('#remedies button').click()")
@@ -149,14 +176,20 @@ class Controls(PageCase):
     def test_largest(self):
         self.start()
         self.browser.run(pressing("Longest sequence"))
-        self.browser.wait("Number(document.querySelector('[data-key=\"training.seq_len\"] input')"
-                          ".value) > 8192")
+        self.browser.wait(
+            "Number(document.querySelector('[data-key=\"training.seq_len\"] input')"
+            ".value) > 8192"
+        )
 
     def test_search(self):
-        self.start("#cluster.name=1+x+dgx-h100&model.config=llama-3.1-8b&strategy.name=fsdp2"
-                   "&training.seq_len=4096")
+        self.start(
+            "#cluster.name=1+x+dgx-h100&model.config=llama-3.1-8b&strategy.name=fsdp2"
+            "&training.seq_len=4096"
+        )
         self.browser.run(pressing("Find the best configuration"))
-        stop = "[...document.querySelectorAll('button')].find(b => b.textContent.startsWith('Stop'))"
+        stop = (
+            "[...document.querySelectorAll('button')].find(b => b.textContent.startsWith('Stop'))"
+        )
         self.browser.wait(f"{stop} !== undefined")
         self.browser.run(f"new Promise(r => setTimeout(r, 3000)).then(() => {stop}?.click())")
         self.browser.wait("document.querySelector('#found').textContent !== ''", 120)
@@ -174,7 +207,10 @@ class Controls(PageCase):
         command = self.browser.run("document.getElementById('command').textContent")
         own = subprocess.run(
             command.replace("shardsim", f"'{PROGRAM}'", 1) + " --format json",
-            shell=True, capture_output=True, text=True, check=True,
+            shell=True,
+            capture_output=True,
+            text=True,
+            check=True,
         )
         step = json.loads(own.stdout)["results"][0]["step_time_s"]
         shown = self.browser.run("document.querySelectorAll('#headline b')[1].textContent")
@@ -205,13 +241,7 @@ class Address(PageCase):
         with open(f"{ROOT}/workloads/models/llama-2-7b.json", encoding="utf-8") as file:
             text = file.read()
         before = self.browser.run(SUMMARY)
-        self.browser.run(f"""(() => {{
-          const files = new DataTransfer();
-          files.items.add(new File([{json.dumps(text)}], 'config.json'));
-          const input = document.getElementById('file');
-          input.files = files.files;
-          input.dispatchEvent(new Event('change'));
-        }})()""")
+        self.browser.run(uploading("config.json", text))
         self.browser.wait(f"{SUMMARY} !== {json.dumps(before)}")
         said, link = self.browser.run(SUMMARY), self.browser.run("location.href")
         self.browser.open(link)
@@ -220,18 +250,16 @@ class Address(PageCase):
 
     def test_a_job_is_predicted(self):
         self.start()
-        job = "cluster: 2 x dgx-h100\\nmodel: llama-2-7b\\nstrategy: zero1\\ntraining: { seq_len: 2048 }\\n"
+        job = (
+            "cluster: 2 x dgx-h100\nmodel: llama-2-7b\nstrategy: zero1\ntraining: { seq_len: 2048 }"
+        )
         before = self.browser.run(SUMMARY)
-        self.browser.run(f"""(() => {{
-          const files = new DataTransfer();
-          files.items.add(new File(['{job}'], 'mine.yaml'));
-          const input = document.getElementById('file');
-          input.files = files.files;
-          input.dispatchEvent(new Event('change'));
-        }})()""")
+        self.browser.run(uploading("mine.yaml", job))
         self.browser.wait(f"{SUMMARY} !== {json.dumps(before)}")
         self.browser.wait(READY)
-        self.assertIn("16", self.browser.run("document.querySelectorAll('#headline span')[3].textContent"))
+        self.assertIn(
+            "16", self.browser.run("document.querySelectorAll('#headline span')[3].textContent")
+        )
 
 
 class Looks(PageCase):
@@ -264,19 +292,14 @@ class Random(PageCase):
         draw = random.Random(os.environ.get("SHARDSIM_WEB_SEED", "1"))
         self.start()
         for _ in range(int(os.environ.get("SHARDSIM_WEB_CLICKS", "60"))):
-            self.browser.run(f"""(() => {{
-              const all = [...document.querySelectorAll('#form select, #form input, #remedies button,'
-                + ' #pin, #pinned button, summary')].filter(e => e.type !== 'file');
-              const one = all[{draw.randrange(10 ** 6)} % all.length];
-              if (one.matches('button, summary')) {{ one.click(); return; }}
-              if (one.matches('select')) one.selectedIndex = {draw.randrange(10 ** 6)} % one.options.length;
-              else one.value = {json.dumps(draw.choice(["1", "2", "0", "-1", "8", "", "x", "1e9", "2 GB/s", "<b>"]))};
-              one.dispatchEvent(new Event(one.type === 'range' ? 'input' : 'change', {{ bubbles: true }}));
-            }})()""")
+            value = draw.choice(["1", "2", "0", "-1", "8", "", "x", "1e9", "2 GB/s", "<b>"])
+            self.browser.run(touching(draw.randrange(10**6), value))
             if draw.random() < 0.2:
                 self.browser.run("history.back()")
-        self.browser.run("location.hash = '#cluster.name=1+x+dgx-h100&model.config=llama-2-7b"
-                         "&strategy.name=ddp&training.seq_len=1024'")
+        self.browser.run(
+            "location.hash = '#cluster.name=1+x+dgx-h100&model.config=llama-2-7b"
+            "&strategy.name=ddp&training.seq_len=1024'"
+        )
         self.browser.wait(READY, 120)
 
 

@@ -75,9 +75,7 @@ class Answers(ServerCase):
         answer = self.server.post("/api/scenario", {"set": START})
         again = self.server.post("/api/predict", {"text": answer["scenarios"][0]["yaml"]})
         first = self.server.post("/api/predict", {"set": START})
-        self.assertEqual(
-            again["results"][0]["step_time_s"], first["results"][0]["step_time_s"]
-        )
+        self.assertEqual(again["results"][0]["step_time_s"], first["results"][0]["step_time_s"])
         self.assertIn("--cluster '2 x dgx-h100'", answer["options"])
 
     def test_remedies_are_those_of_the_command(self):
@@ -204,8 +202,9 @@ class Disturbances(ServerCase):
 
     def test_those_who_leave(self):
         """What nobody waits for any more makes room for others."""
-        body = json.dumps({"set": {"cluster": "64 x dgx-h100", "model": "llama-3-70b",
-                                   "seq_len": "4096"}}).encode()
+        body = json.dumps(
+            {"set": {"cluster": "64 x dgx-h100", "model": "llama-3-70b", "seq_len": "4096"}}
+        ).encode()
         head = (
             f"POST /api/search HTTP/1.1\r\nHost: localhost:{self.server.port}\r\n"
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -220,8 +219,7 @@ class Disturbances(ServerCase):
     def test_stop(self):
         """A search that is stopped answers with what it has."""
         answers = []
-        question = {"set": {"cluster": "64 x dgx-h100", "model": "llama-3-70b",
-                            "seq_len": "4096"}}
+        question = {"set": {"cluster": "64 x dgx-h100", "model": "llama-3-70b", "seq_len": "4096"}}
 
         def search():
             answers.append(self.server.post("/api/search?id=own", question))
@@ -237,8 +235,9 @@ class Disturbances(ServerCase):
 
     def test_too_many(self):
         """The queue has an end, and those beyond it are told to come again."""
-        body = json.dumps({"set": {"cluster": "64 x dgx-h100", "model": "llama-3-70b",
-                                   "seq_len": "4096"}}).encode()
+        body = json.dumps(
+            {"set": {"cluster": "64 x dgx-h100", "model": "llama-3-70b", "seq_len": "4096"}}
+        ).encode()
         head = (
             f"POST /api/search HTTP/1.1\r\nHost: localhost:{self.server.port}\r\n"
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"

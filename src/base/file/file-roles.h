@@ -34,7 +34,8 @@ void file_roles_keep (void);
 gboolean file_roles_add (const char *file, FileRole role, GError **error);
 
 /*
- * From now on files are read below FOLDER alone, for who reads what strangers name. Once, before there are threads.
+ * From now on files are read below FOLDER alone, for who reads what strangers name. Once, before
+ * there are threads.
  */
 void file_roles_only_below (const char *folder);
 
