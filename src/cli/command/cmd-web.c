@@ -70,7 +70,6 @@ run (Common *common, gpointer data)
   g_autoptr (GError)    error = NULL;
   g_autoptr (WebWork)   work = web_work_new (common_n_jobs (common));
   g_autoptr (WebServer) server = web_server_new ((guint) settings->port, folder, work, &error);
-  g_autoptr (GMainLoop) loop = g_main_loop_new (NULL, FALSE);
   ExitStatus            status;
 
   if (server == NULL)
