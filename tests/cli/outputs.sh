@@ -38,6 +38,7 @@ collective|--cluster hand-pair --collective all_reduce -b 1M -e 1M
 hardware|
 models|
 strategies|
+web|--port -1
 completion|bash
 help|simulate
 import/job|zero3.json|zero3.json

@@ -97,7 +97,7 @@ class Answers(ServerCase):
     def test_random_scenarios_are_those_of_the_command(self):
         """Whatever options: the same numbers or the same refusal as of `simulate`."""
         draw = random.Random(os.environ.get("SHARDSIM_WEB_SEED", "1"))
-        for _ in range(int(os.environ.get("SHARDSIM_WEB_CASES", "20"))):
+        for _ in range(int(os.environ.get("SHARDSIM_WEB_CASES", "10"))):
             scenario = {
                 "cluster": f"{draw.choice([1, 2, 4])} x {draw.choice(['dgx-h100', 'dgx-a100'])}",
                 "model": draw.choice(["llama-3.1-8b", "llama-2-7b", "qwen3-30b-a3b"]),
