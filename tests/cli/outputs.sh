@@ -137,7 +137,7 @@ try_command() { # PAGE WORDS INPUT...
   prepare
   before=$(sums)
   case $page in # else what is given it is no longer right, and nothing is tried
-    flows | collective | hardware | models | strategies | validate/kernels) ;;
+    flows | collective | hardware | models | strategies | validate/kernels | web) ;;
     *)
       [ ${#outputs[@]} -gt 0 ]
       verdict $? "$page writes: ${outputs[*]% *}"

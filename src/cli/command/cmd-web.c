@@ -34,14 +34,14 @@ look (gpointer data)
 }
 
 static void
-serve (const Settings *settings, const WebServer *server)
+serve (const Settings *settings, const char *address)
 {
   Stop        stop = { 0 };
   const guint timer = g_timeout_add (LOOK_MS, look, &stop);
 
   temporary_set_stop (&stop);
   if (settings->open)
-    open_browser (web_server_address (server));
+    open_browser (address);
   while (!stop_is_due (&stop))
     g_main_context_iteration (NULL, TRUE);
   temporary_set_stop (NULL);
@@ -64,20 +64,24 @@ say_address (const char *address)
 static ExitStatus
 run (Common *common, gpointer data)
 {
-  const Settings       *settings = data;
-  g_autofree char      *folder = layout_data_file ("html/web");
-  g_autofree char      *readable = layout_data_dir ();
-  g_autoptr (GError)    error = NULL;
-  g_autoptr (WebWork)   work = web_work_new (common_n_jobs (common));
-  g_autoptr (WebServer) server = web_server_new ((guint) settings->port, folder, work, &error);
-  ExitStatus            status;
+  const Settings        *settings = data;
+  g_autofree char       *folder = layout_data_file ("html/web");
+  g_autofree char       *readable = layout_data_dir ();
+  g_autoptr (GError)     error = NULL;
+  g_autoptr (WebWork)    work = web_work_new (common_n_jobs (common));
+  const WebServerModule *module = web_server_load (&error);
+  WebServer             *server = NULL;
+  ExitStatus             status;
 
+  if (module != NULL)
+    server = module->start ((guint) settings->port, folder, work, &error);
   if (server == NULL)
     return stream_report_error (error);
   file_roles_only_below (readable);
-  status = say_address (web_server_address (server));
+  status = say_address (module->address (server));
   if (status == EXIT_DONE)
-    serve (settings, server);
+    serve (settings, module->address (server));
+  module->free (server);
   return status;
 }
 

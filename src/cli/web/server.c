@@ -1,5 +1,6 @@
 #include "cli/web/server.h"
 
+#include <gmodule.h>
 #include <libsoup/soup.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -416,30 +417,8 @@ listen_on (WebServer *self, guint port, GError **error)
   return FALSE;
 }
 
-WebServer *
-web_server_new (guint port, const char *folder, WebWork *work, GError **error)
-{
-  g_autoptr (WebServer) self = g_new0 (WebServer, 1);
-
-  self->work = work;
-  self->pending = g_hash_table_new_full (NULL, NULL, pending_free, NULL);
-  self->soup = soup_server_new ("server-header", "shardsim", NULL);
-  if (!read_pages (self, folder, error) || !listen_on (self, port, error))
-    return NULL;
-  port = port_of (self->soup);
-  self->address = g_strdup_printf ("http://localhost:%u/", port);
-  self->hosts[0] = g_strdup_printf ("localhost:%u", port);
-  self->hosts[1] = g_strdup_printf ("127.0.0.1:%u", port);
-  self->hosts[2] = g_strdup_printf ("[::1]:%u", port);
-  soup_server_add_early_handler (self->soup, NULL, check, self, NULL);
-  soup_server_add_handler (self->soup, NULL, handle, self, NULL);
-  g_signal_connect (self->soup, "request-started", G_CALLBACK (request_started), self);
-  g_signal_connect (self->soup, "request-read", G_CALLBACK (request_read), self);
-  return g_steal_pointer (&self);
-}
-
-void
-web_server_free (WebServer *self)
+static void
+server_free (WebServer *self)
 {
   GHashTableIter iter;
   gpointer       pending;
@@ -458,8 +437,35 @@ web_server_free (WebServer *self)
   g_free (self);
 }
 
-const char *
-web_server_address (const WebServer *self)
+static WebServer *
+start (guint port, const char *folder, WebWork *work, GError **error)
+{
+  WebServer *self = g_new0 (WebServer, 1);
+
+  self->work = work;
+  self->pending = g_hash_table_new_full (NULL, NULL, pending_free, NULL);
+  self->soup = soup_server_new ("server-header", "shardsim", NULL);
+  if (!read_pages (self, folder, error) || !listen_on (self, port, error))
+    {
+      server_free (self);
+      return NULL;
+    }
+  port = port_of (self->soup);
+  self->address = g_strdup_printf ("http://localhost:%u/", port);
+  self->hosts[0] = g_strdup_printf ("localhost:%u", port);
+  self->hosts[1] = g_strdup_printf ("127.0.0.1:%u", port);
+  self->hosts[2] = g_strdup_printf ("[::1]:%u", port);
+  soup_server_add_early_handler (self->soup, NULL, check, self, NULL);
+  soup_server_add_handler (self->soup, NULL, handle, self, NULL);
+  g_signal_connect (self->soup, "request-started", G_CALLBACK (request_started), self);
+  g_signal_connect (self->soup, "request-read", G_CALLBACK (request_read), self);
+  return self;
+}
+
+static const char *
+address_of (const WebServer *self)
 {
   return self->address;
 }
+
+G_MODULE_EXPORT const WebServerModule web_server_module = { start, server_free, address_of };

@@ -6,6 +6,9 @@
  * from this server's own page or from no page, and, where it makes something run, is of a type that
  * no other site may send unasked. Nothing is written, no file but those of the page and the shipped
  * data is read, and no body is longer than what the readers take.
+ *
+ * It is a module: the libraries that speak HTTP would cost every other command a third of its
+ * start.
  */
 #pragma once
 
@@ -15,13 +18,18 @@
 
 typedef struct _WebServer WebServer;
 
-/*
- * Listens on PORT (0: any that is free) of the loopback interface and serves FOLDER's page until it
- * is freed. WORK outlives it. NULL with ERROR set.
- */
-WebServer *web_server_new (guint port, const char *folder, WebWork *work, GError **error);
-void       web_server_free (WebServer *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (WebServer, web_server_free)
+/* What the module exports. */
+#define WEB_SERVER_MODULE "web_server_module"
+typedef struct
+{
+  /*
+   * Listens on PORT (0: any that is free) of the loopback interface and serves FOLDER's page until
+   * it is freed. WORK outlives it. NULL with ERROR set.
+   */
+  WebServer *(*start) (guint port, const char *folder, WebWork *work, GError **error);
+  void (*free) (WebServer *self);
+  const char *(*address) (const WebServer *self); /* "http://localhost:8080/"; of SELF */
+} WebServerModule;
 
-/* "http://localhost:8080/"; of SELF. */
-const char *web_server_address (const WebServer *self);
+/* Loads the module, for good. NULL with ERROR set: this program has none. */
+const WebServerModule *web_server_load (GError **error);
