@@ -30,7 +30,7 @@ struct _WebServer
   char       *address;
   char       *hosts[3];                       /* that a request may name */
   GBytes     *contents[G_N_ELEMENTS (pages)]; /* read once */
-  GHashTable *pending;                        /* id of a call, or its message -> Pending */
+  GHashTable *pending;                        /* Pending */
 };
 
 /* A call that a message waits for. */
@@ -96,7 +96,7 @@ is_own_page (const WebServer *self, const char *origin)
              && names_server (self, origin + strlen ("http://")));
 }
 
-/* Why a request with these HEADERS is not heard, and the STATUS to say so with; NULL: it is. */
+/* Why MESSAGE is not heard, and the STATUS to say so with; NULL: it is. */
 static const char *
 objection (const WebServer *self, SoupServerMessage *message, guint *status)
 {
@@ -234,21 +234,19 @@ message_finished (G_GNUC_UNUSED SoupServerMessage *message, gpointer user)
 static gboolean
 connection_changed (GSocket *socket, GIOCondition condition, gpointer user)
 {
-  char    byte;
-  ssize_t n = recv (g_socket_get_fd (socket), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  Pending           *pending = user;
+  SoupServerMessage *message;
+  char               byte;
+  const ssize_t      n = recv (g_socket_get_fd (socket), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 
-  if (n > 0)
-    { /* the next request: it waits */
-      Pending *pending = user;
-
+  if (n > 0) /* the next request: it waits */
+    {
       g_source_unref (g_steal_pointer (&pending->watch));
       return G_SOURCE_REMOVE;
     }
   if (n == 0 || (condition & (G_IO_HUP | G_IO_ERR)) != 0)
     {
-      Pending           *pending = user;
-      SoupServerMessage *message = g_object_ref (pending->message);
-
+      message = g_object_ref (pending->message);
       give_up (pending);
       refuse (message, SOUP_STATUS_SERVICE_UNAVAILABLE, "nobody waits for the answer");
       soup_server_message_unpause (message);
