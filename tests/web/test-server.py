@@ -264,12 +264,13 @@ class Starts(unittest.TestCase):
         self.assertEqual(own.returncode, 1)
         self.assertIn("is in use", own.stderr)
 
-    def test_ports_that_are_none(self):
-        for port in ("-1", "65536", "many"):
+    def test_options_that_it_cannot_take(self):
+        for option in ("--port=-1", "--port=65536", "--port=many", "--hwprofiles=/"):
             own = subprocess.run(
-                [PROGRAM, "web", "--port", port], capture_output=True, text=True, check=False
+                [PROGRAM, "web", option], capture_output=True, text=True, check=False
             )
-            self.assertEqual(own.returncode, 2)
+            self.assertEqual(own.returncode, 2, option)
+            self.assertNotEqual(own.stderr, "")
 
 
 if __name__ == "__main__":

@@ -90,6 +90,12 @@ check (Common *common, gpointer data, G_GNUC_UNUSED DiagList *diags)
 {
   const Settings *settings = data;
 
+  if (common->hwprofiles != NULL || common->plugins != NULL)
+    {
+      common_say (common, "the page has the shipped profiles and strategies alone: leave "
+                          "--hwprofiles and --plugin away\n");
+      return FALSE;
+    }
   if (settings->port >= 0 && settings->port <= G_MAXUINT16)
     return TRUE;
   common_say (common, "--port expects a number from 0 to %u, got %d\n", G_MAXUINT16,
