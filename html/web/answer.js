@@ -309,7 +309,7 @@ export function showNothing(text) {
 
 // Changes that can be made with a press: [options, what they bring].
 export function showProposals(heading, list, apply) {
-  if (list.length === 0) {
+  if (heading === '') {
     fill('remedies');
     return;
   }

@@ -247,6 +247,27 @@ async function findMaximum(button, key) {
     change({ [fullKey(key)]: String(answer.maximum.value) });
 }
 
+const gain = one => `${(100 * one.throughput_gain).toFixed(1)} % more`;
+
+// Options with a press each, and figures of the hardware, which nobody can press.
+async function advise(button) {
+  const answer = await long(button, '/api/predict', { ...(await request()), advise: true });
+  if (problems(answer)) return;
+  const { options, figures } = answer.results[0].advice ?? { options: [], figures: [] };
+  showProposals(
+    options.length > 0 ? 'What would be faster' : 'No option that was tried would be faster',
+    options.map(one => [one.options, gain(one)]),
+    apply,
+  );
+  byId('found').replaceChildren(
+    element('h2', {}, 'Hardware, a quarter better'),
+    table(
+      ['Figure', 'tokens/s'],
+      figures.map(one => [one.figure, gain(one)]),
+    ),
+  );
+}
+
 function adopt(result) {
   const set = {};
   for (const section of ['training', 'mesh', 'strategy'])
@@ -335,6 +356,7 @@ function tools() {
       'div',
       { class: 'inline' },
       press('Find the best configuration', search),
+      press('What would be faster', advise),
       press('Largest micro-batch', button => findMaximum(button, 'micro_batch')),
       press('Longest sequence', button => findMaximum(button, 'seq_len')),
     ),

@@ -82,6 +82,9 @@ class PageCase(unittest.TestCase):
 
     def tearDown(self):
         self.assertEqual(self.browser.console, [])
+        text = self.browser.run("document.body.textContent")
+        for word in ("NaN", "undefined", "null", "[object"):
+            self.assertNotIn(word, text)
         for url in self.browser.asked:
             if not url.startswith(("about:", "data:")):
                 self.assertEqual(urlsplit(url).port, self.server.port, url)
@@ -195,6 +198,18 @@ class Controls(PageCase):
         self.browser.wait("document.querySelector('#found').textContent !== ''", 120)
         self.browser.run("document.querySelector('#found button')?.click()")
         self.browser.wait(READY)
+
+    def test_advice_applies_itself(self):
+        self.start(
+            "#cluster.name=1+x+dgx-h100&model.config=llama-2-7b&strategy.name=zero3"
+            "&training.seq_len=1024"
+        )
+        self.browser.run(pressing("What would be faster"))
+        self.browser.wait("document.querySelector('#remedies button') !== null")
+        self.assertIn("more", self.browser.run("document.getElementById('found').textContent"))
+        before = self.browser.run(SUMMARY)
+        self.browser.run("document.querySelector('#remedies button').click()")
+        self.browser.wait(f"{SUMMARY} !== {json.dumps(before)}")
 
     def test_goal(self):
         self.start()
