@@ -248,6 +248,8 @@ async function findMaximum(button, key) {
 }
 
 const gain = one => `${(100 * one.throughput_gain).toFixed(1)} % more`;
+const batch = one =>
+  one.global_batch_ratio === 1 ? '' : `, with ${one.global_batch_ratio} times the global batch`;
 
 // Options with a press each, and figures of the hardware, which nobody can press.
 async function advise(button) {
@@ -256,7 +258,7 @@ async function advise(button) {
   const { options, figures } = answer.results[0].advice ?? { options: [], figures: [] };
   showProposals(
     options.length > 0 ? 'What would be faster' : 'No option that was tried would be faster',
-    options.map(one => [one.options, gain(one)]),
+    options.map(one => [one.options, gain(one) + batch(one)]),
     apply,
   );
   byId('found').replaceChildren(
