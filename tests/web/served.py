@@ -11,7 +11,9 @@ class Served:
 
     def __init__(self, program, *options):
         self.process = subprocess.Popen(
-            [program, "web", "--port", "0", *options], stdout=subprocess.PIPE, text=True
+            [program, "web", "--port", "0", *options],
+            stdout=subprocess.PIPE,
+            text=True,
         )
         line = self.process.stdout.readline()
         self.port = int(re.search(r"localhost:(\d+)/", line).group(1))

@@ -25,12 +25,13 @@ static const struct
 
 struct _WebServer
 {
-  SoupServer *soup;
-  WebWork    *work;
-  char       *address;
-  char       *hosts[3];                       /* that a request may name */
-  GBytes     *contents[G_N_ELEMENTS (pages)]; /* read once */
-  GHashTable *pending;                        /* Pending */
+  SoupServer     *soup;
+  GSocketService *service;
+  WebWork        *work;
+  char           *address;
+  char           *hosts[3];                       /* that a request may name */
+  GBytes         *contents[G_N_ELEMENTS (pages)]; /* read once */
+  GHashTable     *pending;                        /* Pending */
 };
 
 /* A call that a message waits for. */
@@ -126,13 +127,14 @@ objection (const WebServer *self, SoupServerMessage *message, guint *status)
 static void
 turn_away (SoupServerMessage *message, guint status, const char *why)
 {
-  g_autoptr (GIOStream) connection = soup_server_message_steal_connection (message);
+  g_autoptr (GIOStream) connection = NULL;
   g_autofree char      *body = endpoint_refusal (why);
   g_autofree char      *answer =
       g_strdup_printf ("HTTP/1.1 %u %s\r\nContent-Type: application/json\r\n"
                        "Content-Length: %zu\r\nConnection: close\r\n\r\n%s",
                        status, soup_status_get_phrase (status), strlen (body), body);
 
+  connection = soup_server_message_steal_connection (message);
   /* so little fits into the socket's buffer, or nobody takes it */
   g_output_stream_write (g_io_stream_get_output_stream (connection), answer, strlen (answer), NULL,
                          NULL);
@@ -151,39 +153,93 @@ check (G_GNUC_UNUSED SoupServer *soup, SoupServerMessage *message, G_GNUC_UNUSED
     turn_away (message, status, why);
 }
 
-/* ---- requests that do not come --------------------------------------------------------------- */
+/* ---- connections ----------------------------------------------------------------------------- */
+
+/*
+ * They are accepted here: a connection that libsoup 3.2 accepts leaves its socket open for good.
+ * Messages know the address of who asks, an object of one connection alone, which has a Client.
+ */
+#define CLIENT "client"
+
+typedef struct
+{
+  GSocket *socket; /* a reference */
+  guint    timer;  /* 0: its request has come */
+} Client;
+
+static void
+stop_timer (Client *self)
+{
+  if (self->timer > 0)
+    g_source_remove (self->timer);
+  self->timer = 0;
+}
+
+static void
+client_free (gpointer data)
+{
+  Client *self = data;
+
+  stop_timer (self);
+  g_object_unref (self->socket);
+  g_free (self);
+}
+
+static Client *
+client_of (SoupServerMessage *message)
+{
+  return g_object_get_data (G_OBJECT (soup_server_message_get_remote_address (message)), CLIENT);
+}
 
 static gboolean
 hang_up (gpointer data)
 {
-  GSocket *socket = soup_server_message_get_socket (data);
+  Client *self = data;
 
-  g_object_set_data (data, "timer", NULL);
-  if (socket != NULL)
-    g_socket_close (socket, NULL);
+  self->timer = 0;
+  g_socket_shutdown (self->socket, TRUE, TRUE, NULL);
   return G_SOURCE_REMOVE;
 }
 
 static void
-stop_timer (gpointer data)
+wait_for_request (Client *self)
 {
-  g_source_remove (GPOINTER_TO_UINT (data));
+  stop_timer (self);
+  self->timer = g_timeout_add_seconds (SECONDS_READ, hang_up, self);
 }
 
-static void
-request_started (G_GNUC_UNUSED SoupServer *soup, SoupServerMessage *message,
-                 G_GNUC_UNUSED gpointer user)
+static gboolean
+accept_client (G_GNUC_UNUSED GSocketService *service, GSocketConnection *connection,
+               G_GNUC_UNUSED GObject *source, gpointer user)
 {
-  const guint timer = g_timeout_add_seconds (SECONDS_READ, hang_up, message);
+  WebServer                 *self = user;
+  g_autoptr (GSocketAddress) local = g_socket_connection_get_local_address (connection, NULL);
+  g_autoptr (GSocketAddress) remote = g_socket_connection_get_remote_address (connection, NULL);
+  Client                    *client;
 
-  g_object_set_data_full (G_OBJECT (message), "timer", GUINT_TO_POINTER (timer), stop_timer);
+  if (local == NULL || remote == NULL) /* it has gone */
+    return TRUE;
+  client = g_new0 (Client, 1);
+  client->socket = g_object_ref (g_socket_connection_get_socket (connection));
+  g_object_set_data_full (G_OBJECT (remote), CLIENT, client, client_free);
+  wait_for_request (client);
+  soup_server_accept_iostream (self->soup, G_IO_STREAM (connection), local, remote, NULL);
+  return TRUE;
 }
 
 static void
 request_read (G_GNUC_UNUSED SoupServer *soup, SoupServerMessage *message,
               G_GNUC_UNUSED gpointer user)
 {
-  g_object_set_data (G_OBJECT (message), "timer", NULL);
+  stop_timer (client_of (message));
+}
+
+/* The next one may come on the same connection. */
+static void
+request_finished (G_GNUC_UNUSED SoupServer *soup, SoupServerMessage *message,
+                  G_GNUC_UNUSED gpointer user)
+{
+  wait_for_request (client_of (message));
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -259,10 +315,8 @@ connection_changed (GSocket *socket, GIOCondition condition, gpointer user)
 static void
 watch_connection (Pending *pending)
 {
-  GSocket *socket = soup_server_message_get_socket (pending->message);
+  GSocket *socket = client_of (pending->message)->socket;
 
-  if (socket == NULL)
-    return;
   pending->watch = g_socket_create_source (socket, G_IO_IN | G_IO_HUP | G_IO_ERR, NULL);
   g_source_set_callback (pending->watch, G_SOURCE_FUNC (connection_changed), pending, NULL);
   g_source_attach (pending->watch, NULL);
@@ -389,30 +443,38 @@ read_pages (WebServer *self, const char *folder, GError **error)
   return TRUE;
 }
 
-/* The port that it listens on. */
+/* Listens on PORT of the loopback address of FAMILY. The port (0 takes a free one); 0 with ERROR. */
 static guint
-port_of (SoupServer *soup)
+add_address (WebServer *self, GSocketFamily family, guint port, GError **error)
 {
-  GSList     *uris = soup_server_get_uris (soup);
-  const guint port = (guint) g_uri_get_port (uris->data);
+  g_autoptr (GInetAddress)   loopback = g_inet_address_new_loopback (family);
+  g_autoptr (GSocketAddress) address = g_inet_socket_address_new (loopback, (guint16) port);
+  g_autoptr (GSocketAddress) effective = NULL;
 
-  g_slist_free_full (uris, (GDestroyNotify) g_uri_unref);
-  return port;
+  if (!g_socket_listener_add_address (G_SOCKET_LISTENER (self->service), address,
+                                      G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_TCP, NULL, &effective,
+                                      error))
+    return 0;
+  return g_inet_socket_address_get_port (G_INET_SOCKET_ADDRESS (effective));
 }
 
-static gboolean
+/* On both loopback addresses, or on that of IPv4 alone where there is no other. */
+static guint
 listen_on (WebServer *self, guint port, GError **error)
 {
-  g_autoptr (GError) own = NULL;
+  g_autoptr (GError) own = NULL, six = NULL;
+  const guint        taken = add_address (self, G_SOCKET_FAMILY_IPV4, port, &own);
 
-  if (soup_server_listen_local (self->soup, port, 0, &own))
-    return TRUE;
-  if (g_error_matches (own, G_IO_ERROR, G_IO_ERROR_ADDRESS_IN_USE))
+  if (taken != 0)
+    add_address (self, G_SOCKET_FAMILY_IPV6, taken, &six);
+  if (taken != 0 && !g_error_matches (six, G_IO_ERROR, G_IO_ERROR_ADDRESS_IN_USE))
+    return taken;
+  if (taken != 0 || g_error_matches (own, G_IO_ERROR, G_IO_ERROR_ADDRESS_IN_USE))
     g_set_error (error, G_IO_ERROR, G_IO_ERROR_ADDRESS_IN_USE,
-                 "port %u is in use: name another with --port", port);
+                 "port %u is in use: name another with --port", taken != 0 ? taken : port);
   else
     g_propagate_prefixed_error (error, g_steal_pointer (&own), "cannot listen on port %u: ", port);
-  return FALSE;
+  return 0;
 }
 
 static void
@@ -425,6 +487,9 @@ server_free (WebServer *self)
   while (g_hash_table_iter_next (&iter, &pending, NULL))
     web_work_drop (((Pending *) pending)->call);
   g_hash_table_unref (self->pending);
+  g_socket_service_stop (self->service);
+  g_socket_listener_close (G_SOCKET_LISTENER (self->service));
+  g_object_unref (self->service);
   soup_server_disconnect (self->soup);
   g_object_unref (self->soup);
   for (guint i = 0; i < G_N_ELEMENTS (pages); i++)
@@ -443,20 +508,23 @@ start (guint port, const char *folder, WebWork *work, GError **error)
   self->work = work;
   self->pending = g_hash_table_new_full (NULL, NULL, pending_free, NULL);
   self->soup = soup_server_new ("server-header", "shardsim", NULL);
-  if (!read_pages (self, folder, error) || !listen_on (self, port, error))
+  self->service = g_socket_service_new ();
+  port = read_pages (self, folder, error) ? listen_on (self, port, error) : 0;
+  if (port == 0)
     {
       server_free (self);
       return NULL;
     }
-  port = port_of (self->soup);
   self->address = g_strdup_printf ("http://localhost:%u/", port);
   self->hosts[0] = g_strdup_printf ("localhost:%u", port);
   self->hosts[1] = g_strdup_printf ("127.0.0.1:%u", port);
   self->hosts[2] = g_strdup_printf ("[::1]:%u", port);
   soup_server_add_early_handler (self->soup, NULL, check, self, NULL);
   soup_server_add_handler (self->soup, NULL, handle, self, NULL);
-  g_signal_connect (self->soup, "request-started", G_CALLBACK (request_started), self);
-  g_signal_connect (self->soup, "request-read", G_CALLBACK (request_read), self);
+  g_signal_connect (self->soup, "request-read", G_CALLBACK (request_read), NULL);
+  g_signal_connect (self->soup, "request-finished", G_CALLBACK (request_finished), NULL);
+  g_signal_connect (self->service, "incoming", G_CALLBACK (accept_client), self);
+  g_socket_service_start (self->service);
   return self;
 }
 

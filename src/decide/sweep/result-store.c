@@ -160,6 +160,21 @@ store_add_column (ResultStore *self, GHashTable *present, const char *name, cons
   return store_execute (self, sql->str, error);
 }
 
+/* Puts a column into CREATE, or (NULL) adds it to the table, unless it is PRESENT. */
+static gboolean
+add_column (ResultStore *self, GHashTable *present, const char *name, const char *type,
+            GString *create, GError **error)
+{
+  if (create == NULL)
+    return store_add_column (self, present, name, type, error);
+  if (!g_hash_table_insert (present, g_strdup (name), NULL))
+    return TRUE;
+  g_string_append (create, ", ");
+  store_append_name (create, name);
+  g_string_append (create, type);
+  return TRUE;
+}
+
 /*
  * The columns of results and options that PRESENT lacks: put into CREATE, or (NULL) added one by
  * one, for each of which SQLite reads the whole table's definition again.
@@ -168,20 +183,14 @@ static gboolean
 add_columns (ResultStore *self, const char *const *options, GHashTable *present, GString *create,
              GError **error)
 {
-  for (guint i = 0; i < self->n_columns + self->n_options; i++)
-    {
-      const gboolean result = i < self->n_columns;
-      const char    *name = result ? self->columns[i].name : options[i - self->n_columns];
-      const char    *type = result ? type_word (self->columns[i].type) : "";
-
-      if (create == NULL && !store_add_column (self, present, name, type, error))
-        return FALSE;
-      if (create == NULL || !g_hash_table_insert (present, g_strdup (name), NULL))
-        continue;
-      g_string_append (create, ", ");
-      store_append_name (create, name);
-      g_string_append (create, type);
-    }
+  for (guint i = 0; i < self->n_columns; i++)
+    if (!add_column (self, present, self->columns[i].name, type_word (self->columns[i].type),
+                     create, error))
+      return FALSE;
+  g_assert (options != NULL || self->n_options == 0);
+  for (guint i = 0; i < self->n_options; i++)
+    if (!add_column (self, present, options[i], "", create, error))
+      return FALSE;
   return TRUE;
 }
 
