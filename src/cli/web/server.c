@@ -443,7 +443,7 @@ read_pages (WebServer *self, const char *folder, GError **error)
   return TRUE;
 }
 
-/* Listens on PORT of the loopback address of FAMILY. The port (0 takes a free one); 0 with ERROR. */
+/* Listens on PORT (0: a free one) of the loopback address of FAMILY. The port; 0 with ERROR set. */
 static guint
 add_address (WebServer *self, GSocketFamily family, guint port, GError **error)
 {
@@ -509,6 +509,7 @@ start (guint port, const char *folder, WebWork *work, GError **error)
   self->pending = g_hash_table_new_full (NULL, NULL, pending_free, NULL);
   self->soup = soup_server_new ("server-header", "shardsim", NULL);
   self->service = g_socket_service_new ();
+  g_socket_service_stop (self->service); /* a new address would drop what it is accepting */
   port = read_pages (self, folder, error) ? listen_on (self, port, error) : 0;
   if (port == 0)
     {
