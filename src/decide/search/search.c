@@ -166,7 +166,6 @@ branch_and_bound (Search *self)
   search_refine (self);
   search_keep_misses (self);
   search_keep_best (self);
-  search_list_drops (self);
 }
 
 SearchResult *
@@ -219,6 +218,7 @@ search_run (const Scenario *scenario, const StrategySet *strategies, const Searc
         result->n_open = result->n_unbounded = result->n_configurations;
       else
         branch_and_bound (&self);
+      search_list_drops (&self);
       result->is_cut = stop_reason (predict->replay.stop) != NULL;
       ok = TRUE;
     }
