@@ -23,6 +23,7 @@ START = {
     "strategy": "fsdp2",
     "training.seq_len": "4096",
 }
+LONG = {"cluster": "64 x dgx-h100", "model": "llama-3-70b", "seq_len": "4096"}
 JSON = {"Content-Type": "application/json"}
 
 
@@ -165,6 +166,12 @@ class Refusals(ServerCase):
         self.assertEqual(self.server.ask("POST", "/api/predict", None, headers)[0], 413)
         chunked = {**JSON, "Transfer-Encoding": "chunked"}
         self.assertEqual(self.server.ask("POST", "/api/predict", None, chunked)[0], 411)
+        both = {**chunked, "Content-Length": "2"}
+        self.assertEqual(self.server.ask("POST", "/api/predict", None, both)[0], 411)
+        self.assertEqual(self.server.ask("GET", "/", None, {"Content-Length": "1"})[0], 413)
+        self.assertEqual(
+            self.server.ask("GET", "/", None, {"Transfer-Encoding": "chunked"})[0], 411
+        )
 
     def test_methods(self):
         for method in ("PUT", "DELETE", "OPTIONS", "TRACE"):
@@ -181,6 +188,15 @@ class Disturbances(ServerCase):
         connection = socket.create_connection(("localhost", self.server.port), timeout=10)
         connection.sendall(data)
         return connection
+
+    def begin_search(self):
+        """A connection that asks for one that takes long, and has not read the answer."""
+        body = json.dumps({"set": LONG})
+        return self.raw(
+            f"POST /api/search HTTP/1.1\r\nHost: localhost:{self.server.port}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+            f"{body}".encode()
+        )
 
     def still_answers(self):
         begin = time.monotonic()
@@ -221,15 +237,8 @@ class Disturbances(ServerCase):
 
     def test_those_who_leave(self):
         """What nobody waits for any more makes room for others."""
-        body = json.dumps(
-            {"set": {"cluster": "64 x dgx-h100", "model": "llama-3-70b", "seq_len": "4096"}}
-        ).encode()
-        head = (
-            f"POST /api/search HTTP/1.1\r\nHost: localhost:{self.server.port}\r\n"
-            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-        ).encode()
         for _ in range(10):
-            connection = self.raw(head + body)
+            connection = self.begin_search()
             time.sleep(0.05)
             connection.close()
         answer = self.server.post("/api/predict", {"set": START})
@@ -238,10 +247,9 @@ class Disturbances(ServerCase):
     def test_stop(self):
         """A search that is stopped answers with what it has."""
         answers = []
-        question = {"set": {"cluster": "64 x dgx-h100", "model": "llama-3-70b", "seq_len": "4096"}}
 
         def search():
-            answers.append(self.server.post("/api/search?id=own", question))
+            answers.append(self.server.post("/api/search?id=own", {"set": LONG}))
 
         thread = threading.Thread(target=search)
         thread.start()
@@ -254,14 +262,7 @@ class Disturbances(ServerCase):
 
     def test_too_many(self):
         """The queue has an end, and those beyond it are told to come again."""
-        body = json.dumps(
-            {"set": {"cluster": "64 x dgx-h100", "model": "llama-3-70b", "seq_len": "4096"}}
-        ).encode()
-        head = (
-            f"POST /api/search HTTP/1.1\r\nHost: localhost:{self.server.port}\r\n"
-            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-        ).encode()
-        waiting = [self.raw(head + body) for _ in range(70)]
+        waiting = [self.begin_search() for _ in range(70)]
         status, _, _ = self.server.ask("POST", "/api/predict", json.dumps({"set": START}), JSON)
         self.assertEqual(status, 503)
         for connection in waiting:

@@ -20,7 +20,7 @@ typedef struct
 const Endpoint *endpoint_find (const char *path);
 
 /*
- * BODY as a request that SELF may be called with, newly allocated. NULL with WHY set to an answer
+ * BODY as the request of a call, newly allocated. NULL with WHY set to an answer
  * ({"diagnostics": ...}), newly allocated, that says what is wrong with it.
  */
 char *endpoint_request (const char *body, gsize length, char **why);

@@ -97,30 +97,39 @@ is_own_page (const WebServer *self, const char *origin)
              && names_server (self, origin + strlen ("http://")));
 }
 
+/* Why a body as HEADERS announce it is not read: it would be held in memory. NULL: it is. */
+static const char *
+objection_to_body (SoupMessageHeaders *headers, gboolean posts, guint *status)
+{
+  const gboolean says = soup_message_headers_get_encoding (headers) == SOUP_ENCODING_CONTENT_LENGTH;
+  const goffset  most = posts ? MOST_BODY : 0;
+
+  *status = SOUP_STATUS_LENGTH_REQUIRED;
+  if (!says && (posts || soup_message_headers_get_encoding (headers) != SOUP_ENCODING_NONE))
+    return "requests say their length";
+  *status = SOUP_STATUS_REQUEST_ENTITY_TOO_LARGE;
+  return says && soup_message_headers_get_content_length (headers) > most
+             ? "the request is too long"
+             : NULL;
+}
+
 /* Why MESSAGE is not heard, and the STATUS to say so with; NULL: it is. */
 static const char *
 objection (const WebServer *self, SoupServerMessage *message, guint *status)
 {
   SoupMessageHeaders *headers = soup_server_message_get_request_headers (message);
   const gboolean      posts = soup_server_message_get_method (message) == SOUP_METHOD_POST;
-  const char         *length = soup_message_headers_get_one (headers, "Content-Length");
 
   *status = SOUP_STATUS_FORBIDDEN;
   if (!names_server (self, soup_message_headers_get_one (headers, "Host")))
     return "this server is asked by another name than its own";
   if (!is_own_page (self, soup_message_headers_get_one (headers, "Origin")))
     return "pages of other sites may not ask";
-  if (!posts)
-    return NULL;
   *status = SOUP_STATUS_UNSUPPORTED_MEDIA_TYPE;
-  if (g_strcmp0 (soup_message_headers_get_content_type (headers, NULL), "application/json") != 0)
+  if (posts
+      && g_strcmp0 (soup_message_headers_get_content_type (headers, NULL), "application/json") != 0)
     return "requests are of the type application/json";
-  *status = SOUP_STATUS_LENGTH_REQUIRED;
-  if (length == NULL)
-    return "requests say their length";
-  *status = SOUP_STATUS_REQUEST_ENTITY_TOO_LARGE;
-  return soup_message_headers_get_content_length (headers) > MOST_BODY ? "the request is too long"
-                                                                       : NULL;
+  return objection_to_body (headers, posts, status);
 }
 
 /* Answers a request whose body is never read, and ends its connection. */
@@ -503,7 +512,8 @@ server_free (WebServer *self)
 static WebServer *
 start (guint port, const char *folder, WebWork *work, GError **error)
 {
-  WebServer *self = g_new0 (WebServer, 1);
+  static const char *const names[] = { "localhost", "127.0.0.1", "[::1]" };
+  WebServer               *self = g_new0 (WebServer, 1);
 
   self->work = work;
   self->pending = g_hash_table_new_full (NULL, NULL, pending_free, NULL);
@@ -517,9 +527,8 @@ start (guint port, const char *folder, WebWork *work, GError **error)
       return NULL;
     }
   self->address = g_strdup_printf ("http://localhost:%u/", port);
-  self->hosts[0] = g_strdup_printf ("localhost:%u", port);
-  self->hosts[1] = g_strdup_printf ("127.0.0.1:%u", port);
-  self->hosts[2] = g_strdup_printf ("[::1]:%u", port);
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++) /* browsers leave the usual port away */
+    self->hosts[i] = port == 80 ? g_strdup (names[i]) : g_strdup_printf ("%s:%u", names[i], port);
   soup_server_add_early_handler (self->soup, NULL, check, self, NULL);
   soup_server_add_handler (self->soup, NULL, handle, self, NULL);
   g_signal_connect (self->soup, "request-read", G_CALLBACK (request_read), NULL);
