@@ -215,7 +215,7 @@ static gboolean *
 list_carried (const Checker *self)
 {
   const GArray *passed = self->schedule->roles[self->role].passed;
-  gboolean     *had = g_new (gboolean, passed->len + 1);
+  gboolean     *had = g_new0 (gboolean, passed->len + 1);
 
   for (guint i = 0; i < passed->len; i++)
     had[i] = self->buffers[g_array_index (passed, CarriedBuffer, i).buffer] == BUFFER_CARRIED;
