@@ -20,6 +20,8 @@ typedef enum
   CLASS_NVFP4,
   CLASS_ATTENTION,
   CLASS_ATTENTION_FP8,
+  CLASS_DECODE,
+  CLASS_DECODE_FP8,
   CLASS_EXPERTS,
   CLASS_EXPERTS_FP8,
   CLASS_EXPERTS_FP8_BLOCK,
@@ -43,6 +45,8 @@ static const struct
   [CLASS_NVFP4] = { "products nvfp4", "nvfp4", "nvfp4", KERNEL_TABLE_PRODUCTS, MATMUL_NVFP4 },
   [CLASS_ATTENTION] = { "attention bfloat16", NULL, NULL, KERNEL_TABLE_PREFILL, 0 },
   [CLASS_ATTENTION_FP8] = { "attention fp8", NULL, NULL, KERNEL_TABLE_PREFILL, 0 },
+  [CLASS_DECODE] = { "decoding bfloat16", NULL, NULL, KERNEL_TABLE_DECODE, 0 },
+  [CLASS_DECODE_FP8] = { "decoding fp8", NULL, NULL, KERNEL_TABLE_DECODE, 0 },
   [CLASS_EXPERTS] = { "experts bfloat16", "bfloat16", NULL, KERNEL_TABLE_EXPERTS, 0 },
   [CLASS_EXPERTS_FP8] = { "experts fp8", "fp8", NULL, KERNEL_TABLE_EXPERTS, 0 },
   [CLASS_EXPERTS_FP8_BLOCK] = { "experts fp8_block", "fp8_block", NULL, KERNEL_TABLE_EXPERTS, 0 },
@@ -80,6 +84,16 @@ static const struct
           CLASS_ATTENTION_FP8),
   FIGURE (fmha_softmax_dims, QUANTITY_COUNT, { 0, 300, FALSE }, KERNEL_TABLE_PREFILL, CLASS_ANY),
   FIGURE (fmha_block_latency, QUANTITY_TIME, { 0.1e-6, 10e-6, TRUE }, KERNEL_TABLE_PREFILL,
+          CLASS_ANY),
+  FIGURE (decode_efficiency, QUANTITY_RATIO, { 0.2, 1, FALSE }, KERNEL_TABLE_DECODE, CLASS_ANY),
+  FIGURE (decode_latency, QUANTITY_TIME, { 1e-6, 50e-6, TRUE }, KERNEL_TABLE_DECODE, CLASS_ANY),
+  FIGURE (decode_sum_latency, QUANTITY_TIME, { 0.1e-6, 50e-6, TRUE }, KERNEL_TABLE_DECODE,
+          CLASS_ANY),
+  FIGURE (decode_block_latency, QUANTITY_TIME, { 0.1e-6, 50e-6, TRUE }, KERNEL_TABLE_DECODE,
+          CLASS_DECODE),
+  FIGURE (decode_fp8_block_latency, QUANTITY_TIME, { 0.1e-6, 50e-6, TRUE }, KERNEL_TABLE_DECODE,
+          CLASS_DECODE_FP8),
+  FIGURE (decode_head_latency, QUANTITY_TIME, { 0.1e-6, 50e-6, TRUE }, KERNEL_TABLE_DECODE,
           CLASS_ANY),
   FIGURE (experts_operand_bandwidth, QUANTITY_BANDWIDTH, { 10e9, 1e12, TRUE }, KERNEL_TABLE_EXPERTS,
           CLASS_ANY),
@@ -134,7 +148,8 @@ is_of_class (const KernelRow *row, RowClass one)
     return FALSE;
   return classes[one].dtype != NULL
              ? strcmp (row->dtype, classes[one].dtype) == 0
-             : kernel_row_is_fp8_attention (row) == (one == CLASS_ATTENTION_FP8);
+             : kernel_row_is_fp8_attention (row)
+                   == (one == CLASS_ATTENTION_FP8 || one == CLASS_DECODE_FP8);
 }
 
 /* Rows of GPU by class; HALF 2: of both. The caller's arrays. */
@@ -291,6 +306,7 @@ fit_figures (const GpuProfile *base, Rows rows)
   fit_kind (&self, rows, KERNEL_TABLE_PRODUCTS);
   fit_kind (&self, rows, KERNEL_TABLE_EXPERTS);
   fit_kind (&self, rows, KERNEL_TABLE_PREFILL); /* its rows find in L2 what experts' do */
+  fit_kind (&self, rows, KERNEL_TABLE_DECODE);
   rows_clear (self.rows);
   return self.gpu;
 }

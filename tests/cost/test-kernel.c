@@ -513,6 +513,57 @@ attention (KernelKind kind, guint64 rows, guint64 dim, guint64 heads, gboolean m
                        .launches = 1 };
 }
 
+/*
+ * 54 blocks leave half of the 108 SMs idle, and take as long as one: 5 us; so do the 6.25 MB of a
+ * cache of 610 keys at 0.8 of 1.6 TB/s, nearly. Both together: the cube root of the cubes' sum.
+ * Twice as many blocks more than the SMs take twice as long, and bytes alone as memory has them.
+ */
+START_TEST (test_decode)
+{
+  GpuProfile gpu = test_gpu ();
+  KernelDesc kernel = kernel_desc_decode ("decode", DTYPE_BF16, 27, 8, 2, 64, 64, 512);
+  KernelCost cost, more;
+
+  gpu.decode_efficiency.value = 0.8;
+  gpu.decode_latency.value = 7e-6;
+  gpu.decode_sum_latency.value = 3e-6;
+  gpu.decode_block_latency.value = 5e-6;
+  ck_assert (kernel.batch == 54 && kernel.m == 4 && kernel.n == 512 && kernel.k == 64);
+  assert_near (kernel.flops, 4.0 * 27 * 8 * 64 * 512);
+  assert_near (kernel.read_bytes, 2.0 * 54 * 512 * 128 + 2.0 * 27 * 8 * 64);
+  assert_near (kernel.write_bytes, 2.0 * 27 * 8 * 64);
+  kernel_cost (&gpu, &kernel, &cost);
+  assert_near (cost.latency, 7e-6); /* too short to be cut */
+  assert_near (cost.alone - cost.latency,
+               cbrt (pow (5e-6, 3) + pow (cost.bytes / (0.8 * gpu.hbm_bandwidth.value), 3)));
+  kernel.n = 513;
+  kernel_cost (&gpu, &kernel, &more);
+  assert_near (more.latency, 10e-6);
+  kernel.batch = 216;
+  kernel.n = 512;
+  kernel.read_bytes = kernel.write_bytes = 0;
+  kernel_cost (&gpu, &kernel, &more);
+  assert_near (more.alone - more.latency, 10e-6);
+  kernel.m = 1; /* heads with keys of their own: nothing else is known of them */
+  kernel_cost (&gpu, &kernel, &cost);
+  assert_near (cost.alone, more.alone);
+  gpu.decode_head_latency.value = 1e-6;
+  kernel_cost (&gpu, &kernel, &cost);
+  assert_near (cost.alone - cost.latency, 2e-6);
+}
+END_TEST
+
+/* Latents are keys and values at once: they are read once, and a value is as wide as a key. */
+START_TEST (test_decode_of_latents)
+{
+  const KernelDesc kernel = kernel_desc_decode ("decode", DTYPE_FP8, 10, 128, 1, 576, 0, 1000);
+
+  ck_assert (kernel.batch == 10 && kernel.m == 128);
+  assert_near (kernel.read_bytes, 10.0 * 1000 * 576 + 2.0 * 1280 * 576);
+  assert_near (kernel.flops, 4.0 * 1280 * 1000 * 576);
+}
+END_TEST
+
 START_TEST (test_attention)
 {
   GpuProfile gpu = test_gpu ();

@@ -214,6 +214,27 @@ prefill_seconds (const KernelBench *self, const KernelRow *row,
   return *casts + cost.alone;
 }
 
+/* A query a sequence; its own key is in the cache when it attends. */
+static double
+decode_seconds (const KernelBench *self, const KernelRow *row,
+                __attribute__ ((unused)) const TableType *type, double *casts, double *flops)
+{
+  const guint64 batch = row->size[ATTENTION_BATCH], heads = row->size[ATTENTION_HEADS],
+                kv_heads = row->size[ATTENTION_KV_HEADS], window = row->size[ATTENTION_WINDOW],
+                cached = row->size[ATTENTION_LENGTH] + 1,
+                keys = window > 0 ? MIN (window, cached) : cached;
+  const gboolean   fp8 = kernel_row_is_fp8_attention (row);
+  const KernelDesc desc = kernel_desc_decode ("decode", fp8 ? DTYPE_FP8 : DTYPE_BF16, batch, heads,
+                                              kv_heads, row->size[ATTENTION_HEAD_DIM],
+                                              row->size[ATTENTION_HEAD_DIM], keys);
+  KernelCost       cost;
+
+  kernel_cost (&self->cool, &desc, &cost);
+  *casts = 0;
+  *flops = desc.flops;
+  return cost.alone;
+}
+
 /* NAN where how tokens are routed is not known; its casts are among the experts' kernels. */
 static double
 experts_seconds (const KernelBench *self, const KernelRow *row, const TableType *type,
@@ -241,14 +262,13 @@ kernel_bench_seconds (const KernelBench *self, const KernelRow *row, double *cas
       const KernelBench *, const KernelRow *, const TableType *, double *,
       double *) = { [KERNEL_TABLE_PRODUCTS] = products_seconds,
                     [KERNEL_TABLE_PREFILL] = prefill_seconds,
+                    [KERNEL_TABLE_DECODE] = decode_seconds,
                     [KERNEL_TABLE_EXPERTS] = experts_seconds };
   const TableType *type = find_type (row->dtype);
   double           part = 0, flops = 0, seconds;
 
   *reason = NULL;
-  if (row->kind == KERNEL_TABLE_DECODE)
-    *reason = "decoding is no kernel of training";
-  else if (type == NULL)
+  if (type == NULL)
     *reason = "its type has no kernel of training";
   else if (peak_of (self->gpu, type) == 0)
     *reason = "the GPU's profile has no matrix units of its type";

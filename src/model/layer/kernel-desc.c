@@ -4,6 +4,7 @@ static const char *const kind_names[KERNEL_N_KINDS] = {
   [KERNEL_MATMUL] = "matmul",
   [KERNEL_ATTENTION] = "attention",
   [KERNEL_ATTENTION_BACKWARD] = "attention-backward",
+  [KERNEL_DECODE] = "attention-decode",
   [KERNEL_SCAN] = "scan",
   [KERNEL_ELEMENTWISE] = "elementwise",
   [KERNEL_REDUCTION] = "reduction",
@@ -38,9 +39,34 @@ kernel_desc_stream (KernelKind kind, const char *name, Dtype dtype, double read_
   };
 }
 
+KernelDesc
+kernel_desc_decode (const char *name, Dtype dtype, guint64 sequences, guint64 heads,
+                    guint64 kv_heads, guint64 qk, guint64 v, guint64 keys)
+{
+  const double all = (double) sequences * (double) heads, value = (double) (v > 0 ? v : qk);
+
+  return (KernelDesc){
+    .kind = KERNEL_DECODE,
+    .name = name,
+    .dtype = dtype,
+    .batch = sequences * kv_heads,
+    .m = heads / kv_heads,
+    .n = keys,
+    .k = qk,
+    .flops = 2 * all * (double) keys * ((double) qk + value),
+    .read_bytes = (double) (sequences * kv_heads) * (double) keys * (double) (qk + v)
+                      * dtype_bits (dtype) / 8
+                  + 2 * all * (double) qk,
+    .write_bytes = 2 * all * value,
+    .launches = 1,
+    .module = -1,
+  };
+}
+
 gboolean
 kernel_desc_is_product (const KernelDesc *kernel)
 {
   return kernel->kind == KERNEL_MATMUL || kernel->kind == KERNEL_ATTENTION
-         || kernel->kind == KERNEL_ATTENTION_BACKWARD || kernel->kind == KERNEL_SCAN;
+         || kernel->kind == KERNEL_ATTENTION_BACKWARD || kernel->kind == KERNEL_DECODE
+         || kernel->kind == KERNEL_SCAN;
 }

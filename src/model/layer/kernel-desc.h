@@ -12,6 +12,8 @@ typedef enum
   KERNEL_MATMUL,    /* batch x (m x k) * (k x n) */
   KERNEL_ATTENTION, /* fused (flash) attention forward; flops and bytes given */
   KERNEL_ATTENTION_BACKWARD,
+  KERNEL_DECODE,      /* attention of one query a sequence over its cache: `batch` is sequences x
+                         key-value heads, m the query heads of each, n the keys, k the head size */
   KERNEL_SCAN,        /* a recurrence over tokens: streams bytes, makes exponentials; flops given */
   KERNEL_ELEMENTWISE, /* streams bytes: residual adds, activations, rotary, casts, masks */
   KERNEL_REDUCTION,   /* norms, softmax, loss, norms of gradients: streams bytes, reduces rows */
@@ -76,6 +78,15 @@ typedef struct
 
 /* A matrix product, fused attention or a scan: what FLOPs are counted of. */
 gboolean kernel_desc_is_product (const KernelDesc *kernel);
+
+/*
+ * Decoding attention of SEQUENCES with HEADS queries each over KEYS of KV_HEADS heads, QK and V
+ * elements wide, which a cache of DTYPE holds: read once for all queries of a head. Latents that
+ * are keys and values at once are so read once: KV_HEADS 1 and V 0, FLOPs are then of a value as
+ * wide as a key. Queries come, and results leave, in 16 bits.
+ */
+KernelDesc kernel_desc_decode (const char *name, Dtype dtype, guint64 sequences, guint64 heads,
+                               guint64 kv_heads, guint64 qk, guint64 v, guint64 keys);
 
 /* Fills a streaming kernel: FLOPs are one per element moved and play no role in its time. */
 KernelDesc kernel_desc_stream (KernelKind kind, const char *name, Dtype dtype, double read_bytes,

@@ -36,7 +36,7 @@ static gboolean
 is_product (const RooflineKernel *kernel)
 {
   return kernel->kind == KERNEL_MATMUL || kernel->kind == KERNEL_ATTENTION
-         || kernel->kind == KERNEL_ATTENTION_BACKWARD;
+         || kernel->kind == KERNEL_ATTENTION_BACKWARD || kernel->kind == KERNEL_DECODE;
 }
 
 /* Block 0 are products, block 1 others. */
