@@ -1233,6 +1233,8 @@ kernel_suite (void)
   tcase_add_test (hand, test_measured_products_are_shared);
   tcase_add_test (hand, test_measured_monotone);
   tcase_add_test (hand, test_measured_by_hand);
+  tcase_add_test (hand, test_decode);
+  tcase_add_test (hand, test_decode_of_latents);
   tcase_add_test (hand, test_attention);
   tcase_add_test (hand, test_attention_masked);
   tcase_add_test (hand, test_attention_monotone);

@@ -35,6 +35,7 @@ static const LayerRule rules[] = {
   { "driver", "base vocabulary model schedule" },
   { "strategy", "base vocabulary model schedule driver" },
   { "scenario", "base vocabulary hardware model cost/kernel cost/collective driver strategy" },
+  { "serve", "base vocabulary engine hardware model cost/kernel cost/collective" },
   { "replay", ABOVE },
   { "predict", ABOVE },
   { "decide", ABOVE },

@@ -428,9 +428,9 @@ attention_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cos
 static double
 decode_block_seconds (const GpuProfile *gpu, const KernelDesc *kernel)
 {
-  const double own = kernel->m == 1                     ? gpu->decode_head_latency.value
+  const double own = kernel->m == 1                    ? gpu->decode_head_latency.value
                      : dtype_bits (kernel->dtype) == 8 ? gpu->decode_fp8_block_latency.value
-                                                        : 0;
+                                                       : 0;
   const double all = gpu->decode_block_latency.value;
 
   return own > 0 ? own : all > 0 ? all : BLOCK_LATENCY;

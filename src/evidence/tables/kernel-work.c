@@ -224,10 +224,10 @@ decode_seconds (const KernelBench *self, const KernelRow *row,
                 cached = row->size[ATTENTION_LENGTH] + 1,
                 keys = window > 0 ? MIN (window, cached) : cached;
   const gboolean   fp8 = kernel_row_is_fp8_attention (row);
-  const KernelDesc desc = kernel_desc_decode ("decode", fp8 ? DTYPE_FP8 : DTYPE_BF16, batch, heads,
-                                              kv_heads, row->size[ATTENTION_HEAD_DIM],
-                                              row->size[ATTENTION_HEAD_DIM], keys);
-  KernelCost       cost;
+  const KernelDesc desc =
+      kernel_desc_decode ("decode", fp8 ? DTYPE_FP8 : DTYPE_BF16, batch, heads, kv_heads,
+                          row->size[ATTENTION_HEAD_DIM], row->size[ATTENTION_HEAD_DIM], keys);
+  KernelCost cost;
 
   kernel_cost (&self->cool, &desc, &cost);
   *casts = 0;

@@ -115,7 +115,8 @@ struct _GpuProfile
   Figure decode_efficiency; /* of hbm_bandwidth where caches are long; 0: as stream_efficiency */
   Figure decode_latency;    /* start, with what rotates queries and writes the cache, s; 0: of two
                                kernels */
-  Figure decode_sum_latency; /* more where few sequences are cut into parts, which are added up, s */
+  Figure
+      decode_sum_latency; /* more where few sequences are cut into parts, which are added up, s */
   Figure decode_block_latency, decode_fp8_block_latency; /* of a thread block, a key-value head of a
                                    sequence, s; 0: not known, an H100's */
   Figure decode_head_latency; /* the same where every query head has keys of its own; 0: as those */

@@ -54,9 +54,9 @@ kernel_desc_decode (const char *name, Dtype dtype, guint64 sequences, guint64 he
     .n = keys,
     .k = qk,
     .flops = 2 * all * (double) keys * ((double) qk + value),
-    .read_bytes = (double) (sequences * kv_heads) * (double) keys * (double) (qk + v)
-                      * dtype_bits (dtype) / 8
-                  + 2 * all * (double) qk,
+    .read_bytes =
+        (double) (sequences * kv_heads) * (double) keys * (double) (qk + v) * dtype_bits (dtype) / 8
+        + 2 * all * (double) qk,
     .write_bytes = 2 * all * value,
     .launches = 1,
     .module = -1,

@@ -16,6 +16,16 @@ is_sparse (const LayerBuilder *b)
 }
 
 /*
+ * Whether queries are multiplied with the weights that lead from latents to keys, so that latents
+ * are the keys and values: so it is where few queries meet many of them.
+ */
+static gboolean
+is_absorbed (const LayerBuilder *b)
+{
+  return is_sparse (b) || (b->training->pass == PASS_DECODE && b->shape->kv_lora_rank > 0);
+}
+
+/*
  * Rotary embedding of q and k. Eagerly for each of them x * cos | -x2 | cat | * sin | +: 5 kernels,
  * reads 5.5e, writes 4.5e an element; backwards 9, reads and writes 7.5e.
  */
@@ -313,13 +323,14 @@ add_absorbed (LayerBuilder *b, const char *role, TapeValue in, gint module, gint
 }
 
 /*
- * The same where an indexer chooses the keys of each query: all heads share the latents as keys and
- * values, so that what is chosen is read once (DeepSeek-V3.2, arXiv:2512.02556, section 2.1). The
+ * The same where all heads share the latents as keys and values, so that these are read once: while
+ * tokens are generated, and where an indexer chooses the keys of each query (DeepSeek-V3.2,
+ * arXiv:2512.02556, section 2.1). The
  * weights from latents to keys are multiplied with the queries instead, those to values with what
  * attention makes: *VALUES is that module.
  */
 static void
-add_sparse_qkv (LayerBuilder *b, TapeValue x, TapeValue *qkv, gint *values)
+add_absorbed_qkv (LayerBuilder *b, TapeValue x, TapeValue *qkv, gint *values)
 {
   const ModelShape *s = b->shape;
   const gint64      heads = layer_local_heads (b), wide = s->kv_lora_rank + s->qk_rope_head_dim;
@@ -342,7 +353,8 @@ add_sparse_qkv (LayerBuilder *b, TapeValue x, TapeValue *qkv, gint *values)
 
   tape_map (b->tape, "attn.rotary", in, 4, assembled, 2, rotary_map (b, h + 1), qkv);
   qkv[2] = latent;
-  layer_add_indexer (b, x, made.q_latent, qkv[0]);
+  if (is_sparse (b))
+    layer_add_indexer (b, x, made.q_latent, qkv[0]);
 }
 
 /* Keys and values repeated for every query head, where attention does not know groups. */
@@ -471,10 +483,10 @@ static TapeValue
 add_flash (LayerBuilder *b, TapeValue *qkv)
 {
   const ModelShape *s = b->shape;
-  const gint64      key = is_sparse (b) ? s->kv_lora_rank + s->qk_rope_head_dim : model_qk_dim (s);
-  const gint64      value = is_sparse (b) ? s->kv_lora_rank : model_value_dim (s);
-  gboolean          expanded = training_flash_version (b->training) == FLASH_1;
-  const gint64      by = mesh_context_heads (b->mesh);
+  const gint64  key = is_absorbed (b) ? s->kv_lora_rank + s->qk_rope_head_dim : model_qk_dim (s);
+  const gint64  value = is_absorbed (b) ? s->kv_lora_rank : model_value_dim (s);
+  gboolean      expanded = training_flash_version (b->training) == FLASH_1;
+  const gint64  by = mesh_context_heads (b->mesh);
   double        pairs = mean_pairs (b, masked_pairs) * layer_context_imbalance (b, is_windowed (b));
   AttentionSpec spec = { .sequences = training_sequences (b->training),
                          .seq_len = layer_sequence (b) * (double) by,
@@ -489,9 +501,9 @@ add_flash (LayerBuilder *b, TapeValue *qkv)
 
   spec.kv_heads =
       (guint64) (expanded ? layer_local_heads (b) : MAX (layer_local_kv_heads (b) / by, 1));
-  if (is_sparse (b))
+  if (is_absorbed (b))
     spec.kv_heads = 1;
-  spec.summed = is_sparse (b);
+  spec.summed = is_absorbed (b);
   if (s->attention_sinks)
     spec.sinks_module = (gint) b->modules->len - 1;
   enter_core (b, pairs, spec.sequences);
@@ -543,8 +555,8 @@ layer_add_attention (LayerBuilder *b, TapeValue x)
   gint              values = -1;
 
   b->slices = b->training->slice_heads ? training_slices (b->training) : 1;
-  if (is_sparse (b))
-    add_sparse_qkv (b, x, qkv, &values);
+  if (is_absorbed (b))
+    add_absorbed_qkv (b, x, qkv, &values);
   else if (s->kv_lora_rank > 0)
     add_latent_qkv (b, x, qkv);
   else
@@ -553,7 +565,7 @@ layer_add_attention (LayerBuilder *b, TapeValue x)
     layer_remap_in (b, qkv);
   else
     layer_enter_context (b, qkv);
-  if (training_flash_version (b->training) < FLASH_2 && !is_sparse (b))
+  if (training_flash_version (b->training) < FLASH_2 && !is_absorbed (b))
     repeat_kv (b, qkv);
   if (s->attention_sinks)
     {
@@ -566,7 +578,7 @@ layer_add_attention (LayerBuilder *b, TapeValue x)
     out = layer_leave_context (b, training_flash_version (b->training) != FLASH_NONE
                                       ? add_flash (b, qkv)
                                       : add_unfused_attention (b, qkv));
-  if (is_sparse (b))
+  if (is_absorbed (b))
     out = add_absorbed (b, "attn.absorb_v", out, values, s->kv_lora_rank, s->v_head_dim);
   if (s->attention_gate)
     out = layer_add_sigmoid_gate (b, "attn.gated", out, b->gate);

@@ -202,6 +202,39 @@ add_loss (LayerBuilder *b, TapeValue x, LinearSpec head, double *held_bytes)
 }
 
 /*
+ * Generation's head: logits of the last token of each sequence, gathered over the tensor group,
+ * cast to fp32, a softmax, and a draw. Predictions of further tokens are not made.
+ */
+static TapeValue
+add_sampling (LayerBuilder *b, TapeValue x, LinearSpec head)
+{
+  const double      rows = training_sequences (b->training), all = rows * (double) head.n * b->tp;
+  const double      taken = rows * (double) head.k;
+  const ChainKernel kernels[] = {
+    { .name = "head.widen", .read = all * b->tape->e, .write = 4 * all },
+    { .name = "head.softmax", .read = 4 * all, .write = 4 * all, .reduces = TRUE },
+    { .name = "head.draw", .read = 4 * all, .write = 8 * rows, .reduces = TRUE },
+  };
+  const ChainSpec spec = { .forward = kernels,
+                           .backward = kernels,
+                           .n_forward = G_N_ELEMENTS (kernels),
+                           .n_backward = 1,
+                           .module = -1,
+                           .elements = rows,
+                           .forward_extra = 8 * all };
+
+  if (rows < b->tokens)
+    tape_map (b->tape, "head.last", &x, 1, &taken, 1,
+              (MapSpec){ .kind = KERNEL_GATHER, .forward_launches = 1, .backward_launches = 1 },
+              &x);
+  head.rows = rows;
+  x = tape_linear (b->tape, "head", layer_enter (b, "head.gather", x), head);
+  tape_comm_reduce (b->tape, "head.rows", x, layer_rows_group (b));
+  x = tape_comm_concat (b->tape, "head.concat", x, layer_tensor_group (b));
+  return tape_chain (b->tape, "head.sample", &x, 1, &spec);
+}
+
+/*
  * Each of the streams, which only the last one is not normed of, has a loss: those of further
  * tokens come first, then the next one's (Megatron-LM, process_mtp_loss). *HELD_BYTES: logits that
  * the framework holds on to, if any.
@@ -231,6 +264,8 @@ build_head (LayerBuilder *b, double *held_bytes)
   if (!s->tied_embeddings || (!mesh_ends_meet (b->mesh) && last == 0))
     head.module = layer_add_weights (b, b->style->head != NULL ? b->style->head : "lm_head", width,
                                      layer_local_vocab (b), s->head_bias, COLUMNS, head.packing);
+  if (b->training->pass != PASS_TRAINING)
+    return add_sampling (b, streams[0], head);
   for (guint i = 1; i <= last; i++)
     {
       further = add_loss (b, streams[i], head, held_bytes);

@@ -197,7 +197,7 @@ lay_out (LayerBuilder *b, const Delta *d, TapeValue in, TapeValue *qkv)
 static TapeValue
 add_rule (LayerBuilder *b, const Delta *d, const TapeValue *qkv, TapeValue ba)
 {
-  ChainKernel  forward[N_FORWARD], backward[N_BACKWARD];
+  ChainKernel  forward[N_FORWARD], backward[N_BACKWARD], step;
   TapeValue    in[] = { qkv[0], qkv[1], qkv[2], ba }, out;
   const double e = d->chunks.e;
   ChainSpec    spec = { .forward = forward,
@@ -216,6 +216,7 @@ add_rule (LayerBuilder *b, const Delta *d, const TapeValue *qkv, TapeValue ba)
   list_forward (d, forward);
   list_backward (d, backward);
   layer_count_states (b, forward, N_FORWARD);
+  layer_step_states (b, "delta.step", (double) (d->heads * d->key * d->value), &step, &spec);
   out = tape_chain (b->tape, "delta", in, 4, &spec);
   b->tape->counted = 1;
   return out;
@@ -348,7 +349,7 @@ add_narrow (LayerBuilder *b, const char *name, const char *role, TapeValue in, g
 static TapeValue
 add_kda_rule (LayerBuilder *b, const Delta *d, const TapeValue in[5])
 {
-  ChainKernel  forward[N_KDA_FORWARD], backward[N_KDA_BACKWARD];
+  ChainKernel  forward[N_KDA_FORWARD], backward[N_KDA_BACKWARD], step;
   const double e = d->chunks.e, decays = 4 * d->k / e;
   ChainSpec    spec = { .forward = forward,
                         .backward = backward,
@@ -368,6 +369,7 @@ add_kda_rule (LayerBuilder *b, const Delta *d, const TapeValue in[5])
   list_kda_forward (d, forward);
   list_kda_backward (d, backward);
   layer_count_states (b, forward, N_KDA_FORWARD);
+  layer_step_states (b, "kda.step", (double) (d->heads * d->key * d->value), &step, &spec);
   out = tape_chain (b->tape, "kda", in, 5, &spec);
   b->tape->counted = 1;
   return out;

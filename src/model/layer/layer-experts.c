@@ -1,6 +1,8 @@
 /* Experts: those that are shared, and the weights and products of those that tokens are sent to. */
 #include "model/layer/layer-experts-private.h"
 
+#include <math.h>
+
 /* ---- shared experts ---- */
 
 static LayerMlp
@@ -103,21 +105,34 @@ add_expert (LayerBuilder *b, gint64 expert, const ExpertWeight *weight)
         weight->division == ROWS && b->mesh->etp > 1;
 }
 
+/*
+ * Experts here that have some of ROWS. Generated tokens are few: routed evenly at random, as many
+ * as are expected do, and the weights of no others are read.
+ */
+static guint64
+experts_with_rows (const LayerBuilder *b, double rows)
+{
+  const double experts = (double) layer_local_experts (b);
+
+  if (b->training->pass == PASS_TRAINING)
+    return MIN ((guint64) experts, (guint64) rows);
+  return (guint64) MAX (round (experts * (1 - pow (1 - 1 / experts, rows))), 1);
+}
+
 /* Rows of the experts through one of their weights, each expert its share. */
 static TapeValue
 expert_linear (LayerBuilder *b, const char *role, TapeValue in, gint module, gint64 k, gint64 n)
 {
   double rows = tape_tensor (b->tape, in)->elements / (double) k;
 
-  return tape_linear (
-      b->tape, role, in,
-      (LinearSpec){ .module = module,
-                    .rows = rows,
-                    .k = (guint64) k,
-                    .n = (guint64) n,
-                    .batch = MIN ((guint64) layer_local_experts (b), (guint64) rows),
-                    .bias = b->shape->expert_bias,
-                    .fp8 = b->tape->fp8.kept });
+  return tape_linear (b->tape, role, in,
+                      (LinearSpec){ .module = module,
+                                    .rows = rows,
+                                    .k = (guint64) k,
+                                    .n = (guint64) n,
+                                    .batch = experts_with_rows (b, rows),
+                                    .bias = b->shape->expert_bias,
+                                    .fp8 = b->tape->fp8.kept });
 }
 
 /* One expert after the other: what was last put on the tape is done for each by itself. */

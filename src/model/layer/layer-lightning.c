@@ -42,9 +42,13 @@ add_attention (LayerBuilder *b, const TapeValue *qkv)
                         .n_backward = 1,
                         .module = -1,
                         .elements = tape_tensor (b->tape, qkv[2])->elements };
+  const double states = (double) (b->shape->linear_value_heads / b->tp * b->shape->linear_key_dim
+                                  * b->shape->linear_value_dim);
+  ChainKernel  step;
   TapeValue    out;
 
   layer_count_states (b, &forward, 1);
+  layer_step_states (b, "lightning.step", states, &step, &spec);
   out = tape_chain (b->tape, "lightning", qkv, 3, &spec);
   b->tape->counted = 1;
   return out;

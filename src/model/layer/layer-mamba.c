@@ -135,7 +135,7 @@ static TapeValue
 add_scan (LayerBuilder *b, const TapeValue z_xbc_dt[3])
 {
   const Scan  s = scan_of (b);
-  ChainKernel forward[N_FORWARD], backward[MAX_BACKWARD];
+  ChainKernel forward[N_FORWARD], backward[MAX_BACKWARD], step;
   TapeValue   in[] = { z_xbc_dt[1], z_xbc_dt[2], z_xbc_dt[0] };
   TapeValue   out;
   double      e = s.chunks.e, made = s.x + 2 * s.bc + 2 * s.decay + (4 + e) * s.states + s.scores;
@@ -159,6 +159,7 @@ add_scan (LayerBuilder *b, const TapeValue z_xbc_dt[3])
   layer_add_tensor (b, "D", (gint64) s.heads, 0, 0, FALSE);
   layer_add_tensor (b, "dt_bias", (gint64) s.heads, 0, 0, FALSE);
   layer_count_states (b, forward, N_FORWARD);
+  layer_step_states (b, "ssd.step", (double) (s.heads * s.head_dim * s.state), &step, &spec);
   out = tape_chain (b->tape, "ssd", in, s.gate > 0 ? 3 : 2, &spec);
   b->tape->counted = 1;
   return out;

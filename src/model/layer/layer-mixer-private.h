@@ -36,6 +36,13 @@ TapeValue layer_add_gated_norm (LayerBuilder *b, const char *name, const char *r
 /* The next chain counts STATES FLOPs a token of the whole model in MFU; it executes KERNELS. */
 void layer_count_states (LayerBuilder *b, const ChainKernel *kernels, guint n);
 
+/*
+ * What SPEC's kernels are while tokens are generated: one, STEP, which NAME calls, reads and writes
+ * the STATES elements of each sequence in fp32, and the values. Otherwise SPEC stays as it is.
+ */
+void layer_step_states (const LayerBuilder *b, const char *name, double states, ChainKernel *step,
+                        ChainSpec *spec);
+
 /* ---- the mixers: from residual stream to branch ---- */
 
 TapeValue layer_add_mamba1 (LayerBuilder *b, TapeValue x);

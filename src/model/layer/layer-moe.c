@@ -90,12 +90,15 @@ static RouteSpec
 route_spec (const LayerBuilder *b)
 {
   static const RouteSpec top_k = { .forward_launches = 1 };
+  /* generation: the choice, and places of rows by expert; there is no loss to balance them */
+  static const RouteSpec choice = { .score_reads = 1, .forward_launches = 2 };
   const gint             router = b->shape->router;
   const gint             form =
       router == MODEL_ROUTER_INDIRECT ? b->training->expert_routing : EXPERT_KERNELS_INDICES;
-  RouteSpec spec = router == MODEL_ROUTER_INDIRECT ? routes[form][b->style->routing]
-                   : router == MODEL_ROUTER_AVG_K  ? routes[form][ROUTER_TOP_K]
-                                                   : top_k;
+  RouteSpec spec = b->training->pass != PASS_TRAINING ? choice
+                   : router == MODEL_ROUTER_INDIRECT  ? routes[form][b->style->routing]
+                   : router == MODEL_ROUTER_AVG_K     ? routes[form][ROUTER_TOP_K]
+                                                      : top_k;
 
   spec.tokens = b->stream_tokens;
   spec.experts = (double) b->shape->n_experts;

@@ -69,6 +69,22 @@ layer_add_conv (LayerBuilder *b, const char *name, const char *role, TapeValue i
   return tape_chain (b->tape, role, &in, 1, &spec);
 }
 
+void
+layer_step_states (const LayerBuilder *b, const char *name, double states, ChainKernel *step,
+                   ChainSpec *spec)
+{
+  const double bytes = 4 * states * training_sequences (b->training);
+
+  if (b->training->pass != PASS_DECODE)
+    return;
+  *step = (ChainKernel){ .name = name,
+                         .read = bytes + 3 * spec->elements * b->tape->e,
+                         .write = bytes + spec->elements * b->tape->e };
+  spec->forward = step;
+  spec->n_forward = 1;
+  spec->forward_extra = 0;
+}
+
 TapeValue
 layer_add_gated_norm (LayerBuilder *b, const char *name, const char *role, TapeValue in,
                       TapeValue gate, double rows, gint64 width, gboolean divided)

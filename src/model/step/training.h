@@ -235,6 +235,14 @@ typedef enum
   PARTITION_WLB,      /* the same, packed into sequences of equal work */
 } Partition;
 
+/* What is computed of a micro-batch. */
+typedef enum
+{
+  PASS_TRAINING, /* forward and backward, to a loss */
+  PASS_PREFILL,  /* prompts: forward, to the next token of each sequence */
+  PASS_DECODE,   /* the same of one token a sequence, whose keys and values are in a cache */
+} ModelPass;
+
 /*
  * What a rank attends to in sets of RANKS: sequences of TOKENS altogether, whose squares sum to
  * SQUARES.
@@ -330,6 +338,7 @@ typedef struct
   const struct _MeasuredKernels *measured; /* no option: that file */
   FrameworkTraits traits;         /* no option: training_take_traits, before a workload is made */
   gboolean        fp8_any_layout; /* no option: of the GPU's profile; set likewise */
+  gint            pass;           /* no option: ModelPass */
   const GArray
         *parts;    /* no option: AttentionPart, the largest sets first, what this rank attends to
                           of `batch`; NULL: its share of each sequence */

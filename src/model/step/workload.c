@@ -514,6 +514,13 @@ workload_layer (const Workload *self, guint i)
   return &class_at (self, self->class_of[i])->desc;
 }
 
+const ModelLayer *
+workload_block (const Workload *self, guint i)
+{
+  g_assert (i < self->n_layers);
+  return &class_at (self, self->class_of[i])->key.block;
+}
+
 const MeshOptions *
 workload_mesh (const Workload *self)
 {

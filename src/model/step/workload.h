@@ -198,6 +198,9 @@ const LayerDesc   *workload_layer (const Workload *self, guint i);
 const MeshOptions *workload_mesh (const Workload *self); /* degrees >= 1; workload_new: all 1 */
 guint              workload_stage (const Workload *self);
 
+/* What block I is made of; of embedding and head nothing. */
+const ModelLayer *workload_block (const Workload *self, guint i);
+
 /* Layer I's place in the whole model: 0 the embedding, then blocks, the head last. */
 guint workload_model_layer (const Workload *self, guint i);
 

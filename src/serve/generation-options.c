@@ -1,0 +1,115 @@
+#include "serve/generation-options.h"
+
+#define OPTION(member) .offset = G_STRUCT_OFFSET (GenerationOptions, member)
+#define DEGREE(key_, help_)                                                                     \
+  {                                                                                             \
+    .key = #key_, .type = OPTION_INT, OPTION (key_), .fallback = "1", .min = 1, .max = 1 << 16, \
+    .help = help_                                                                               \
+  }
+
+static const char *const weights[] = { "bf16", "fp8", "fp8-block", NULL };
+static const char *const all_reduces[] = { "auto", "nccl", "one-shot", "two-shot", NULL };
+static const char *const cache_dtypes[] = { "bf16", "fp8", NULL };
+
+const OptionSpec generation_options[] = {
+  DEGREE (tp, "tensor-parallel ranks of an instance"),
+  DEGREE (pp, "pipeline stages of an instance; its sequences are as many micro-batches"),
+  DEGREE (dp, "replicas of attention that share experts: each has its own sequences, the experts "
+              "are divided over all of them"),
+  { .key = "weights",
+    .type = OPTION_ENUM,
+    .choices = weights,
+    OPTION (weights),
+    .fallback = "bf16",
+    .help = "of the blocks' matrices, and what their products are in" },
+  { .key = "cache_dtype",
+    .type = OPTION_ENUM,
+    .choices = cache_dtypes,
+    OPTION (cache_dtype),
+    .fallback = "bf16",
+    .help = "of cached keys and values" },
+  { .key = "all_reduce",
+    .type = OPTION_ENUM,
+    .choices = all_reduces,
+    OPTION (all_reduce),
+    .fallback = "auto",
+    .help = "of tensor ranks: the library's, or kernels for small messages between the GPUs of a "
+            "node; auto takes the fastest" },
+  { .key = "cuda_graphs",
+    .type = OPTION_BOOL,
+    OPTION (cuda_graphs),
+    .fallback = "true",
+    .help = "decoding steps are launched as one graph; prompts never are" },
+  { .key = "memory_utilization",
+    .type = OPTION_QUANTITY,
+    .kind = QUANTITY_RATIO,
+    OPTION (memory_utilization),
+    .fallback = "0.9",
+    .min = 0.05,
+    .max = 1,
+    .help = "share of a GPU's memory that is used in all",
+    .source = "vLLM, gpu_memory_utilization" },
+  { .key = "prefill_tokens",
+    .type = OPTION_INT,
+    OPTION (prefill_tokens),
+    .fallback = "8192",
+    .min = 1,
+    .max = 1 << 24,
+    .help = "of prompts that one step takes at most: longer ones are cut",
+    .source = "vLLM, max_num_batched_tokens" },
+  { .key = "issue_kernel",
+    .type = OPTION_QUANTITY,
+    .kind = QUANTITY_TIME,
+    OPTION (issue_s),
+    .fallback = "6 us",
+    .min = 0,
+    .max = 1,
+    .or_zero = TRUE,
+    .help = "what the host takes to launch a kernel outside of graphs [estimate]" },
+  { .key = "step_overhead",
+    .type = OPTION_QUANTITY,
+    .kind = QUANTITY_TIME,
+    OPTION (step_overhead_s),
+    .fallback = "1 ms",
+    .min = 0,
+    .max = 10,
+    .or_zero = TRUE,
+    .help = "what the host does between two steps, with nothing on the GPU: scheduling, drawn "
+            "tokens [estimate]; 0 where it schedules ahead" },
+  { 0 },
+};
+
+guint
+generation_ranks (const GenerationOptions *self)
+{
+  return (guint) (self->tp * self->pp * self->dp);
+}
+
+MeshOptions
+generation_mesh (const GenerationOptions *self)
+{
+  MeshOptions mesh = { .tp = self->tp, .pp = self->pp, .ep = self->dp };
+
+  mesh.routing_skew = 1;
+  mesh_normalise (&mesh);
+  return mesh;
+}
+
+void
+generation_set_training (const GenerationOptions *self, ModelPass pass, TrainingOptions *training)
+{
+  static const Fp8Kind recipes[] = { [SERVE_WEIGHTS_16BIT] = FP8_NONE,
+                                     [SERVE_WEIGHTS_FP8] = FP8_TENSORWISE,
+                                     [SERVE_WEIGHTS_FP8_BLOCK] = FP8_BLOCKWISE };
+
+  training->pass = pass;
+  training->precision = PRECISION_BF16;
+  training->optimizer = OPTIMIZER_NONE;
+  training->checkpointing = CHECKPOINT_NONE;
+  training->dropout = DROPOUT_OFF;
+  training->compile = TRUE;
+  training->fused_norm = TRUE;
+  training->cuda_graphs = pass == PASS_DECODE && self->cuda_graphs ? GRAPHS_STEP : GRAPHS_NONE;
+  training->expert_routing = training->expert_permutation = EXPERT_KERNELS_FUSED;
+  training->fp8_recipe = recipes[self->weights];
+}

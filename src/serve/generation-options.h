@@ -1,0 +1,50 @@
+/* How a model generates: the mesh of one instance of it, its cache, how its kernels are launched. */
+#pragma once
+
+#include "base/config/option.h"
+#include "model/mesh/parallel.h"
+#include "model/step/training.h"
+
+/* What weights and their products are in. */
+typedef enum
+{
+  SERVE_WEIGHTS_16BIT,
+  SERVE_WEIGHTS_FP8,       /* a scale a tensor */
+  SERVE_WEIGHTS_FP8_BLOCK, /* a scale a block of 128 x 128: DeepSeek-V3 as it is published */
+} ServeWeights;
+
+/* What sums the partial results of tensor ranks. */
+typedef enum
+{
+  SERVE_ALL_REDUCE_AUTO, /* the fastest of the three below that runs */
+  SERVE_ALL_REDUCE_LIBRARY,
+  SERVE_ALL_REDUCE_ONE_SHOT, /* small-all-reduce.h */
+  SERVE_ALL_REDUCE_TWO_SHOT,
+} ServeAllReduce;
+
+typedef struct
+{
+  gint64   tp, pp; /* ranks that share a layer, and stages */
+  gint64   dp;     /* replicas of attention that share the experts: expert ranks */
+  gint     weights, cache_dtype, all_reduce; /* ServeWeights; Dtype; ServeAllReduce */
+  gboolean cuda_graphs;                      /* decoding steps are launched as one graph each */
+  double   memory_utilization;               /* share of a GPU's memory that is used in all */
+  gint64   prefill_tokens;                   /* of prompts that one step takes at most */
+  double   issue_s;         /* of a kernel on the host, where it is not in a graph */
+  double   step_overhead_s; /* of the host between two steps: scheduling, the drawn tokens */
+} GenerationOptions;
+
+extern const OptionSpec generation_options[];
+
+/* Ranks of one instance. */
+guint generation_ranks (const GenerationOptions *self);
+
+/* The mesh of one instance, of SHAPE: MESH is zeroed. */
+MeshOptions generation_mesh (const GenerationOptions *self);
+
+/*
+ * TRAINING, with its defaults, as the kernels of PASS run under SELF: fused as serving engines fuse
+ * them; no gradients, no losses.
+ */
+void generation_set_training (const GenerationOptions *self, ModelPass pass,
+                              TrainingOptions *training);

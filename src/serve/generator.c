@@ -1,0 +1,578 @@
+#include "serve/generator.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "cost/kernel/kernel.h"
+#include "model/cache/cache.h"
+#include "serve/small-all-reduce.h"
+
+#define PEERS_OF_A_KERNEL 8 /* GPUs that a small all-reduce spans at most: one node's */
+
+const char *const generation_part_names[GENERATION_N_PARTS + 1] = {
+  "products",      "experts", "attention", "states", "other kernels",
+  "communication", "stages",  "host",      NULL
+};
+
+/* What a stage takes for all new tokens together, without attention. */
+typedef struct
+{
+  double parts[GENERATION_N_PARTS];
+  double launches, flops, bytes;
+} StageCost;
+
+/* The same of all stages, for so many tokens. */
+typedef struct
+{
+  guint64    tokens, sequences;
+  ModelPass  pass;
+  StageCost *stages;
+} TokenCost;
+
+struct _Generator
+{
+  ModelShape               shape;
+  GenerationOptions        options;
+  MeshOptions              mesh;
+  const Cluster           *cluster;
+  const CollectiveOptions *library;
+  GpuProfile               gpu, graphed; /* as the cluster's, and inside of a graph */
+  KernelModel             *launched_model, *graphed_model;
+  CollectivePlan          *plans[MESH_N_AXES][COLLECTIVE_N_KINDS], *message;
+  Workload               **stages; /* of one token, for sizes */
+  GHashTable              *costs;  /* TokenCost, of what was asked for before */
+};
+
+/* ---- workloads ------------------------------------------------------------------------------- */
+
+/* The stages of an instance for SEQUENCES of TOKENS each; the array and its members are new. */
+static Workload **
+new_stages (const Generator *self, ModelPass pass, guint64 sequences, guint64 tokens)
+{
+  TrainingOptions training = { 0 };
+  Workload      **stages = g_new (Workload *, self->options.pp);
+
+  option_table_defaults (training_options, &training);
+  generation_set_training (&self->options, pass, &training);
+  training.seq_len = (gint64) tokens;
+  training.micro_batch = (gint64) sequences;
+  stages[0] = workload_new_stage (&self->shape, &training, &self->mesh, 0);
+  for (gint64 i = 1; i < self->options.pp; i++)
+    stages[i] = workload_new_next_stage (stages[i - 1]);
+  option_table_clear (training_options, &training);
+  return stages;
+}
+
+static void
+free_stages (const Generator *self, Workload **stages)
+{
+  for (gint64 i = 0; i < self->options.pp; i++)
+    workload_free (stages[i]);
+  g_free (stages);
+}
+
+/* ---- collectives ----------------------------------------------------------------------------- */
+
+/* GPUs of the first group of AXIS: tensor ranks are neighbours, replicas so many apart. */
+static CollectivePlan *
+plan_of (Generator *self, MeshAxis axis, CollectiveKind kind)
+{
+  const guint         tp = (guint) self->options.tp;
+  const guint         n = axis == MESH_EXPERT ? (guint) self->options.dp : tp;
+  const guint         stride = axis == MESH_EXPERT ? tp : 1;
+  CollectivePlan    **plan = &self->plans[axis][kind];
+  g_autofree guint32 *ranks = NULL;
+
+  if (*plan != NULL)
+    return *plan;
+  ranks = g_new (guint32, n);
+  for (guint i = 0; i < n; i++)
+    ranks[i] = i * stride;
+  *plan = collective_plan_new (self->cluster, kind, ranks, n, self->library);
+  return *plan;
+}
+
+static gboolean
+runs_small_kernels (const Generator *self)
+{
+  const guint last = (guint) self->options.tp - 1;
+
+  return self->options.tp <= PEERS_OF_A_KERNEL
+         && cluster_node_of_gpu (self->cluster, 0) == cluster_node_of_gpu (self->cluster, last);
+}
+
+/* The all-reduce of tensor ranks, as it was asked for. */
+static double
+all_reduce_seconds (Generator *self, double bytes, double start)
+{
+  const ServeAllReduce wish = (ServeAllReduce) self->options.all_reduce;
+  double               best = INFINITY;
+
+  if (wish == SERVE_ALL_REDUCE_AUTO || wish == SERVE_ALL_REDUCE_LIBRARY)
+    {
+      CollectiveCost cost;
+
+      collective_plan_cost (plan_of (self, MESH_TENSOR, COLLECTIVE_ALL_REDUCE), bytes, &cost);
+      best = cost.time;
+    }
+  for (ServeAllReduce shot = SERVE_ALL_REDUCE_ONE_SHOT; shot <= SERVE_ALL_REDUCE_TWO_SHOT; shot++)
+    if (wish == shot || (wish == SERVE_ALL_REDUCE_AUTO && runs_small_kernels (self)))
+      best =
+          MIN (best, small_all_reduce_seconds (
+                         shot, plan_of (self, MESH_TENSOR, COLLECTIVE_ALL_GATHER), bytes, start));
+  return best;
+}
+
+static double
+communication_seconds (Generator *self, const KernelDesc *kernel, double start)
+{
+  CollectiveCost cost;
+
+  if (kernel->axis == MESH_TENSOR && kernel->comm == COLLECTIVE_ALL_REDUCE)
+    return all_reduce_seconds (self, kernel->read_bytes, start);
+  collective_plan_cost (plan_of (self, kernel->axis, kernel->comm), kernel->read_bytes, &cost);
+  return cost.time;
+}
+
+/* ---- what all new tokens share --------------------------------------------------------------- */
+
+static GenerationPart
+part_of (const KernelDesc *kernel)
+{
+  switch (kernel->kind)
+    {
+    case KERNEL_MATMUL:
+      return g_str_has_prefix (kernel->name, "experts.") ? GENERATION_EXPERTS : GENERATION_PRODUCTS;
+    case KERNEL_SCAN:
+      return GENERATION_STATES;
+    default:
+      return g_str_has_suffix (kernel->name, ".step") ? GENERATION_STATES : GENERATION_OTHER;
+    }
+}
+
+/* Attention is counted by what is cached, and rotates the queries of what decodes. */
+static gboolean
+is_counted_apart (const KernelDesc *kernel, ModelPass pass)
+{
+  return kernel->kind == KERNEL_ATTENTION
+         || (pass == PASS_DECODE && g_str_equal (kernel->name, "attn.rotary"));
+}
+
+static void
+add_kernel (StageCost *cost, GenerationPart part, const KernelDesc *kernel, double times,
+            double seconds)
+{
+  cost->parts[part] += times * seconds;
+  cost->bytes += times * (kernel->read_bytes + kernel->write_bytes);
+  if (kernel_desc_is_product (kernel))
+    cost->flops += times * kernel->flops;
+}
+
+static void
+add_layer (Generator *self, const LayerDesc *layer, ModelPass pass, double times, StageCost *cost)
+{
+  const gboolean graphed = pass == PASS_DECODE && self->options.cuda_graphs;
+  KernelModel   *model = graphed ? self->graphed_model : self->launched_model;
+  const double   start = (graphed ? &self->graphed : &self->gpu)->kernel_latency.value;
+
+  for (guint i = 0; i < layer->n_forward; i++)
+    {
+      const KernelDesc *kernel = &layer->forward[i];
+      KernelCost        one;
+
+      if (is_counted_apart (kernel, pass))
+        continue;
+      cost->launches += times * kernel->launches;
+      if (kernel->kind == KERNEL_COMMUNICATION)
+        {
+          cost->parts[GENERATION_COMMUNICATION] +=
+              times * communication_seconds (self, kernel, start);
+          continue;
+        }
+      kernel_model_cost (model, kernel, &one);
+      add_kernel (cost, part_of (kernel), kernel, times, one.alone);
+    }
+}
+
+static void
+add_stage (Generator *self, const Workload *stage, ModelPass pass, StageCost *cost)
+{
+  const guint       n = workload_n_layers (stage);
+  g_autofree guint *times = g_new0 (guint, n); /* layers alike, by the first of them */
+
+  for (guint i = 0; i < n; i++)
+    {
+      guint first = 0;
+
+      while (workload_layer (stage, first) != workload_layer (stage, i))
+        first++;
+      times[first]++;
+    }
+  for (guint i = 0; i < n; i++)
+    if (times[i] > 0)
+      add_layer (self, workload_layer (stage, i), pass, times[i], cost);
+}
+
+static guint
+token_cost_hash (gconstpointer data)
+{
+  const TokenCost *cost = data;
+
+  return (guint) (cost->tokens * 2654435761u + cost->sequences * 40503u + cost->pass);
+}
+
+static gboolean
+token_cost_equal (gconstpointer a, gconstpointer b)
+{
+  const TokenCost *x = a, *y = b;
+
+  return x->tokens == y->tokens && x->sequences == y->sequences && x->pass == y->pass;
+}
+
+static void
+token_cost_free (gpointer data)
+{
+  g_free (((TokenCost *) data)->stages);
+  g_free (data);
+}
+
+/* TOKENS new ones of SEQUENCES: of those that decode as many, a token each. */
+static const TokenCost *
+cost_of_tokens (Generator *self, ModelPass pass, guint64 sequences, guint64 tokens)
+{
+  const TokenCost key = { .tokens = tokens, .sequences = sequences, .pass = pass };
+  TokenCost      *cost = g_hash_table_lookup (self->costs, &key);
+  Workload      **stages;
+
+  if (cost != NULL)
+    return cost;
+  cost = g_memdup2 (&key, sizeof key);
+  cost->stages = g_new0 (StageCost, self->options.pp);
+  /* sequences of unlike lengths are as many of their mean, rounded up */
+  stages = new_stages (self, pass, sequences, (tokens + sequences - 1) / sequences);
+  for (gint64 i = 0; i < self->options.pp; i++)
+    add_stage (self, stages[i], pass, &cost->stages[i]);
+  free_stages (self, stages);
+  g_hash_table_add (self->costs, cost);
+  return cost;
+}
+
+/* ---- attention ------------------------------------------------------------------------------- */
+
+static FlashKernel
+flash_of (const GpuProfile *gpu)
+{
+  return gpu->flash3_efficiency.value > 0 ? FLASH_3 : FLASH_2;
+}
+
+static Dtype
+cache_dtype (const Generator *self)
+{
+  return self->options.cache_dtype == 0 ? DTYPE_BF16 : DTYPE_FP8;
+}
+
+static gboolean
+decodes (const SequenceGroup *group)
+{
+  return group->tokens <= 1;
+}
+
+/* The attention of BLOCK, TIMES over, for GROUP. */
+static void
+add_attention (const Generator *self, const ModelLayer *block, const SequenceGroup *group,
+               double times, StageCost *sum)
+{
+  const gint64 tp = self->options.tp;
+  KernelDesc   kernel;
+  KernelCost   cost;
+  gboolean     attends;
+
+  if (decodes (group))
+    attends = cache_decode_kernel (&self->shape, block, tp, cache_dtype (self), group->sequences,
+                                   group->cached, &kernel);
+  else
+    attends = cache_prefill_kernel (&self->shape, block, tp, flash_of (&self->gpu),
+                                    group->sequences, group->tokens, group->cached, &kernel);
+  if (!attends)
+    return;
+  kernel_cost (&self->gpu, &kernel, &cost);
+  sum->launches += times;
+  add_kernel (sum, GENERATION_ATTENTION, &kernel, times, cost.alone);
+}
+
+static void
+add_attention_of_stage (const Generator *self, guint stage, const SequenceGroup *groups, guint n,
+                        StageCost *sum)
+{
+  const Workload *workload = self->stages[stage];
+  const guint     n_layers = workload_n_layers (workload);
+
+  for (guint i = 0, next; i < n_layers; i = next)
+    {
+      const LayerDesc *layer = workload_layer (workload, i);
+
+      for (next = i + 1; next < n_layers && workload_layer (workload, next) == layer;)
+        next++;
+      for (guint g = 0; layer->kind == LAYER_BLOCK && g < n; g++)
+        if (groups[g].sequences > 0)
+          add_attention (self, workload_block (workload, i), &groups[g], next - i, sum);
+    }
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+/* A micro-batch of GROUPS on STAGE. */
+static void
+time_stage (Generator *self, guint stage, const TokenCost *tokens, const SequenceGroup *groups,
+            guint n, GenerationTime *time)
+{
+  StageCost cost = tokens->stages[stage];
+  double    issued;
+
+  add_attention_of_stage (self, stage, groups, n, &cost);
+  *time = (GenerationTime){ .flops = cost.flops, .bytes = cost.bytes };
+  for (guint p = 0; p < GENERATION_N_PARTS; p++)
+    {
+      time->parts[p] = cost.parts[p];
+      time->seconds += cost.parts[p];
+    }
+  if (tokens->pass == PASS_DECODE && self->options.cuda_graphs)
+    return;
+  issued = cost.launches * self->options.issue_s;
+  time->parts[GENERATION_HOST] = MAX (issued - time->seconds, 0);
+  time->seconds = MAX (issued, time->seconds);
+}
+
+/* Activations of TOKENS on their way to the next stage. */
+static double
+message_seconds (Generator *self, double tokens)
+{
+  CollectiveCost cost;
+
+  if (self->options.pp == 1)
+    return 0;
+  if (self->message == NULL)
+    self->message = collective_plan_new_message (
+        self->cluster, 0, (guint32) (self->options.tp * self->options.dp), self->library);
+  collective_plan_cost (self->message, 2 * tokens * (double) self->shape.d_model, &cost);
+  return cost.time;
+}
+
+/* GROUPS over the stages' micro-batches. */
+static SequenceGroup *
+micro_batch_of (const Generator *self, const SequenceGroup *groups, guint n)
+{
+  SequenceGroup *part = g_memdup2 (groups, n * sizeof *groups);
+
+  for (guint i = 0; i < n; i++)
+    part[i].sequences = ceil (groups[i].sequences / (double) self->options.pp);
+  return part;
+}
+
+/* The cost of all that is new in a micro-batch: with sequences that decode it runs as these do. */
+static const TokenCost *
+cost_of_groups (Generator *self, const SequenceGroup *groups, guint n, double *tokens)
+{
+  double    sequences = 0;
+  ModelPass pass = PASS_PREFILL;
+
+  *tokens = 0;
+  for (guint i = 0; i < n; i++)
+    {
+      sequences += groups[i].sequences;
+      *tokens += groups[i].sequences * groups[i].tokens;
+      if (groups[i].sequences > 0 && decodes (&groups[i]))
+        pass = PASS_DECODE;
+    }
+  g_assert (sequences > 0);
+  return cost_of_tokens (self, pass, (guint64) ceil (sequences), (guint64) ceil (*tokens));
+}
+
+/*
+ * A micro-batch passes all stages; of as many micro-batches as stages the next one starts on the
+ * slowest stage when it has done with all others.
+ */
+void
+generator_step (Generator *self, const SequenceGroup *groups, guint n, GenerationTime *time)
+{
+  g_autofree SequenceGroup *part = micro_batch_of (self, groups, n);
+  double                    tokens, slowest = 0, message;
+  const TokenCost          *cost = cost_of_groups (self, part, n, &tokens);
+  const double              stages = (double) self->options.pp;
+
+  message = message_seconds (self, tokens);
+  *time = (GenerationTime){ 0 };
+  for (guint s = 0; s < self->options.pp; s++)
+    {
+      GenerationTime one;
+
+      time_stage (self, s, cost, part, n, &one);
+      for (guint p = 0; p < GENERATION_N_PARTS; p++)
+        time->parts[p] += one.parts[p];
+      time->flops += one.flops;
+      time->bytes += one.bytes;
+      time->seconds += one.seconds + message;
+      slowest = MAX (slowest, one.seconds + message);
+    }
+  time->parts[GENERATION_COMMUNICATION] += stages * message;
+  time->parts[GENERATION_STAGES] = MAX (stages * slowest - time->seconds, 0);
+  time->seconds += time->parts[GENERATION_STAGES] + self->options.step_overhead_s;
+  time->parts[GENERATION_HOST] += self->options.step_overhead_s;
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+/* Of a tensor as it is served. */
+static double
+tensor_bytes (const Generator *self, const LayerDesc *layer, const TensorDesc *tensor)
+{
+  const gboolean narrow = self->options.weights != SERVE_WEIGHTS_16BIT && layer->kind == LAYER_BLOCK
+                          && tensor->n_dims > 1
+                          && (tensor->expert || layer->modules[tensor->module].linear);
+
+  return (double) tensor->elements * (narrow ? 1 : 2);
+}
+
+double
+generator_weight_bytes (Generator *self)
+{
+  double most = 0;
+
+  for (gint64 s = 0; s < self->options.pp; s++)
+    {
+      double sum = 0;
+
+      for (guint i = 0; i < workload_n_layers (self->stages[s]); i++)
+        {
+          const LayerDesc *layer = workload_layer (self->stages[s], i);
+
+          for (guint t = 0; t < layer->n_tensors; t++)
+            sum += tensor_bytes (self, layer, &layer->tensors[t]);
+        }
+      most = MAX (most, sum);
+    }
+  return most;
+}
+
+double
+generator_cache_bytes (Generator *self, double length)
+{
+  double most = 0;
+
+  for (gint64 s = 0; s < self->options.pp; s++)
+    {
+      double sum = 0;
+
+      for (guint i = 0; i < workload_n_layers (self->stages[s]); i++)
+        if (workload_layer (self->stages[s], i)->kind == LAYER_BLOCK)
+          {
+            const CacheDesc cache =
+                cache_of_block (&self->shape, workload_block (self->stages[s], i), self->options.tp,
+                                cache_dtype (self));
+
+            sum += cache_bytes (&cache, length);
+          }
+      most = MAX (most, sum);
+    }
+  return most;
+}
+
+/* The largest layer's working memory and output: each frees its own. */
+static double
+activation_bytes (const Generator *self, double tokens)
+{
+  Workload **stages = new_stages (self, PASS_PREFILL, 1, (guint64) ceil (tokens));
+  double     most = 0;
+
+  for (gint64 s = 0; s < self->options.pp; s++)
+    for (guint i = 0; i < workload_n_layers (stages[s]); i++)
+      {
+        const LayerDesc *layer = workload_layer (stages[s], i);
+
+        most = MAX (most, (double) (layer->inference_bytes + layer->output_bytes));
+      }
+  free_stages (self, stages);
+  return most;
+}
+
+double
+generator_cache_room (Generator *self, double tokens)
+{
+  const double all = self->gpu.hbm_bytes.value * self->options.memory_utilization;
+
+  return all - self->gpu.runtime_bytes.value - generator_weight_bytes (self)
+         - activation_bytes (self, tokens);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static gboolean
+check_ranks (const GenerationOptions *options, const Cluster *cluster, DiagList *diags)
+{
+  const guint ranks = generation_ranks (options), gpus = cluster_n_gpus (cluster);
+
+  if (ranks > gpus || gpus % ranks != 0)
+    diag_error (diags, NULL, "make tp x pp x dp a divisor of the cluster's GPUs",
+                "an instance of %u ranks does not divide the cluster's %u GPUs", ranks, gpus);
+  return ranks <= gpus && gpus % ranks == 0;
+}
+
+/* The mesh of an instance fits the model. */
+static gboolean
+check_mesh (const ModelShape *shape, const GenerationOptions *options, DiagList *diags)
+{
+  const MeshOptions mesh = generation_mesh (options);
+  TrainingOptions   training = { 0 };
+  gboolean          ok;
+
+  option_table_defaults (training_options, &training);
+  generation_set_training (options, PASS_PREFILL, &training);
+  training.seq_len = 1;
+  training.micro_batch = 1;
+  training.grad_accum = options->pp;
+  ok = mesh_check (shape, &training, &mesh, generation_ranks (options), NULL, diags);
+  option_table_clear (training_options, &training);
+  return ok;
+}
+
+Generator *
+generator_new (const ModelShape *shape, const GenerationOptions *options, const Cluster *cluster,
+               const CollectiveOptions *library, DiagList *diags)
+{
+  Generator *self;
+  gboolean   ok = check_ranks (options, cluster, diags);
+
+  if (!check_mesh (shape, options, diags) || !ok)
+    return NULL;
+  self = g_new0 (Generator, 1);
+  model_shape_copy (shape, &self->shape);
+  self->options = *options;
+  self->mesh = generation_mesh (options);
+  self->cluster = cluster;
+  self->library = library;
+  self->gpu = self->graphed = *cluster_gpu_profile (cluster, 0);
+  if (self->gpu.graph_latency.value > 0)
+    self->graphed.kernel_latency = self->gpu.graph_latency;
+  self->launched_model = kernel_model_new (&self->gpu);
+  self->graphed_model = kernel_model_new (&self->graphed);
+  self->stages = new_stages (self, PASS_DECODE, 1, 1);
+  self->costs = g_hash_table_new_full (token_cost_hash, token_cost_equal, token_cost_free, NULL);
+  return self;
+}
+
+void
+generator_free (Generator *self)
+{
+  if (self == NULL)
+    return;
+  for (guint a = 0; a < MESH_N_AXES; a++)
+    for (guint k = 0; k < COLLECTIVE_N_KINDS; k++)
+      g_clear_pointer (&self->plans[a][k], collective_plan_free);
+  g_clear_pointer (&self->message, collective_plan_free);
+  free_stages (self, self->stages);
+  g_hash_table_unref (self->costs);
+  kernel_model_free (self->launched_model);
+  kernel_model_free (self->graphed_model);
+  model_shape_clear (&self->shape);
+  g_free (self);
+}

@@ -1,0 +1,328 @@
+/*
+ * Steps of generation and what they keep: caches by hand, FLOPs and bytes against totals of the
+ * model, and relations that hold whatever the figures of the hardware are. Not asserted: how long
+ * real engines take.
+ */
+#include <check.h>
+#include <math.h>
+
+#include "../suite.h"
+#include "model/cache/cache.h"
+#include "serve/small-all-reduce.h"
+#include "serve/steady.h"
+
+#define CLOSE(a, b, tolerance) ck_assert_double_eq_tol (a, b, (tolerance) *fabs (1.0 * (b)))
+
+/* A model on a cluster. */
+typedef struct
+{
+  ModelShape        shape;
+  GenerationOptions options;
+  ProfileSet       *profiles;
+  Cluster          *cluster;
+  DiagList         *diags;
+} Fixture;
+
+static Fixture
+fixture_new (const char *model, const char *cluster)
+{
+  Fixture        self = { .profiles = profile_set_new (NULL), .diags = diag_list_new () };
+  ModelOptions   options = { .config = (char *) model };
+  ClusterOptions wanted = { 0 };
+
+  ck_assert (model_resolve (&options, NULL, NULL, &self.shape, NULL, self.diags));
+  option_table_defaults (generation_options, &self.options);
+  option_table_defaults (cluster_options, &wanted);
+  g_free (wanted.name);
+  wanted.name = g_strdup (cluster);
+  self.cluster = cluster_new (&wanted, self.profiles, NULL, self.diags);
+  ck_assert_ptr_nonnull (self.cluster);
+  option_table_clear (cluster_options, &wanted);
+  return self;
+}
+
+static void
+fixture_clear (Fixture *self)
+{
+  option_table_clear (generation_options, &self->options);
+  model_shape_clear (&self->shape);
+  cluster_free (self->cluster);
+  profile_set_free (self->profiles);
+  diag_list_free (self->diags);
+}
+
+static Generator *
+generator_of (Fixture *self)
+{
+  Generator *generator = generator_new (&self->shape, &self->options, self->cluster,
+                                        &collective_default_options, self->diags);
+
+  ck_assert_msg (generator != NULL, "%s", diag_list_first_message (self->diags));
+  return generator;
+}
+
+static GenerationTime
+step (Fixture *self, double sequences, double tokens, double cached)
+{
+  g_autoptr (Generator) generator = generator_of (self);
+  const SequenceGroup   group = { sequences, tokens, cached };
+  GenerationTime        time;
+
+  generator_step (generator, &group, 1, &time);
+  return time;
+}
+
+/* ---- what is kept ---------------------------------------------------------------------------- */
+
+/*
+ * Llama-3-8B: 32 layers of 8 heads of 128, keys and values, 2 B: 131072 B a token, an eighth on each
+ * of 8 ranks, and no less on each of 16 than on each of 8 where a head is the least. DeepSeek-V3:
+ * 61 layers of 512 + 64 elements whatever the ranks. gpt-oss-20b: half of 24 layers keep 128 tokens.
+ */
+START_TEST (test_cache)
+{
+  Fixture               llama = fixture_new ("llama-3-8b", "dgx-h100");
+  Fixture               latent = fixture_new ("deepseek-v3", "8xdgx-h100");
+  Fixture               window = fixture_new ("gpt-oss-20b", "dgx-h100");
+  g_autoptr (Generator) one = generator_of (&llama), eight = NULL, of_latents = NULL,
+                        of_windows = NULL;
+  double token;
+
+  CLOSE (generator_cache_bytes (one, 1000), 131072e3, 1e-12);
+  llama.options.tp = 8;
+  eight = generator_of (&llama);
+  CLOSE (generator_cache_bytes (eight, 1000), 131072e3 / 8, 1e-12);
+  latent.options.tp = 8;
+  of_latents = generator_of (&latent);
+  CLOSE (generator_cache_bytes (of_latents, 1000), 61 * 576 * 2e3, 1e-12);
+  of_windows = generator_of (&window);
+  token = 2 * 8 * 64 * 2;
+  CLOSE (generator_cache_bytes (of_windows, 1000), token * 12 * (1000 + 128), 1e-12);
+  CLOSE (generator_cache_bytes (of_windows, 100), token * 24 * 100, 1e-12);
+  fixture_clear (&llama);
+  fixture_clear (&latent);
+  fixture_clear (&window);
+}
+END_TEST
+
+/* States are as large for a token as for thousands: 4 B an element, 2 B for 3 taps of a channel. */
+START_TEST (test_states)
+{
+  const ModelShape shape = { .d_model = 64,
+                             .n_heads = 4,
+                             .n_kv_heads = 4,
+                             .head_dim = 16,
+                             .ssm_heads = 8,
+                             .ssm_head_dim = 16,
+                             .ssm_groups = 2,
+                             .ssm_state = 32,
+                             .conv_taps = 4 };
+  const ModelLayer block = { .mixer = MODEL_MIXER_MAMBA2 };
+  const CacheDesc  whole = cache_of_block (&shape, &block, 1, DTYPE_BF16),
+                  half = cache_of_block (&shape, &block, 2, DTYPE_FP8);
+
+  CLOSE (cache_bytes (&whole, 1), 4.0 * 8 * 16 * 32 + 2.0 * 3 * (8 * 16 + 2 * 2 * 32), 1e-12);
+  ck_assert_double_eq (cache_bytes (&whole, 1), cache_bytes (&whole, 5000));
+  CLOSE (cache_bytes (&half, 1), cache_bytes (&whole, 1) / 2, 1e-12);
+}
+END_TEST
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+/*
+ * A decoding step of B sequences multiplies each token with every matrix, the head's among them, and
+ * attends to all that is cached and itself: 2 N B + 4 B h (c + 1) a layer FLOPs. Its bytes are those
+ * of all weights and of the cache, and little more.
+ */
+START_TEST (test_decoding_against_totals)
+{
+  static const struct
+  {
+    double batch, cached;
+  } cases[] = { { 1, 0 }, { 1, 4096 }, { 16, 512 }, { 256, 2048 } };
+  const double   batch = cases[_i].batch, cached = cases[_i].cached;
+  Fixture        f = fixture_new ("llama-3-8b", "dgx-h100");
+  const double   table = 128256.0 * 4096, all = 8030261248.0, cache = 131072 * batch * (cached + 1);
+  GenerationTime time = step (&f, batch, 1, cached);
+  const double   matrices = all - table - 65 * 4096; /* norms multiply nothing */
+
+  CLOSE (time.flops, 2 * matrices * batch + 4 * batch * 4096 * (cached + 1) * 32, 1e-9);
+  ck_assert_double_ge (time.bytes, 2 * matrices + cache);
+  ck_assert_double_le (time.bytes, 1.25 * (2 * matrices + cache) + 2e7 * batch);
+  fixture_clear (&f);
+}
+END_TEST
+
+/* The parts are the whole; no step is faster than memory, nor four times as slow where it binds. */
+START_TEST (test_parts_and_memory)
+{
+  Fixture        f = fixture_new ("llama-3-8b", "dgx-h100");
+  GenerationTime time;
+  double         sum = 0, least;
+
+  f.options.step_overhead_s = 0;
+  time = step (&f, 64, 1, 1024);
+  for (guint p = 0; p < GENERATION_N_PARTS; p++)
+    sum += time.parts[p];
+  CLOSE (sum, time.seconds, 1e-12);
+  least = time.bytes / 3350e9;
+  ck_assert_double_ge (time.seconds, least);
+  ck_assert_double_le (time.seconds, 4 * least);
+  fixture_clear (&f);
+}
+END_TEST
+
+/* More of anything takes longer; more ranks less, though not in proportion. */
+START_TEST (test_monotone)
+{
+  Fixture f = fixture_new ("llama-3-70b", "dgx-h100");
+  double  base, eight;
+
+  f.options.tp = 4;
+  base = step (&f, 32, 1, 2048).seconds;
+  ck_assert_double_gt (step (&f, 64, 1, 2048).seconds, base);
+  ck_assert_double_lt (step (&f, 64, 1, 2048).seconds, 2 * base);
+  ck_assert_double_gt (step (&f, 32, 1, 8192).seconds, base);
+  ck_assert_double_gt (step (&f, 1, 4096, 0).seconds, step (&f, 1, 2048, 0).seconds);
+  ck_assert_double_gt (step (&f, 1, 2048, 2048).seconds, step (&f, 1, 2048, 0).seconds);
+  f.options.tp = 8;
+  eight = step (&f, 32, 1, 2048).seconds;
+  ck_assert_double_lt (eight, base);
+  ck_assert_double_gt (eight, base / 2);
+  f.options.cuda_graphs = FALSE;
+  f.options.issue_s = 1e-3; /* so that the host decides: a thousand kernels and more */
+  ck_assert_double_gt (step (&f, 1, 1, 128).parts[GENERATION_HOST], 0.9);
+  fixture_clear (&f);
+}
+END_TEST
+
+/*
+ * Two stages have half of the layers each: as many micro-batches of half of the sequences take the
+ * slower one twice, and the messages between them.
+ */
+START_TEST (test_stages)
+{
+  Fixture        f = fixture_new ("llama-3-8b", "dgx-h100");
+  GenerationTime one, two;
+
+  f.options.step_overhead_s = 0;
+  one = step (&f, 32, 1, 1024);
+  f.options.pp = 2;
+  two = step (&f, 64, 1, 1024);
+  ck_assert_double_gt (two.seconds, one.seconds); /* the stage with the head is the slower one */
+  ck_assert_double_lt (two.seconds, 1.3 * one.seconds);
+  ck_assert_double_gt (two.parts[GENERATION_STAGES], 0);
+  CLOSE (two.flops, one.flops, 1e-9);
+  fixture_clear (&f);
+}
+END_TEST
+
+/*
+ * Of 128 experts of which each token visits 8, a token reads 8, and 64 tokens nearly all: 128 (1 -
+ * (1 - 1/128)^512) = 125.7.
+ */
+START_TEST (test_experts_that_are_read)
+{
+  Fixture      f = fixture_new ("qwen3-30b-a3b", "dgx-h100");
+  const double expert = 3.0 * 2048 * 768 * 2 * 48; /* bytes of one in all layers */
+  double       one, many;
+
+  one = step (&f, 1, 1, 0).bytes;
+  many = step (&f, 64, 1, 0).bytes;
+  ck_assert_double_ge (many - one, (126 - 8) * expert);
+  ck_assert_double_le (many - one, 1.05 * (126 - 8) * expert); /* 63 tokens' activations, too */
+  fixture_clear (&f);
+}
+END_TEST
+
+/* One shot brings all n messages to everybody, two shots n-th parts twice; a flag waits each time. */
+START_TEST (test_small_all_reduce)
+{
+  Fixture                    f = fixture_new ("llama-3-8b", "dgx-h100");
+  const guint32              ranks[] = { 0, 1, 2, 3 };
+  g_autoptr (CollectivePlan) gather =
+      collective_plan_new (f.cluster, COLLECTIVE_ALL_GATHER, ranks, 4, &collective_default_options);
+  const double one = small_all_reduce_seconds (SERVE_ALL_REDUCE_ONE_SHOT, gather, 8192, 2e-6),
+               two = small_all_reduce_seconds (SERVE_ALL_REDUCE_TWO_SHOT, gather, 8192, 2e-6);
+
+  ck_assert_double_gt (one, 3.5e-6);
+  ck_assert_double_gt (two, 5e-6);
+  ck_assert_double_lt (one, two); /* small: the flag decides */
+  ck_assert_double_gt (small_all_reduce_seconds (SERVE_ALL_REDUCE_ONE_SHOT, gather, 64e6, 0),
+                       small_all_reduce_seconds (SERVE_ALL_REDUCE_TWO_SHOT, gather, 64e6, 0));
+  fixture_clear (&f);
+}
+END_TEST
+
+/* ---- batches --------------------------------------------------------------------------------- */
+
+/* 16 GB of weights leave room for sequences of 1280 tokens of 131072 B each. */
+START_TEST (test_largest_batch)
+{
+  Fixture               f = fixture_new ("llama-3-8b", "dgx-h100");
+  g_autoptr (Generator) generator = generator_of (&f);
+  const SteadyLoad      load = { 0, 1024, 256 };
+  SteadyAnswer          answer;
+
+  steady_answer (generator, &f.options, f.cluster, load, &answer);
+  CLOSE (answer.weight_bytes, 2 * 8030261248.0, 1e-12);
+  CLOSE (answer.sequence_bytes, 1280 * 131072.0, 1e-12);
+  ck_assert_double_lt (answer.room_bytes, 0.9 * 79.1 * 1073741824.0 - answer.weight_bytes);
+  ck_assert_double_eq (answer.largest_batch, floor (answer.room_bytes / answer.sequence_bytes));
+  ck_assert (answer.fits && answer.load.batch == answer.largest_batch);
+  ck_assert_uint_eq (answer.n_instances, 8);
+  CLOSE (answer.tokens_per_s_per_gpu * 8, answer.tokens_per_s, 1e-12);
+  CLOSE (answer.decode_tokens_per_s_per_gpu, answer.load.batch / answer.between_tokens_s, 1e-12);
+  ck_assert_double_lt (answer.tokens_per_s_per_gpu, answer.decode_tokens_per_s_per_gpu);
+  fixture_clear (&f);
+}
+END_TEST
+
+/* 141 GB of weights fit no GPU of 80: that is an answer. */
+START_TEST (test_nothing_fits)
+{
+  Fixture               f = fixture_new ("llama-3-70b", "dgx-h100");
+  g_autoptr (Generator) generator = generator_of (&f);
+  const SteadyLoad      load = { 0, 1024, 256 };
+  SteadyAnswer          answer;
+
+  steady_answer (generator, &f.options, f.cluster, load, &answer);
+  ck_assert (!answer.fits && answer.largest_batch == 0 && answer.room_bytes < 0);
+  fixture_clear (&f);
+}
+END_TEST
+
+START_TEST (test_refused)
+{
+  Fixture f = fixture_new ("llama-3-8b", "dgx-h100");
+
+  f.options.tp = 3;
+  ck_assert_ptr_null (
+      generator_new (&f.shape, &f.options, f.cluster, &collective_default_options, f.diags));
+  ck_assert_uint_ge (diag_list_n_errors (f.diags), 2); /* heads, and the cluster's GPUs */
+  f.options.tp = 16;
+  ck_assert_ptr_null (
+      generator_new (&f.shape, &f.options, f.cluster, &collective_default_options, f.diags));
+  fixture_clear (&f);
+}
+END_TEST
+
+SUITE_MAIN (generator)
+{
+  Suite *suite = suite_create ("generator");
+  TCase *tcase = tcase_create ("all");
+
+  tcase_add_test (tcase, test_cache);
+  tcase_add_test (tcase, test_states);
+  tcase_add_loop_test (tcase, test_decoding_against_totals, 0, 4);
+  tcase_add_test (tcase, test_parts_and_memory);
+  tcase_add_test (tcase, test_monotone);
+  tcase_add_test (tcase, test_stages);
+  tcase_add_test (tcase, test_experts_that_are_read);
+  tcase_add_test (tcase, test_small_all_reduce);
+  tcase_add_test (tcase, test_largest_batch);
+  tcase_add_test (tcase, test_nothing_fits);
+  tcase_add_test (tcase, test_refused);
+  suite_add_tcase (suite, tcase);
+  return suite_run (suite);
+}
