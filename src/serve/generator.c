@@ -21,11 +21,22 @@ typedef struct
   double launches, flops, bytes;
 } StageCost;
 
+/*
+ * What of a step is counted together: the blocks and the embedding, of new tokens that are of one
+ * prompt or of a sequence each; or the head, of sequences that draw a token.
+ */
+typedef enum
+{
+  COUNTED_PROMPT,
+  COUNTED_DECODING,
+  COUNTED_HEAD,
+} Counted;
+
 /* The same of all stages, for so many tokens. */
 typedef struct
 {
-  guint64    tokens, sequences;
-  ModelPass  pass;
+  guint64    tokens;
+  Counted    counted;
   StageCost *stages;
 } TokenCost;
 
@@ -194,11 +205,13 @@ add_layer (Generator *self, const LayerDesc *layer, ModelPass pass, double times
     }
 }
 
+/* Layers alike are costed once. */
 static void
-add_stage (Generator *self, const Workload *stage, ModelPass pass, StageCost *cost)
+add_stage (Generator *self, const Workload *stage, Counted counted, StageCost *cost)
 {
+  const ModelPass   pass = counted == COUNTED_PROMPT ? PASS_PREFILL : PASS_DECODE;
   const guint       n = workload_n_layers (stage);
-  g_autofree guint *times = g_new0 (guint, n); /* layers alike, by the first of them */
+  g_autofree guint *times = g_new0 (guint, n); /* by the first of those alike */
 
   for (guint i = 0; i < n; i++)
     {
@@ -209,8 +222,12 @@ add_stage (Generator *self, const Workload *stage, ModelPass pass, StageCost *co
       times[first]++;
     }
   for (guint i = 0; i < n; i++)
-    if (times[i] > 0)
-      add_layer (self, workload_layer (stage, i), pass, times[i], cost);
+    {
+      const LayerDesc *layer = workload_layer (stage, i);
+
+      if (times[i] > 0 && (layer->kind == LAYER_HEAD) == (counted == COUNTED_HEAD))
+        add_layer (self, layer, pass, times[i], cost);
+    }
 }
 
 static guint
@@ -218,7 +235,7 @@ token_cost_hash (gconstpointer data)
 {
   const TokenCost *cost = data;
 
-  return (guint) (cost->tokens * 2654435761u + cost->sequences * 40503u + cost->pass);
+  return (guint) (cost->tokens * 3 + cost->counted);
 }
 
 static gboolean
@@ -226,7 +243,7 @@ token_cost_equal (gconstpointer a, gconstpointer b)
 {
   const TokenCost *x = a, *y = b;
 
-  return x->tokens == y->tokens && x->sequences == y->sequences && x->pass == y->pass;
+  return x->tokens == y->tokens && x->counted == y->counted;
 }
 
 static void
@@ -236,11 +253,10 @@ token_cost_free (gpointer data)
   g_free (data);
 }
 
-/* TOKENS new ones of SEQUENCES: of those that decode as many, a token each. */
 static const TokenCost *
-cost_of_tokens (Generator *self, ModelPass pass, guint64 sequences, guint64 tokens)
+cost_of_tokens (Generator *self, Counted counted, guint64 tokens)
 {
-  const TokenCost key = { .tokens = tokens, .sequences = sequences, .pass = pass };
+  const TokenCost key = { .tokens = tokens, .counted = counted };
   TokenCost      *cost = g_hash_table_lookup (self->costs, &key);
   Workload      **stages;
 
@@ -248,10 +264,10 @@ cost_of_tokens (Generator *self, ModelPass pass, guint64 sequences, guint64 toke
     return cost;
   cost = g_memdup2 (&key, sizeof key);
   cost->stages = g_new0 (StageCost, self->options.pp);
-  /* sequences of unlike lengths are as many of their mean, rounded up */
-  stages = new_stages (self, pass, sequences, (tokens + sequences - 1) / sequences);
+  stages = counted == COUNTED_PROMPT ? new_stages (self, PASS_PREFILL, 1, tokens)
+                                     : new_stages (self, PASS_DECODE, tokens, 1);
   for (gint64 i = 0; i < self->options.pp; i++)
-    add_stage (self, stages[i], pass, &cost->stages[i]);
+    add_stage (self, stages[i], counted, &cost->stages[i]);
   free_stages (self, stages);
   g_hash_table_add (self->costs, cost);
   return cost;
@@ -321,14 +337,33 @@ add_attention_of_stage (const Generator *self, guint stage, const SequenceGroup 
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
+/* What is new in a micro-batch. */
+typedef struct
+{
+  const TokenCost *tokens, *heads;
+  double           n_tokens;
+  gboolean         graphed;
+} NewTokens;
+
+static void
+add_costs (const StageCost *other, StageCost *sum)
+{
+  for (guint p = 0; p < GENERATION_N_PARTS; p++)
+    sum->parts[p] += other->parts[p];
+  sum->launches += other->launches;
+  sum->flops += other->flops;
+  sum->bytes += other->bytes;
+}
+
 /* A micro-batch of GROUPS on STAGE. */
 static void
-time_stage (Generator *self, guint stage, const TokenCost *tokens, const SequenceGroup *groups,
+time_stage (Generator *self, guint stage, const NewTokens *new, const SequenceGroup *groups,
             guint n, GenerationTime *time)
 {
-  StageCost cost = tokens->stages[stage];
+  StageCost cost = new->tokens->stages[stage];
   double    issued;
 
+  add_costs (&new->heads->stages[stage], &cost);
   add_attention_of_stage (self, stage, groups, n, &cost);
   *time = (GenerationTime){ .flops = cost.flops, .bytes = cost.bytes };
   for (guint p = 0; p < GENERATION_N_PARTS; p++)
@@ -336,7 +371,7 @@ time_stage (Generator *self, guint stage, const TokenCost *tokens, const Sequenc
       time->parts[p] = cost.parts[p];
       time->seconds += cost.parts[p];
     }
-  if (tokens->pass == PASS_DECODE && self->options.cuda_graphs)
+  if (new->graphed)
     return;
   issued = cost.launches * self->options.issue_s;
   time->parts[GENERATION_HOST] = MAX (issued - time->seconds, 0);
@@ -369,23 +404,38 @@ micro_batch_of (const Generator *self, const SequenceGroup *groups, guint n)
   return part;
 }
 
-/* The cost of all that is new in a micro-batch: with sequences that decode it runs as these do. */
-static const TokenCost *
-cost_of_groups (Generator *self, const SequenceGroup *groups, guint n, double *tokens)
+/*
+ * Batches are padded: graphs are captured for 1, 2, 4 and multiples of 8 sequences (vLLM's default),
+ * and products of more tokens than a tile take whole tiles.
+ */
+static guint64
+padded (double n)
 {
-  double    sequences = 0;
-  ModelPass pass = PASS_PREFILL;
+  const guint64 whole = (guint64) ceil (n), unit = whole > 512 ? 128 : whole > 4 ? 8 : 1;
 
-  *tokens = 0;
+  return whole == 3 ? 4 : (whole + unit - 1) / unit * unit;
+}
+
+/* Whoever decodes has all others run as it does: in one batch. */
+static NewTokens
+new_tokens_of (Generator *self, const SequenceGroup *groups, guint n)
+{
+  double   sequences = 0, tokens = 0;
+  gboolean decoding = FALSE, prompts = FALSE;
+  NewTokens new;
+
   for (guint i = 0; i < n; i++)
     {
       sequences += groups[i].sequences;
-      *tokens += groups[i].sequences * groups[i].tokens;
-      if (groups[i].sequences > 0 && decodes (&groups[i]))
-        pass = PASS_DECODE;
+      tokens += groups[i].sequences * groups[i].tokens;
+      decoding = decoding || (groups[i].sequences > 0 && decodes (&groups[i]));
+      prompts = prompts || (groups[i].sequences > 0 && !decodes (&groups[i]));
     }
   g_assert (sequences > 0);
-  return cost_of_tokens (self, pass, (guint64) ceil (sequences), (guint64) ceil (*tokens));
+  new = (NewTokens){ .n_tokens = tokens, .graphed = !prompts && self->options.cuda_graphs };
+  new.tokens = cost_of_tokens (self, decoding ? COUNTED_DECODING : COUNTED_PROMPT, padded (tokens));
+  new.heads = cost_of_tokens (self, COUNTED_HEAD, padded (sequences));
+  return new;
 }
 
 /*
@@ -396,17 +446,17 @@ void
 generator_step (Generator *self, const SequenceGroup *groups, guint n, GenerationTime *time)
 {
   g_autofree SequenceGroup *part = micro_batch_of (self, groups, n);
-  double                    tokens, slowest = 0, message;
-  const TokenCost          *cost = cost_of_groups (self, part, n, &tokens);
-  const double              stages = (double) self->options.pp;
+  const NewTokens new = new_tokens_of (self, part, n);
+  const double stages = (double) self->options.pp;
+  const double message = message_seconds (self, new.n_tokens);
+  double       slowest = 0;
 
-  message = message_seconds (self, tokens);
   *time = (GenerationTime){ 0 };
   for (guint s = 0; s < self->options.pp; s++)
     {
       GenerationTime one;
 
-      time_stage (self, s, cost, part, n, &one);
+      time_stage (self, s, &new, part, n, &one);
       for (guint p = 0; p < GENERATION_N_PARTS; p++)
         time->parts[p] += one.parts[p];
       time->flops += one.flops;
