@@ -3,7 +3,7 @@
 #include <math.h>
 
 #define OPTION(member) .offset = G_STRUCT_OFFSET (ServingOptions, member)
-#define OVERLOAD       1.1 /* of the served rate: what arrives beyond it makes a queue that grows */
+#define OVERLOAD       0.05 /* of all requests, that still wait as the last one arrives */
 
 const OptionSpec serving_options[] = {
   { .key = "max_sequences",
@@ -374,7 +374,8 @@ deal_requests (Queue *self, const GArray *requests, guint first, guint n)
 typedef struct
 {
   GArray *wait, *first_token, *between_tokens, *latency; /* double */
-  guint   good;
+  guint   good, late; /* within the limits; that begin after the LAST arrival */
+  double  last;
 } Samples;
 
 static gint
@@ -435,6 +436,7 @@ add_samples (const Queue *queue, Samples *samples)
       g_array_append_val (samples->latency, latency);
       if (request->output > 1)
         g_array_append_val (samples->between_tokens, between);
+      samples->late += sequence->started_s > samples->last;
       samples->good +=
           is_within (first, queue->options->first_token_limit_s)
           && (request->output == 1 || is_within (between, queue->options->between_tokens_limit_s));
@@ -471,9 +473,10 @@ finish_answer (ServingAnswer *self, const GArray *requests, Samples *samples, gu
     }
   self->tokens_per_s = self->output_tokens / self->seconds;
   self->tokens_per_s_per_gpu = self->tokens_per_s / n_gpus;
-  self->served_rate = requests->len / self->seconds;
-  self->offered_rate = arriving > 0 ? requests->len / arriving : self->served_rate;
-  self->overloaded = self->offered_rate > OVERLOAD * self->served_rate;
+  self->overloaded = arriving > 0 && samples->late > OVERLOAD * requests->len;
+  self->offered_rate = arriving > 0 ? requests->len / arriving : requests->len / self->seconds;
+  self->sustained_rate =
+      self->overloaded ? (requests->len - samples->late) / arriving : self->offered_rate;
   self->good_share = (double) samples->good / requests->len;
   self->goodput = samples->good / self->seconds;
   self->mean_batch /= self->busy;
@@ -511,12 +514,13 @@ serving_run (Generator *generator, const GenerationOptions *generation,
              ServingAnswer *answer, DiagList *diags)
 {
   const guint n_queues = n_gpus / generation_ranks (generation) * (guint) generation->dp;
-  Samples     samples = { g_array_new (FALSE, FALSE, sizeof (double)),
-                          g_array_new (FALSE, FALSE, sizeof (double)),
-                          g_array_new (FALSE, FALSE, sizeof (double)),
-                          g_array_new (FALSE, FALSE, sizeof (double)), 0 };
+  Samples     samples = { .wait = g_array_new (FALSE, FALSE, sizeof (double)),
+                          .first_token = g_array_new (FALSE, FALSE, sizeof (double)),
+                          .between_tokens = g_array_new (FALSE, FALSE, sizeof (double)),
+                          .latency = g_array_new (FALSE, FALSE, sizeof (double)) };
   gboolean    ok = TRUE;
 
+  samples.last = g_array_index (requests, ServeRequest, requests->len - 1).arrival_s;
   *answer = (ServingAnswer){ 0 };
   for (guint q = 0; ok && q < n_queues; q++)
     {

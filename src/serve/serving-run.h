@@ -42,11 +42,11 @@ typedef struct
   double           seconds; /* from the first arrival to the end of the last request */
   double           input_tokens, output_tokens, tokens_per_s, tokens_per_s_per_gpu; /* written */
   ServingQuantiles wait, first_token, between_tokens, latency;                      /* s */
-  double           good_share, goodput;       /* of requests within both limits; a second */
-  double           offered_rate, served_rate; /* requests a second */
-  double           mean_batch, busy;          /* sequences that run, in a step; share of the time */
-  double           mean_cache, peak_cache;    /* of the room */
-  gboolean         overloaded;                /* more arrive than are served: the queue grows */
+  double           good_share, goodput;          /* of requests within both limits; a second */
+  double           offered_rate, sustained_rate; /* requests a second: that arrive, that begin */
+  double           mean_batch, busy;       /* sequences that run, in a step; share of the time */
+  double           mean_cache, peak_cache; /* of the room */
+  gboolean overloaded; /* a twentieth still waits as the last one arrives: the queue grows */
 } ServingAnswer;
 
 /*

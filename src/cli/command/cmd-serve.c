@@ -2,15 +2,63 @@
 #include "cli/argument/collective-arguments.h"
 #include "cli/argument/model-argument.h"
 #include "cli/help/page-values.h"
+#include "report/answer/serving.h"
 #include "report/answer/steady.h"
 
 #define MOST_TOKENS (1 << 24) /* of a prompt or an answer */
 
+/* Requests that are drawn. */
 typedef struct
 {
-  char             *model;
+  double rate, spread;
+  gint64 n, seed;
+} DrawWords;
+
+#define DRAW(member) .offset = G_STRUCT_OFFSET (DrawWords, member)
+
+static const OptionSpec draw_options[] = {
+  { .key = "rate",
+    .type = OPTION_QUANTITY,
+    .kind = QUANTITY_COUNT,
+    DRAW (rate),
+    .optional = TRUE,
+    .min = 1e-6,
+    .max = 1e9,
+    .help = "requests that arrive a second, at random; their lengths are around --prompt and "
+            "--output" },
+  { .key = "n_requests",
+    .type = OPTION_INT,
+    DRAW (n),
+    .fallback = "1000",
+    .min = 1,
+    .max = 1e7,
+    .help = "that are drawn" },
+  { .key = "length_spread",
+    .type = OPTION_QUANTITY,
+    .kind = QUANTITY_RATIO,
+    DRAW (spread),
+    .fallback = "0",
+    .min = 0,
+    .max = 10,
+    .or_zero = TRUE,
+    .help = "of drawn lengths: standard deviation over mean, log-normal" },
+  { .key = "seed",
+    .type = OPTION_INT,
+    DRAW (seed),
+    .fallback = "0",
+    .min = 0,
+    .max = 1e9,
+    .help = "of drawn requests" },
+  { 0 },
+};
+
+typedef struct
+{
+  char             *model, *requests;
   gint              batch, prompt, output;
   GenerationOptions generation;
+  ServingOptions    serving;
+  DrawWords         draw;
 } Settings;
 
 /* What is read before anything is computed. */
@@ -89,6 +137,81 @@ answer_batches (const Settings *settings, const Inputs *inputs, Generator *gener
   g_array_append_val (answer->batches, chosen);
 }
 
+/* ---- requests over time ---------------------------------------------------------------------- */
+
+/* The caller's; NULL after diagnostics. */
+static GArray *
+requests_of (const Settings *settings, const ModelShape *shape, DiagList *diags)
+{
+  const RequestDraw  draw = { .n = (guint) settings->draw.n,
+                              .rate = settings->draw.rate,
+                              .prompt = settings->prompt,
+                              .output = settings->output,
+                              .spread = settings->draw.spread,
+                              .longest = (double) shape->longest,
+                              .seed = (guint32) settings->draw.seed };
+  g_autoptr (GArray) requests = settings->requests != NULL
+                                    ? serve_requests_load (settings->requests, diags)
+                                    : serve_requests_draw (&draw);
+
+  for (guint i = 0; requests != NULL && shape->longest > 0 && i < requests->len; i++)
+    {
+      const ServeRequest *request = &g_array_index (requests, ServeRequest, i);
+      const gint64        tokens = (gint64) request->prompt + request->output;
+
+      if (tokens <= shape->longest)
+        continue;
+      diag_error (diags, NULL, "leave it out, or cut it",
+                  "request %u of %" G_GINT64_FORMAT " tokens is longer than the %" G_GINT64_FORMAT
+                  " that '%s' was made for",
+                  i + 1, tokens, shape->longest, shape->name);
+      return NULL;
+    }
+  return g_steal_pointer (&requests);
+}
+
+static ExitStatus
+serve_requests (Common *common, const Settings *settings, const Inputs *inputs,
+                Generator *generator)
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (GArray)   requests = requests_of (settings, &inputs->shape, diags);
+  g_autoptr (GString)  out = g_string_new (NULL);
+  ServingReport        report = { .model = inputs->shape.name,
+                                  .cluster = cluster_title (inputs->cluster) };
+  ExitStatus           status;
+
+  if (requests != NULL)
+    serving_run (generator, &settings->generation, &settings->serving,
+                 cluster_n_gpus (inputs->cluster), requests, &report.run, diags);
+  if (stream_report_diags (diags) != EXIT_DONE)
+    return EXIT_USAGE;
+  status = common_check_outputs (common);
+  if (status != EXIT_DONE)
+    return status;
+  report_answer (&serving_answer, &report, common->format, out);
+  return common_write_pages (common, &serving_answer, &report, stream_print (out));
+}
+
+/* ---- a full batch ---------------------------------------------------------------------------- */
+
+static ExitStatus
+serve_batches (Common *common, const Settings *settings, const Inputs *inputs, Generator *generator)
+{
+  g_autoptr (GArray)  batches = g_array_new (FALSE, FALSE, sizeof (SteadyAnswer));
+  g_autoptr (GString) out = g_string_new (NULL);
+  ServeAnswer         answer = { .model = inputs->shape.name,
+                                 .cluster = cluster_title (inputs->cluster),
+                                 .batches = batches };
+  ExitStatus          status = common_check_outputs (common);
+
+  if (status != EXIT_DONE)
+    return status;
+  answer_batches (settings, inputs, generator, &answer);
+  report_answer (&serve_answer, &answer, common->format, out);
+  return common_write_pages (common, &serve_answer, &answer, stream_print (out));
+}
+
 static ExitStatus
 run (Common *common, gpointer data)
 {
@@ -96,24 +219,15 @@ run (Common *common, gpointer data)
   g_autoptr (DiagList)  diags = diag_list_new ();
   g_auto (Inputs)       inputs = { 0 };
   g_autoptr (Generator) generator = NULL;
-  g_autoptr (GArray)    batches = g_array_new (FALSE, FALSE, sizeof (SteadyAnswer));
-  g_autoptr (GString)   out = g_string_new (NULL);
-  ServeAnswer           answer = { .batches = batches };
-  ExitStatus            status;
 
   if (read_inputs (common, settings, &inputs, diags))
     generator = generator_new (&inputs.shape, &settings->generation, inputs.cluster,
                                &inputs.library, diags);
   if (stream_report_diags (diags) != EXIT_DONE || generator == NULL)
     return EXIT_USAGE;
-  status = common_check_outputs (common);
-  if (status != EXIT_DONE)
-    return status;
-  answer.model = inputs.shape.name;
-  answer.cluster = cluster_title (inputs.cluster);
-  answer_batches (settings, &inputs, generator, &answer);
-  report_answer (&serve_answer, &answer, common->format, out);
-  return common_write_pages (common, &serve_answer, &answer, stream_print (out));
+  return settings->requests != NULL || settings->draw.rate > 0
+             ? serve_requests (common, settings, &inputs, generator)
+             : serve_batches (common, settings, &inputs, generator);
 }
 
 static gboolean
@@ -130,7 +244,10 @@ check (Common *common, gpointer data, DiagList *diags)
 static void
 clear (gpointer data)
 {
-  option_table_clear (generation_options, &((Settings *) data)->generation);
+  Settings *settings = data;
+
+  option_table_clear (generation_options, &settings->generation);
+  option_table_clear (serving_options, &settings->serving);
 }
 
 static const CommandOption options[] = {
@@ -142,11 +259,20 @@ static const CommandOption options[] = {
     .fallback = 1024 },
   { OPTION ("output", VALUE_COUNT, output, "TOKENS", "that are written for it (default 256)"),
     .fallback = 256 },
+  { OPTION ("requests", VALUE_FILE, requests, "FILE",
+            "serve the requests of a CSV file 'arrival,input,output': seconds and tokens") },
+  { OPTIONS_OF (draw_options, draw) },
+  { OPTIONS_OF (serving_options, serving) },
   { OPTIONS_OF (generation_options, generation) },
   { 0 },
 };
 
 static const OptionRule rules[] = {
+  { .given = "requests",
+    .excludes = "rate batch",
+    .words = "--requests says when requests arrive and how long they are: leave out --rate and "
+             "--batch" },
+  { .given = "rate", .excludes = "batch", .words = "--rate fills batches as requests arrive" },
   { .needs = "model", .words = "expected --model NAME\n  see 'shardsim serve --help'" },
   { 0 },
 };
@@ -158,7 +284,8 @@ const Command command_serve = {
   .summary = "How fast instances of a model generate on a cluster: time to the first token, time "
              "between tokens, tokens a second, the largest batch whose cache fits, and what a "
              "step is spent on; over batches. Batches are always full: a sequence that ends is "
-             "replaced by the next prompt.",
+             "replaced by the next prompt. With --requests or --rate, requests arrive over time: "
+             "latencies, goodput under limits, use of the cache.",
   .examples =
       "Examples:\n"
       "  shardsim serve --cluster dgx-h100 --model llama-3-70b --tp 4\n"
