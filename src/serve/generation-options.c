@@ -35,11 +35,12 @@ const OptionSpec generation_options[] = {
     .fallback = "auto",
     .help = "of tensor ranks: the library's, or kernels for small messages between the GPUs of a "
             "node; auto takes the fastest" },
-  { .key = "cuda_graphs",
+  { .key = "enforce_eager",
     .type = OPTION_BOOL,
-    OPTION (cuda_graphs),
-    .fallback = "true",
-    .help = "decoding steps are launched as one graph; prompts never are" },
+    OPTION (enforce_eager),
+    .fallback = "false",
+    .help = "decoding steps are launched kernel by kernel, as prompts always are; else as a graph",
+    .source = "vLLM, enforce_eager" },
   { .key = "memory_utilization",
     .type = OPTION_QUANTITY,
     .kind = QUANTITY_RATIO,
@@ -109,7 +110,7 @@ generation_set_training (const GenerationOptions *self, ModelPass pass, Training
   training->dropout = DROPOUT_OFF;
   training->compile = TRUE;
   training->fused_norm = TRUE;
-  training->cuda_graphs = pass == PASS_DECODE && self->cuda_graphs ? GRAPHS_STEP : GRAPHS_NONE;
+  training->cuda_graphs = pass == PASS_DECODE && !self->enforce_eager ? GRAPHS_STEP : GRAPHS_NONE;
   training->expert_routing = training->expert_permutation = EXPERT_KERNELS_FUSED;
   training->fp8_recipe = recipes[self->weights];
 }

@@ -182,7 +182,7 @@ add_kernel (StageCost *cost, GenerationPart part, const KernelDesc *kernel, doub
 static void
 add_layer (Generator *self, const LayerDesc *layer, ModelPass pass, double times, StageCost *cost)
 {
-  const gboolean graphed = pass == PASS_DECODE && self->options.cuda_graphs;
+  const gboolean graphed = pass == PASS_DECODE && !self->options.enforce_eager;
   KernelModel   *model = graphed ? self->graphed_model : self->launched_model;
   const double   start = (graphed ? &self->graphed : &self->gpu)->kernel_latency.value;
 
@@ -432,7 +432,7 @@ new_tokens_of (Generator *self, const SequenceGroup *groups, guint n)
       prompts = prompts || (groups[i].sequences > 0 && !decodes (&groups[i]));
     }
   g_assert (sequences > 0);
-  new = (NewTokens){ .n_tokens = tokens, .graphed = !prompts && self->options.cuda_graphs };
+  new = (NewTokens){ .n_tokens = tokens, .graphed = !prompts && !self->options.enforce_eager };
   new.tokens = cost_of_tokens (self, decoding ? COUNTED_DECODING : COUNTED_PROMPT, padded (tokens));
   new.heads = cost_of_tokens (self, COUNTED_HEAD, padded (sequences));
   return new;

@@ -14,12 +14,12 @@ const OptionSpec serving_options[] = {
     .max = 1 << 20,
     .help = "of requests, that run at a time on a replica",
     .source = "vLLM, max_num_seqs" },
-  { .key = "chunked_prefill",
+  { .key = "whole_prompts",
     .type = OPTION_BOOL,
-    OPTION (chunked_prefill),
-    .fallback = "true",
-    .help = "prompts are computed in parts beside sequences that write; else whole, while these "
-            "wait",
+    OPTION (whole_prompts),
+    .fallback = "false",
+    .help = "prompts are computed whole, while sequences that write wait; else in parts beside "
+            "these",
     .source = "vLLM, enable_chunked_prefill" },
   { .key = "prefix_reuse",
     .type = OPTION_QUANTITY,
@@ -154,7 +154,7 @@ static double
 tokens_of (const Queue *self, const Sequence *sequence, double budget)
 {
   const double   left = left_of (sequence);
-  const gboolean whole = !self->options->chunked_prefill && !writes (sequence);
+  const gboolean whole = self->options->whole_prompts && !writes (sequence);
   const gboolean untouched = budget >= (double) self->generation->prefill_tokens;
 
   if (whole) /* one that is longer than a step takes has a step of its own */
@@ -251,7 +251,7 @@ schedule_step (Queue *self)
 
   g_array_set_size (self->groups, 0);
   g_array_append_vals (self->groups, &(SequenceGroup){ .tokens = 1 }, 1);
-  if (self->options->chunked_prefill)
+  if (!self->options->whole_prompts)
     schedule_waiting (self, schedule_running (self, budget));
   else if (!schedule_waiting (self, budget))
     schedule_running (self, budget);

@@ -21,8 +21,8 @@
 typedef struct
 {
   gint64   max_sequences; /* of a replica at a time */
-  gboolean chunked_prefill;
-  double   prefix_reuse; /* share of a prompt that is in the cache already */
+  gboolean whole_prompts; /* computed in steps of their own */
+  double   prefix_reuse;  /* share of a prompt that is in the cache already */
   gint64   block_tokens;
   double   first_token_limit_s, between_tokens_limit_s; /* of goodput; 0: none */
 } ServingOptions;

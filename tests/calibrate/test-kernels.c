@@ -27,7 +27,7 @@ hand_gpu (void)
                        .kernel_latency = { .value = 3e-6 } };
 }
 
-/* Rows of both kinds as the model has them with other figures. */
+/* Rows of three kinds as the model has them with other figures. */
 static GArray *
 measured_rows (void)
 {
@@ -44,6 +44,10 @@ measured_rows (void)
   gpu.fmha_efficiency.value = 0.5;
   gpu.fmha_softmax_dims.value = 60;
   gpu.fmha_block_latency.value = 2e-6;
+  gpu.decode_efficiency.value = 0.8;
+  gpu.decode_latency.value = 7e-6;
+  gpu.decode_sum_latency.value = 4e-6;
+  gpu.decode_block_latency.value = 5e-6;
   bench = kernel_bench_new (&gpu);
   for (guint m = 1; m <= 16384; m *= 4)
     for (guint n = 128; n <= 16384; n *= 4)
@@ -74,6 +78,19 @@ measured_rows (void)
           row.seconds = kernel_bench_seconds (bench, &row, NULL, &reason);
           g_array_append_val (rows, row);
         }
+  for (guint batch = 1; batch <= 4096; batch *= 2)
+    for (guint cached = 16; cached <= 65536; cached *= 2)
+      {
+        KernelRow row = { .kind = KERNEL_TABLE_DECODE,
+                          .gpu = "hand",
+                          .dtype = "bfloat16",
+                          .variant = "bfloat16",
+                          .size = { batch, cached, 8, 2, 128, 0 },
+                          .seconds = 1 };
+
+        row.seconds = kernel_bench_seconds (bench, &row, NULL, &reason);
+        g_array_append_val (rows, row);
+      }
   return rows;
 }
 
@@ -99,9 +116,14 @@ START_TEST (test_figures_are_found)
   ck_assert_double_eq_tol (after (self, "matmul_fp8_efficiency"), 0.6, 0.03);
   ck_assert_double_eq_tol (after (self, "matmul_operand_bandwidth") / 120e9, 1, 0.1);
   ck_assert_double_eq_tol (after (self, "fmha_efficiency"), 0.5, 0.05);
+  ck_assert_double_eq_tol (after (self, "decode_efficiency"), 0.8, 0.03);
+  /* where there are fewer blocks than SMs rows tell only what both take together */
+  ck_assert_double_eq_tol (
+      (after (self, "decode_latency") + after (self, "decode_block_latency")) / 12e-6, 1, 0.1);
+  ck_assert (isnan (after (self, "decode_fp8_block_latency")));
   ck_assert (isnan (after (self, "matmul_fp4_efficiency")));
   ck_assert (isnan (after (self, "fmha_fp8_efficiency")));
-  ck_assert_uint_eq (self->left_out->len, 3);
+  ck_assert_uint_eq (self->left_out->len, 4);
   for (guint i = 0; i < self->left_out->len; i++)
     ck_assert_double_lt (g_array_index (self->left_out, KernelLeftOut, i).table.median_abs, 0.03);
   ck_assert_ptr_nonnull (strstr (profile, "extends: hand\n"));

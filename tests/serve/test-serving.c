@@ -75,7 +75,7 @@ START_TEST (test_chunks)
   ck_assert_uint_eq (answer.n_steps, 3);
   CLOSE (answer.first_token.p50, step (&f, 1, 100, 0).seconds + time.seconds, 1e-12);
   CLOSE (answer.first_token.p99, answer.first_token.p50 + step (&f, 1, 100, 50).seconds, 1e-12);
-  options.chunked_prefill = FALSE; /* each is longer than a step takes, and has one of its own */
+  options.whole_prompts = TRUE; /* each is longer than a step takes, and has one of its own */
   answer = run (&f, &options, requests, 2);
   ck_assert_uint_eq (answer.n_steps, 2);
   CLOSE (answer.first_token.p50, step (&f, 1, 150, 0).seconds, 1e-12);

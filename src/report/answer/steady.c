@@ -76,7 +76,7 @@ static const Column part_columns[] = {
   { "part", "part", COLUMN_WORD, 0, COLUMN_MEMBER (PartRow, name) },
   { "decode", "between tokens", COLUMN_TIME, COLUMN_OPTIONAL, COLUMN_MEMBER (PartRow, decode) },
   { "share", "share", COLUMN_RATIO, 0, .number = share, .show = show_share },
-  { "prefill", "of a prompt", COLUMN_TIME, COLUMN_OPTIONAL, COLUMN_MEMBER (PartRow, prefill) },
+  { "prefill", "a prompt", COLUMN_TIME, COLUMN_OPTIONAL, COLUMN_MEMBER (PartRow, prefill) },
   { 0 },
 };
 
