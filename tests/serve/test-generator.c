@@ -7,6 +7,8 @@
 #include <math.h>
 
 #include "../suite.h"
+#include "cost/kernel/kernel.h"
+#include "engine/engine.h"
 #include "fixture.h"
 #include "model/cache/cache.h"
 #include "serve/small-all-reduce.h"
@@ -194,6 +196,153 @@ START_TEST (test_small_all_reduce)
 }
 END_TEST
 
+/* ---- beside the engine ----------------------------------------------------------------------- */
+
+/* A stream on the SMs and the memory of one GPU. */
+typedef struct
+{
+  Engine    *engine;
+  ResourceId sm, hbm;
+  StreamId   stream;
+} Device;
+
+/* KERNEL, TIMES in a row, as the replay binds it. */
+static void
+submit (const Device *device, const KernelCost *cost, guint times)
+{
+  const Demand demands[] = { { device->hbm, cost->hbm_bytes }, { device->sm, cost->sm_seconds } };
+  const OpSpec spec = { .class_ = OP_KERNEL,
+                        .latency = sim_time_from_seconds (cost->latency),
+                        .demands = demands,
+                        .n_demands = cost->wave_units > 0 ? 1 : 2,
+                        .waves = { cost->wave_units > 0 ? device->sm : ENGINE_NONE,
+                                   cost->wave_units, cost->wave_seconds },
+                        .pieces_on = ENGINE_NONE,
+                        .share = 1,
+                        .members = 1,
+                        .order = ENGINE_NONE };
+
+  for (guint i = 0; i < times; i++)
+    engine_submit (device->engine, engine_op_new (device->engine, &spec), device->stream,
+                   ENGINE_NONE, 0);
+}
+
+/* Submits what a decoding step of SEQUENCES runs, but for what attention does with the cache. */
+static void
+submit_layers (const Device *device, Fixture *f, KernelModel *model, gint64 sequences)
+{
+  TrainingOptions      training = { 0 };
+  const MeshOptions    mesh = generation_mesh (&f->options);
+  g_autoptr (Workload) workload = NULL;
+
+  option_table_defaults (training_options, &training);
+  generation_set_training (&f->options, PASS_DECODE, &training);
+  training.seq_len = 1;
+  training.micro_batch = sequences;
+  workload = workload_new_stage (&f->shape, &training, &mesh, 0);
+  for (guint i = 0; i < workload_n_layers (workload); i++)
+    for (guint k = 0; k < workload_layer (workload, i)->n_forward; k++)
+      {
+        const KernelDesc *kernel = &workload_layer (workload, i)->forward[k];
+        KernelCost        cost;
+
+        if (kernel->kind == KERNEL_ATTENTION || strcmp (kernel->name, "attn.rotary") == 0)
+          continue;
+        kernel_model_cost (model, kernel, &cost);
+        submit (device, &cost, 1);
+      }
+  option_table_clear (training_options, &training);
+}
+
+/* One rank's kernels, one after another on the engine, end when the closed form says. */
+START_TEST (test_engine)
+{
+  static const gint64 batches[] = { 1, 16, 256 };
+  const gint64        batch = batches[_i];
+  Fixture             f = fixture_new ("llama-3-8b", "dgx-h100");
+  GpuProfile          gpu = *cluster_gpu_profile (f.cluster, 0), graphed = gpu;
+  const ModelLayer    block = { .mixer = MODEL_MIXER_ATTENTION, .n_heads = 32, .n_kv_heads = 8 };
+  g_autoptr (Engine)  engine = engine_new ();
+  const Device        device = { engine, engine_add_resource (engine, "sm", gpu.sms.value),
+                                 engine_add_resource (engine, "hbm", gpu.hbm_bandwidth.value),
+                                 engine_add_stream (engine, "compute", 0, 0) };
+  g_autoptr (KernelModel) model = NULL;
+  KernelDesc              attention;
+  KernelCost              cost;
+
+  graphed.kernel_latency = gpu.graph_latency;
+  model = kernel_model_new (&graphed);
+  submit_layers (&device, &f, model, batch);
+  ck_assert (
+      cache_decode_kernel (&f.shape, &block, 1, DTYPE_BF16, (double) batch, 1500, &attention));
+  kernel_cost (&gpu, &attention, &cost);
+  submit (&device, &cost, 32);
+  ck_assert (engine_run (engine, NULL));
+  f.options.step_overhead_s = 0;
+  CLOSE (sim_time_to_seconds (engine_now (engine)), step (&f, (double) batch, 1, 1500).seconds,
+         1e-6);
+  fixture_clear (&f);
+}
+END_TEST
+
+/* ---- every shipped model --------------------------------------------------------------------- */
+
+/* What holds of any model that fits the mesh: see the asserts. */
+static void
+check_model (const char *name, Fixture *f)
+{
+  g_autoptr (Generator) generator =
+      generator_new (&f->shape, &f->options, f->cluster, &collective_default_options, f->diags);
+  const SequenceGroup groups[] = { { 1, 1, 500 }, { 8, 1, 500 }, { 8, 1, 5000 } };
+  GenerationTime      times[G_N_ELEMENTS (groups)];
+
+  if (generator == NULL)
+    return; /* heads or widths that so many ranks do not divide */
+  for (guint i = 0; i < G_N_ELEMENTS (groups); i++)
+    {
+      double sum = 0;
+
+      generator_step (generator, &groups[i], 1, &times[i]);
+      for (guint p = 0; p < GENERATION_N_PARTS; p++)
+        {
+          ck_assert_msg (times[i].parts[p] >= 0, "%s", name);
+          sum += times[i].parts[p];
+        }
+      ck_assert_msg (fabs (sum / times[i].seconds - 1) < 1e-9, "%s", name);
+    }
+  /* measured products of one row are a little slower than those of eight, now and then */
+  ck_assert_msg (times[1].seconds >= 0.95 * times[0].seconds, "%s", name);
+  ck_assert_msg (times[2].seconds >= times[1].seconds, "%s", name);
+  ck_assert_msg (times[1].flops > 7.5 * times[0].flops, "%s", name); /* all grows with tokens */
+  ck_assert_msg (times[2].bytes >= times[1].bytes, "%s", name);
+  ck_assert_msg (generator_cache_bytes (generator, 5000) >= generator_cache_bytes (generator, 10)
+                     && generator_cache_bytes (generator, 10) > 0,
+                 "%s", name);
+  if (f->shape.n_experts == 0) /* every weight but the table's is read */
+    ck_assert_msg (times[0].bytes
+                       > 0.9
+                             * (generator_weight_bytes (generator)
+                                - 2.0 * f->shape.vocab * f->shape.d_model / f->options.tp),
+                   "%s: %g of %g", name, times[0].bytes, generator_weight_bytes (generator));
+}
+
+START_TEST (test_shipped)
+{
+  g_auto (GStrv) names = model_list_shipped ();
+  const gint64   tps[] = { 1, 2, 8 };
+
+  for (guint i = _i; names[i] != NULL; i += 8)
+    for (guint t = 0; t < G_N_ELEMENTS (tps); t++)
+      {
+        Fixture f = fixture_new (names[i], "dgx-h100");
+
+        f.options.tp = tps[t];
+        check_model (names[i], &f);
+        fixture_clear (&f);
+      }
+}
+END_TEST
+
 /* ---- batches --------------------------------------------------------------------------------- */
 
 /* 16 GB of weights leave room for sequences of 1280 tokens of 131072 B each. */
@@ -260,6 +409,8 @@ SUITE_MAIN (generator)
   tcase_add_test (tcase, test_stages);
   tcase_add_test (tcase, test_experts_that_are_read);
   tcase_add_test (tcase, test_small_all_reduce);
+  tcase_add_loop_test (tcase, test_engine, 0, 3);
+  tcase_add_loop_test (tcase, test_shipped, 0, 8);
   tcase_add_test (tcase, test_largest_batch);
   tcase_add_test (tcase, test_nothing_fits);
   tcase_add_test (tcase, test_refused);
