@@ -1,9 +1,8 @@
-#include "serve/generator.h"
+#include "serve/generator-private.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "cost/kernel/kernel.h"
 #include "model/cache/cache.h"
 #include "serve/small-all-reduce.h"
 
@@ -40,25 +39,10 @@ typedef struct
   StageCost *stages;
 } TokenCost;
 
-struct _Generator
-{
-  ModelShape               shape;
-  GenerationOptions        options;
-  MeshOptions              mesh;
-  const Cluster           *cluster;
-  const CollectiveOptions *library;
-  GpuProfile               gpu, graphed; /* as the cluster's, and inside of a graph */
-  KernelModel             *launched_model, *graphed_model;
-  CollectivePlan          *plans[MESH_N_AXES][COLLECTIVE_N_KINDS], *message;
-  Workload               **stages; /* of one token, for sizes */
-  GHashTable              *costs;  /* TokenCost, of what was asked for before */
-};
-
 /* ---- workloads ------------------------------------------------------------------------------- */
 
-/* The stages of an instance for SEQUENCES of TOKENS each; the array and its members are new. */
-static Workload **
-new_stages (const Generator *self, ModelPass pass, guint64 sequences, guint64 tokens)
+Workload **
+generator_new_stages (const Generator *self, ModelPass pass, guint64 sequences, guint64 tokens)
 {
   TrainingOptions training = { 0 };
   Workload      **stages = g_new (Workload *, self->options.pp);
@@ -74,8 +58,8 @@ new_stages (const Generator *self, ModelPass pass, guint64 sequences, guint64 to
   return stages;
 }
 
-static void
-free_stages (const Generator *self, Workload **stages)
+void
+generator_free_stages (const Generator *self, Workload **stages)
 {
   for (gint64 i = 0; i < self->options.pp; i++)
     workload_free (stages[i]);
@@ -264,11 +248,11 @@ cost_of_tokens (Generator *self, Counted counted, guint64 tokens)
     return cost;
   cost = g_memdup2 (&key, sizeof key);
   cost->stages = g_new0 (StageCost, self->options.pp);
-  stages = counted == COUNTED_PROMPT ? new_stages (self, PASS_PREFILL, 1, tokens)
-                                     : new_stages (self, PASS_DECODE, tokens, 1);
+  stages = counted == COUNTED_PROMPT ? generator_new_stages (self, PASS_PREFILL, 1, tokens)
+                                     : generator_new_stages (self, PASS_DECODE, tokens, 1);
   for (gint64 i = 0; i < self->options.pp; i++)
     add_stage (self, stages[i], counted, &cost->stages[i]);
-  free_stages (self, stages);
+  generator_free_stages (self, stages);
   g_hash_table_add (self->costs, cost);
   return cost;
 }
@@ -281,8 +265,8 @@ flash_of (const GpuProfile *gpu)
   return gpu->flash3_efficiency.value > 0 ? FLASH_3 : FLASH_2;
 }
 
-static Dtype
-cache_dtype (const Generator *self)
+Dtype
+generator_cache_dtype (const Generator *self)
 {
   return self->options.cache_dtype == 0 ? DTYPE_BF16 : DTYPE_FP8;
 }
@@ -304,8 +288,8 @@ add_attention (const Generator *self, const ModelLayer *block, const SequenceGro
   gboolean     attends;
 
   if (decodes (group))
-    attends = cache_decode_kernel (&self->shape, block, tp, cache_dtype (self), group->sequences,
-                                   group->cached, &kernel);
+    attends = cache_decode_kernel (&self->shape, block, tp, generator_cache_dtype (self),
+                                   group->sequences, group->cached, &kernel);
   else
     attends = cache_prefill_kernel (&self->shape, block, tp, flash_of (&self->gpu),
                                     group->sequences, group->tokens, group->cached, &kernel);
@@ -393,6 +377,19 @@ message_seconds (Generator *self, double tokens)
   return cost.time;
 }
 
+double
+generator_hand_over_seconds (Generator *self, double bytes)
+{
+  const guint32 other =
+      (guint32) MIN (generation_ranks (&self->options), cluster_n_gpus (self->cluster) - 1);
+  CollectiveCost cost;
+
+  if (self->hand_over == NULL)
+    self->hand_over = collective_plan_new_message (self->cluster, 0, other, self->library);
+  collective_plan_cost (self->hand_over, bytes, &cost);
+  return cost.time;
+}
+
 /* GROUPS over the stages' micro-batches. */
 static SequenceGroup *
 micro_batch_of (const Generator *self, const SequenceGroup *groups, guint n)
@@ -470,90 +467,6 @@ generator_step (Generator *self, const SequenceGroup *groups, guint n, Generatio
   time->parts[GENERATION_HOST] += self->options.step_overhead_s;
 }
 
-/* ---- memory ---------------------------------------------------------------------------------- */
-
-/* Of a tensor as it is served. */
-static double
-tensor_bytes (const Generator *self, const LayerDesc *layer, const TensorDesc *tensor)
-{
-  const gboolean narrow = self->options.weights != SERVE_WEIGHTS_16BIT && layer->kind == LAYER_BLOCK
-                          && tensor->n_dims > 1
-                          && (tensor->expert || layer->modules[tensor->module].linear);
-
-  return (double) tensor->elements * (narrow ? 1 : 2);
-}
-
-double
-generator_weight_bytes (Generator *self)
-{
-  double most = 0;
-
-  for (gint64 s = 0; s < self->options.pp; s++)
-    {
-      double sum = 0;
-
-      for (guint i = 0; i < workload_n_layers (self->stages[s]); i++)
-        {
-          const LayerDesc *layer = workload_layer (self->stages[s], i);
-
-          for (guint t = 0; t < layer->n_tensors; t++)
-            sum += tensor_bytes (self, layer, &layer->tensors[t]);
-        }
-      most = MAX (most, sum);
-    }
-  return most;
-}
-
-double
-generator_cache_bytes (Generator *self, double length)
-{
-  double most = 0;
-
-  for (gint64 s = 0; s < self->options.pp; s++)
-    {
-      double sum = 0;
-
-      for (guint i = 0; i < workload_n_layers (self->stages[s]); i++)
-        if (workload_layer (self->stages[s], i)->kind == LAYER_BLOCK)
-          {
-            const CacheDesc cache =
-                cache_of_block (&self->shape, workload_block (self->stages[s], i), self->options.tp,
-                                cache_dtype (self));
-
-            sum += cache_bytes (&cache, length);
-          }
-      most = MAX (most, sum);
-    }
-  return most;
-}
-
-/* The largest layer's working memory and output: each frees its own. */
-static double
-activation_bytes (const Generator *self, double tokens)
-{
-  Workload **stages = new_stages (self, PASS_PREFILL, 1, (guint64) ceil (tokens));
-  double     most = 0;
-
-  for (gint64 s = 0; s < self->options.pp; s++)
-    for (guint i = 0; i < workload_n_layers (stages[s]); i++)
-      {
-        const LayerDesc *layer = workload_layer (stages[s], i);
-
-        most = MAX (most, (double) (layer->inference_bytes + layer->output_bytes));
-      }
-  free_stages (self, stages);
-  return most;
-}
-
-double
-generator_cache_room (Generator *self, double tokens)
-{
-  const double all = self->gpu.hbm_bytes.value * self->options.memory_utilization;
-
-  return all - self->gpu.runtime_bytes.value - generator_weight_bytes (self)
-         - activation_bytes (self, tokens);
-}
-
 /* ---- life ------------------------------------------------------------------------------------ */
 
 static gboolean
@@ -605,7 +518,7 @@ generator_new (const ModelShape *shape, const GenerationOptions *options, const 
     self->graphed.kernel_latency = self->gpu.graph_latency;
   self->launched_model = kernel_model_new (&self->gpu);
   self->graphed_model = kernel_model_new (&self->graphed);
-  self->stages = new_stages (self, PASS_DECODE, 1, 1);
+  self->stages = generator_new_stages (self, PASS_DECODE, 1, 1);
   self->costs = g_hash_table_new_full (token_cost_hash, token_cost_equal, token_cost_free, NULL);
   return self;
 }
@@ -619,7 +532,8 @@ generator_free (Generator *self)
     for (guint k = 0; k < COLLECTIVE_N_KINDS; k++)
       g_clear_pointer (&self->plans[a][k], collective_plan_free);
   g_clear_pointer (&self->message, collective_plan_free);
-  free_stages (self, self->stages);
+  g_clear_pointer (&self->hand_over, collective_plan_free);
+  generator_free_stages (self, self->stages);
   g_hash_table_unref (self->costs);
   kernel_model_free (self->launched_model);
   kernel_model_free (self->graphed_model);

@@ -69,3 +69,9 @@ double generator_cache_bytes (Generator *self, double length);
  * weights, what the runtime takes, and the activations of a step of TOKENS.
  */
 double generator_cache_room (Generator *self, double tokens);
+
+/*
+ * Seconds of BYTES of a rank's cache from one instance to the next, all ranks at once: as if each
+ * had the way to itself.
+ */
+double generator_hand_over_seconds (Generator *self, double bytes);

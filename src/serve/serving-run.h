@@ -10,6 +10,10 @@
  * of its sequences: those that write together, each part of a prompt by itself. Without chunks a
  * prompt is computed whole, in a step without sequences that write (vLLM's first scheduler).
  *
+ * With instances for prompts alone, these compute the first token of each request; its keys and
+ * values travel to another instance, which writes the rest. Nobody waits for room there before a
+ * prompt is computed.
+ *
  * The replicas of an instance run in lock-step; each is taken as if all had its sequences.
  */
 #pragma once
@@ -24,6 +28,7 @@ typedef struct
   gboolean whole_prompts; /* computed in steps of their own */
   double   prefix_reuse;  /* share of a prompt that is in the cache already */
   gint64   block_tokens;
+  gint64   prefill_instances; /* that compute prompts alone; 0: all do both */
   double   first_token_limit_s, between_tokens_limit_s; /* of goodput; 0: none */
 } ServingOptions;
 
@@ -45,6 +50,7 @@ typedef struct
   double           good_share, goodput;          /* of requests within both limits; a second */
   double           offered_rate, sustained_rate; /* requests a second: that arrive, that begin */
   double           mean_batch, busy;       /* sequences that run, in a step; share of the time */
+  double           handed_over_bytes;      /* a rank's, of all requests: from prompts to decoding */
   double           mean_cache, peak_cache; /* of the room */
   gboolean overloaded; /* a twentieth still waits as the last one arrives: the queue grows */
 } ServingAnswer;

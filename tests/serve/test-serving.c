@@ -126,6 +126,37 @@ START_TEST (test_preemption)
 }
 END_TEST
 
+/*
+ * Prompts on an instance of their own: the first token comes as if nobody decoded, the others after
+ * the cache has travelled; of a request of one token nothing travels on.
+ */
+START_TEST (test_apart)
+{
+  Fixture               f = fixture_new ("llama-3-8b", "dgx-h100");
+  ServingOptions        options = serving ();
+  const ServeRequest    requests[] = { { 0, 500, 3 }, { 100, 500, 1 } };
+  g_autoptr (GArray)    all = g_array_new (FALSE, FALSE, sizeof (ServeRequest));
+  g_autoptr (Generator) generator = generator_of (&f);
+  const double          first = step (&f, 1, 500, 0).seconds;
+  const double          rest = step (&f, 1, 1, 500).seconds + step (&f, 1, 1, 501).seconds;
+  const double          travels =
+      generator_hand_over_seconds (generator, generator_cache_bytes (generator, 501));
+  ServingAnswer answer;
+
+  g_array_append_vals (all, requests, 2);
+  options.prefill_instances = 1;
+  ck_assert (serving_run (generator, &f.options, &options, 2, all, &answer, f.diags));
+  CLOSE (answer.first_token.p50, first, 1e-9);
+  CLOSE (answer.between_tokens.mean, (rest + travels) / 2, 1e-9);
+  CLOSE (answer.latency.p99, first + travels + rest, 1e-9);
+  ck_assert_double_gt (travels, generator_cache_bytes (generator, 501) / 450e9); /* NVLink */
+  options.prefill_instances = 2;
+  ck_assert (!serving_run (generator, &f.options, &options, 2, all, &answer, f.diags));
+  ck_assert_ptr_nonnull (strstr (diag_list_first_message (f.diags), "leaves none"));
+  fixture_clear (&f);
+}
+END_TEST
+
 /* Below what is sustained nobody waits long; far above it the queue grows, and that is said. */
 START_TEST (test_overload)
 {
@@ -227,6 +258,7 @@ SUITE_MAIN (serving)
   tcase_add_test (tcase, test_chunks);
   tcase_add_test (tcase, test_prefix);
   tcase_add_test (tcase, test_preemption);
+  tcase_add_test (tcase, test_apart);
   tcase_add_test (tcase, test_overload);
   tcase_add_test (tcase, test_draw);
   tcase_add_test (tcase, test_never_fits);

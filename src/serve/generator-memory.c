@@ -1,0 +1,87 @@
+/* What an instance holds: weights, caches, activations. */
+#include "model/cache/cache.h"
+#include "serve/generator-private.h"
+
+#include <math.h>
+
+/* Of a tensor as it is served. */
+static double
+tensor_bytes (const Generator *self, const LayerDesc *layer, const TensorDesc *tensor)
+{
+  const gboolean narrow = self->options.weights != SERVE_WEIGHTS_16BIT && layer->kind == LAYER_BLOCK
+                          && tensor->n_dims > 1
+                          && (tensor->expert || layer->modules[tensor->module].linear);
+
+  return (double) tensor->elements * (narrow ? 1 : 2);
+}
+
+double
+generator_weight_bytes (Generator *self)
+{
+  double most = 0;
+
+  for (gint64 s = 0; s < self->options.pp; s++)
+    {
+      double sum = 0;
+
+      for (guint i = 0; i < workload_n_layers (self->stages[s]); i++)
+        {
+          const LayerDesc *layer = workload_layer (self->stages[s], i);
+
+          for (guint t = 0; t < layer->n_tensors; t++)
+            sum += tensor_bytes (self, layer, &layer->tensors[t]);
+        }
+      most = MAX (most, sum);
+    }
+  return most;
+}
+
+double
+generator_cache_bytes (Generator *self, double length)
+{
+  double most = 0;
+
+  for (gint64 s = 0; s < self->options.pp; s++)
+    {
+      double sum = 0;
+
+      for (guint i = 0; i < workload_n_layers (self->stages[s]); i++)
+        if (workload_layer (self->stages[s], i)->kind == LAYER_BLOCK)
+          {
+            const CacheDesc cache =
+                cache_of_block (&self->shape, workload_block (self->stages[s], i), self->options.tp,
+                                generator_cache_dtype (self));
+
+            sum += cache_bytes (&cache, length);
+          }
+      most = MAX (most, sum);
+    }
+  return most;
+}
+
+/* The largest layer's working memory and output: each frees its own. */
+static double
+activation_bytes (const Generator *self, double tokens)
+{
+  Workload **stages = generator_new_stages (self, PASS_PREFILL, 1, (guint64) ceil (tokens));
+  double     most = 0;
+
+  for (gint64 s = 0; s < self->options.pp; s++)
+    for (guint i = 0; i < workload_n_layers (stages[s]); i++)
+      {
+        const LayerDesc *layer = workload_layer (stages[s], i);
+
+        most = MAX (most, (double) (layer->inference_bytes + layer->output_bytes));
+      }
+  generator_free_stages (self, stages);
+  return most;
+}
+
+double
+generator_cache_room (Generator *self, double tokens)
+{
+  const double all = self->gpu.hbm_bytes.value * self->options.memory_utilization;
+
+  return all - self->gpu.runtime_bytes.value - generator_weight_bytes (self)
+         - activation_bytes (self, tokens);
+}
