@@ -234,10 +234,18 @@ static gboolean
 check (Common *common, gpointer data, DiagList *diags)
 {
   const Settings *settings = data;
+  const gboolean  draws = settings->draw.rate > 0, reads = settings->requests != NULL;
 
-  (void) common;
   if (settings->prompt > MOST_TOKENS || settings->output > MOST_TOKENS)
     diag_error (diags, NULL, NULL, "--prompt and --output take at most %d tokens", MOST_TOKENS);
+  if (draws && reads)
+    diag_error (diags, NULL, "leave out --rate",
+                "--requests says already when requests arrive, and how long they are");
+  if ((draws || reads) && settings->batch > 0)
+    diag_error (diags, NULL, "--max-sequences bounds them",
+                "--batch is always full: requests over time make batches of their own");
+  if ((draws || reads) && common->plot != NULL)
+    diag_error (diags, NULL, "leave out --plot", "--plot draws batches, not requests over time");
   return TRUE;
 }
 
@@ -268,11 +276,6 @@ static const CommandOption options[] = {
 };
 
 static const OptionRule rules[] = {
-  { .given = "requests",
-    .excludes = "rate batch",
-    .words = "--requests says when requests arrive and how long they are: leave out --rate and "
-             "--batch" },
-  { .given = "rate", .excludes = "batch", .words = "--rate fills batches as requests arrive" },
   { .needs = "model", .words = "expected --model NAME\n  see 'shardsim serve --help'" },
   { 0 },
 };

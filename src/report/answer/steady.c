@@ -2,6 +2,7 @@
 
 #include "report/document/html-private.h"
 #include "report/document/json-private.h"
+#include "report/plot/plot-private.h"
 
 #define PART(name_, part_, about_)                                         \
   {                                                                        \
@@ -97,6 +98,33 @@ describe_parts (Document *document, const SteadyAnswer *chosen)
   document_table (document, part_columns, rows_of_array (rows));
 }
 
+/* ---- the picture ----------------------------------------------------------------------------- */
+
+/* What each batch buys and costs: tokens/s of a GPU over the time between two tokens. */
+static gboolean
+draw (GArray *pictures, const PlotScripts *scripts, gconstpointer answer, GError **error)
+{
+  const ServeAnswer    *self = answer;
+  g_autoptr (GArray)    points = g_array_new (FALSE, FALSE, sizeof (PlotPoint));
+  g_autoptr (GPtrArray) labels = g_ptr_array_new_with_free_func (g_free);
+
+  for (guint i = 0; i < self->batches->len; i++)
+    {
+      const SteadyAnswer *one = &g_array_index (self->batches, SteadyAnswer, i);
+      PlotPoint           point = { .x = 1e3 * one->between_tokens_s,
+                                    .y = one->tokens_per_s_per_gpu,
+                                    .fits = one->fits };
+
+      g_ptr_array_add (labels, g_strdup_printf ("batch %.0f", one->load.batch));
+      point.label = g_ptr_array_index (labels, i);
+      g_array_append_val (points, point);
+    }
+  if (points->len < 2)
+    return TRUE;
+  return plot_add_pareto (pictures, scripts, PICTURE_BATCHES, "What a larger batch buys and costs",
+                          "time between tokens (ms)", "tokens/s/GPU", points, error);
+}
+
 /* ---- the answer ------------------------------------------------------------------------------ */
 
 static void
@@ -138,6 +166,7 @@ describe (Document *document, gconstpointer answer)
     {
       describe_parts (document, chosen);
       document_section (document, "Batches");
+      document_picture (document, PICTURE_BATCHES);
       document_table (document, columns, rows_of_array (self->batches));
     }
   document_results (document, NULL, columns, rows_of_array (self->batches));
@@ -154,4 +183,4 @@ describe (Document *document, gconstpointer answer)
     }
 }
 
-const PageKind serve_answer = { .describe = describe, .columns = columns };
+const PageKind serve_answer = { .draw = draw, .describe = describe, .columns = columns };

@@ -20,6 +20,8 @@ static const struct
   { PICTURE_PARETO,
     "Throughput against memory: the front, of which nothing else has more throughput in "
     "no more memory." },
+  { PICTURE_BATCHES,
+    "What batches give and cost: the front, of which no other gives more in no more time." },
   { PICTURE_DAYS, "Days of the run over nodes; the band: eight sampled runs in ten." },
   { PICTURE_MONEY, "What the run costs over nodes, in nine sampled runs of ten no more." },
   { PICTURE_HEAT_MAP, "The grid at a glance; grey: does not fit." },

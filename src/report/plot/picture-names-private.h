@@ -9,6 +9,7 @@
 #define PICTURE_ROOFLINE        "roofline"
 #define PICTURE_SCALING         "scaling"
 #define PICTURE_PARETO          "pareto"
+#define PICTURE_BATCHES         "batches"
 #define PICTURE_DAYS            "days"
 #define PICTURE_MONEY           "money"
 #define PICTURE_HEAT_MAP        "heat-map"
