@@ -1,4 +1,4 @@
-/* How a model generates: the mesh of one instance of it, its cache, how its kernels are launched. */
+/* How a model generates: the mesh of one instance, its cache, how its kernels are launched. */
 #pragma once
 
 #include "base/config/option.h"

@@ -402,7 +402,7 @@ micro_batch_of (const Generator *self, const SequenceGroup *groups, guint n)
 }
 
 /*
- * Batches are padded: graphs are captured for 1, 2, 4 and multiples of 8 sequences (vLLM's default),
+ * Batches are padded: graphs are captured for 1, 2, 4 and multiples of 8 sequences (as vLLM does),
  * and products of more tokens than a tile take whole tiles.
  */
 static guint64

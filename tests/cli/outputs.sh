@@ -27,7 +27,7 @@ sweep|good.yaml --vary tp=1,2 --store kept.db|kept.db-wal|kept.db-shm|kept.db-jo
 sweep|good.yaml --rows rows.csv --store kept.db|rows.csv
 merge|-o kept.db part.db|part.db|kept.db
 plan|good.yaml --tokens 1G --node-counts 2|good.yaml
-serve|--cluster hand-pair --model moe.json|moe.json
+serve|--cluster hand-pair --model moe.json --prompt 8 --output 8|moe.json
 flows|--links net-links.csv --flows net-flows.csv|net-links.csv
 schedule|in.json --format chakra -o kept|in.json
 shards|--model moe.json --ranks 2,4|moe.json

@@ -17,9 +17,9 @@
 /* ---- what is kept ---------------------------------------------------------------------------- */
 
 /*
- * Llama-3-8B: 32 layers of 8 heads of 128, keys and values, 2 B: 131072 B a token, an eighth on each
- * of 8 ranks, and no less on each of 16 than on each of 8 where a head is the least. DeepSeek-V3:
- * 61 layers of 512 + 64 elements whatever the ranks. gpt-oss-20b: half of 24 layers keep 128 tokens.
+ * Llama-3-8B: 32 layers of 8 heads of 128, keys and values, 2 B: 131072 B a token, an eighth of it
+ * on each of 8 ranks. DeepSeek-V3: 61 layers of 512 + 64 elements whatever the ranks. gpt-oss-20b:
+ * half of 24 layers keep 128 tokens.
  */
 START_TEST (test_cache)
 {
@@ -72,9 +72,9 @@ END_TEST
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 /*
- * A decoding step of B sequences multiplies each token with every matrix, the head's among them, and
- * attends to all that is cached and itself: 2 N B + 4 B h (c + 1) a layer FLOPs. Its bytes are those
- * of all weights and of the cache, and little more.
+ * A decoding step of B sequences multiplies each token with every matrix, the head's among them,
+ * and attends to all that is cached and itself: 2 N B + 4 B h (c + 1) a layer FLOPs. Its bytes are
+ * those of all weights and of the cache, and little more.
  */
 START_TEST (test_decoding_against_totals)
 {
@@ -177,7 +177,7 @@ START_TEST (test_experts_that_are_read)
 }
 END_TEST
 
-/* One shot brings all n messages to everybody, two shots n-th parts twice; a flag waits each time. */
+/* One shot brings all n messages to everybody, two shots n-th parts twice; each waits for flags. */
 START_TEST (test_small_all_reduce)
 {
   Fixture                    f = fixture_new ("llama-3-8b", "dgx-h100");
