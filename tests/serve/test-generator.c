@@ -331,7 +331,7 @@ START_TEST (test_shipped)
   g_auto (GStrv) names = model_list_shipped ();
   const gint64   tps[] = { 1, 2, 8 };
 
-  for (guint i = _i; names[i] != NULL; i += 8)
+  for (guint i = _i; i < g_strv_length (names); i += 8)
     for (guint t = 0; t < G_N_ELEMENTS (tps); t++)
       {
         Fixture f = fixture_new (names[i], "dgx-h100");

@@ -292,8 +292,8 @@ const Command command_serve = {
   .examples =
       "Examples:\n"
       "  shardsim serve --cluster dgx-h100 --model llama-3-70b --tp 4\n"
-      "  shardsim serve --cluster 2xdgx-h100 --model qwen3-30b-a3b --tp 2 --prompt 4096 \\\n"
-      "    --output 1024 --batch 64\n",
+      "  shardsim serve --cluster 2xdgx-h100 --model qwen3-30b-a3b --tp 2 --batch 64 \\\n"
+      "    --prompt 4096 --output 1024\n",
   .takes = COMMON_NETWORK | COMMON_FORMAT | COMMON_PAGES,
   .options = options,
   .rules = rules,
