@@ -289,11 +289,10 @@ const Command command_serve = {
              "step is spent on; over batches. Batches are always full: a sequence that ends is "
              "replaced by the next prompt. With --requests or --rate, requests arrive over time: "
              "latencies, goodput under limits, use of the cache.",
-  .examples =
-      "Examples:\n"
-      "  shardsim serve --cluster dgx-h100 --model llama-3-70b --tp 4\n"
-      "  shardsim serve --cluster 2xdgx-h100 --model qwen3-30b-a3b --tp 2 --batch 64 \\\n"
-      "    --prompt 4096 --output 1024\n",
+  .examples = "Examples:\n"
+              "  shardsim serve --cluster dgx-h100 --model llama-3-70b --tp 4\n"
+              "  shardsim serve --cluster 2xdgx-h100 --model qwen3-30b-a3b --tp 2 --batch 64 \\\n"
+              "    --prompt 4096 --output 1024\n",
   .takes = COMMON_NETWORK | COMMON_FORMAT | COMMON_PAGES,
   .options = options,
   .rules = rules,
