@@ -48,6 +48,7 @@ preempt_last (Queue *self)
 
   give_blocks_back (self, last);
   last->cached = 0;
+  last->is_handed_over = FALSE;
   g_queue_push_head (&self->waiting, last);
   self->n_preempted++;
 }
@@ -139,7 +140,7 @@ cached_of (const Queue *self, const Sequence *sequence)
 {
   const double prompt = sequence->request->prompt;
 
-  if (self->role == ROLE_DECODE && sequence->started_s < 0)
+  if (sequence->is_handed_over)
     return prompt;
   return MIN (floor (self->options->prefix_reuse * prompt), prompt + sequence->written - 1);
 }

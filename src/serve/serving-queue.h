@@ -20,6 +20,7 @@ typedef struct
   double              arrival_s; /* here: of a decoding replica when keys and values are there */
   double              cached, written;
   double              bytes;                      /* of its blocks */
+  gboolean            is_handed_over;             /* its prompt was computed elsewhere */
   double              started_s, first_s, done_s; /* started_s < 0: not yet */
 } Sequence;
 

@@ -282,30 +282,18 @@ hand_over (const Run *self)
       const double bytes = generator_cache_bytes (self->generator, sequence->request->prompt + 1.0);
 
       sequence->arrival_s = sequence->done_s + generator_hand_over_seconds (self->generator, bytes);
-      sequence->cached = sequence->bytes = 0;
+      sequence->is_handed_over = TRUE;
       if (sequence->written < sequence->request->output)
         self->answer->handed_over_bytes += bytes;
     }
 }
 
-/* Times as a request sees them: it begins where its prompt does. */
 static void
 run_apart (const Run *self, guint n_prefill, guint n_decode)
 {
-  g_autofree double *started = g_new (double, self->sequences->len);
-
   run_replicas (self, ROLE_PREFILL, n_prefill);
   hand_over (self);
-  for (guint i = 0; i < self->sequences->len; i++)
-    {
-      Sequence *sequence = &g_array_index (self->sequences, Sequence, i);
-
-      started[i] = sequence->started_s;
-      sequence->started_s = -1;
-    }
   run_replicas (self, ROLE_DECODE, n_decode);
-  for (guint i = 0; i < self->sequences->len; i++)
-    g_array_index (self->sequences, Sequence, i).started_s = started[i];
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */

@@ -42,8 +42,8 @@ add_attention (LayerBuilder *b, const TapeValue *qkv)
                         .n_backward = 1,
                         .module = -1,
                         .elements = tape_tensor (b->tape, qkv[2])->elements };
-  const double states = (double) (b->shape->linear_value_heads / b->tp * b->shape->linear_key_dim
-                                  * b->shape->linear_value_dim);
+  const gint64 heads = b->shape->linear_value_heads / b->tp;
+  const double states = (double) (heads * b->shape->linear_key_dim * b->shape->linear_value_dim);
   ChainKernel  step;
   TapeValue    out;
 
