@@ -4,12 +4,12 @@
 
 /* A prompt alone, in parts of as many tokens as a step takes. */
 static void
-time_prompt (Generator *generator, double prompt, double most, GenerationTime *time)
+time_prompt (Generator *generator, gint64 prompt, gint64 most, GenerationTime *time)
 {
   *time = (GenerationTime){ 0 };
-  for (double done = 0; done < prompt; done += most)
+  for (gint64 done = 0; done < prompt; done += most)
     {
-      const SequenceGroup part = { 1, MIN (most, prompt - done), done };
+      const SequenceGroup part = { 1, (double) MIN (most, prompt - done), (double) done };
       GenerationTime      one;
 
       generator_step (generator, &part, 1, &one);
@@ -75,7 +75,7 @@ steady_answer (Generator *generator, const GenerationOptions *options, const Clu
     return;
   batch = (SequenceGroup){ self->load.batch, 1, load.prompt + (load.output - 1) / 2 };
   generator_step (generator, &batch, 1, &self->decode);
-  time_prompt (generator, load.prompt, (double) options->prefill_tokens, &self->prefill);
+  time_prompt (generator, (gint64) load.prompt, options->prefill_tokens, &self->prefill);
   fill_speed (self);
   self->binds = largest_part (&self->decode);
 }
