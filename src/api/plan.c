@@ -73,10 +73,10 @@ begin_work (gpointer user, const char *work, const char *unit, gpointer *shown)
 {
   Request *request = user;
 
-  (void) work;
   (void) unit;
   *shown = NULL;
-  return &request->count;
+  call_begin_search (request->call, work);
+  return request->count;
 }
 
 static void
@@ -96,7 +96,9 @@ make (Request *request, const GPtrArray *scenarios, const Asked *asked,
   g_autoptr (Runners)     runners = runners_new (predict);
   const SearchOptions     search = { .n_threads = request_n_threads (request),
                                      .runners = runners_find,
-                                     .runners_user = runners };
+                                     .runners_user = runners,
+                                     .tell = call_tell_found,
+                                     .tell_user = request->call };
   const PlanProgress      progress = { begin_work, end_work, request };
   const PlanContext       context = { .strategies = request->strategies,
                                       .overrides = request->overrides,

@@ -1,15 +1,10 @@
 /* A call of the interface: its request is read, and its answer written, here alone. */
 #pragma once
 
-#include "api/shardsim.h"
+#include "api/call-private.h"
 #include "base/config/option.h"
 #include "import/job/job.h"
 #include "predict/prediction.h"
-
-struct ShardsimStop
-{
-  Stop stop;
-};
 
 typedef struct
 {
@@ -26,9 +21,10 @@ typedef struct
   GStringChunk *keys;
   ConfigDoc    *document;
   /* when its work ends early, and what was done by then */
-  struct ShardsimStop own;
-  Stop               *stop; /* the caller's, or its own */
-  WorkCount           count;
+  ShardsimStop *own;  /* NULL: the caller has one */
+  ShardsimStop *call; /* that, or its own, */
+  Stop         *stop; /* and what is of it */
+  WorkCount    *count;
   /* what is answered beside the result */
   DiagList *diags;
   GError   *error;
@@ -51,7 +47,7 @@ typedef struct
 extern const OptionSpec request_time_options[]; /* into a Request */
 
 /* SELF: zeroed. STOP, PARTS, LISTS: NULL: none. FALSE after diagnostics or an error. */
-gboolean request_read (Request *self, const char *text, struct ShardsimStop *stop,
+gboolean request_read (Request *self, const char *text, ShardsimStop *stop,
                        const RequestPart *parts, const RequestList *lists);
 void     request_clear (Request *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Request, request_clear)

@@ -217,7 +217,7 @@ read_root (Request *self, const ConfigNode *root, const RequestPart *parts,
 }
 
 gboolean
-request_read (Request *self, const char *text, struct ShardsimStop *stop, const RequestPart *parts,
+request_read (Request *self, const char *text, ShardsimStop *stop, const RequestPart *parts,
               const RequestList *lists)
 {
   const ConfigNode *root;
@@ -227,8 +227,11 @@ request_read (Request *self, const char *text, struct ShardsimStop *stop, const 
   self->strategies = strategy_set_new ();
   self->files = input_files_new ();
   self->diags = diag_list_new ();
-  self->stop = stop != NULL ? &stop->stop : &self->own.stop;
-  self->count.stop = self->stop;
+  self->own = stop == NULL ? shardsim_stop_new () : NULL;
+  self->call = stop != NULL ? stop : self->own;
+  self->stop = &self->call->stop;
+  self->count = &self->call->count;
+  call_begin (self->call);
   option_table_defaults (request_options, self);
   for (const RequestPart *part = parts; part != NULL && part->table != NULL; part++)
     option_table_defaults (part->table, part->structure);
@@ -251,6 +254,7 @@ request_clear (Request *self)
   diag_list_free (self->diags);
   g_clear_error (&self->error);
   option_table_clear (request_options, self);
+  g_clear_pointer (&self->own, shardsim_stop_free);
 }
 
 /* ---- the work -------------------------------------------------------------------------------- */
@@ -292,7 +296,7 @@ request_predict_options (Request *self, const RequestRun *run)
                            .interval = run != NULL && run->interval,
                            .replay = { .min_periods = run != NULL ? (guint) run->steps : 0,
                                        .stop = self->stop },
-                           .count = &self->count,
+                           .count = self->count,
                            .profile_dir = self->hwprofiles,
                            .files = self->files,
                            .todays_frameworks = TRUE };
@@ -317,7 +321,7 @@ request_is_whole (Request *self)
 char *
 request_answer (Request *self, GString *document)
 {
-  const Partial partial = work_count_partial (&self->count);
+  const Partial partial = work_count_partial (self->count);
   GString      *out = g_string_new (NULL);
 
   if (document != NULL)

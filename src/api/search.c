@@ -35,7 +35,9 @@ shardsim_search (const char *text, ShardsimStop *stop)
   g_autoptr (Runners)      runners = runners_new (&predict);
   SearchOptions            options = { .n_threads = request_n_threads (&request),
                                        .runners = runners_find,
-                                       .runners_user = runners };
+                                       .runners_user = runners,
+                                       .tell = call_tell_found,
+                                       .tell_user = request.call };
   g_autoptr (Scenario)     scenario = NULL;
   g_autoptr (SearchResult) result = NULL;
   g_autoptr (GString)      document = NULL;

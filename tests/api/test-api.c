@@ -317,6 +317,62 @@ START_TEST (test_stopped_commands)
 }
 END_TEST
 
+static struct json_object *
+progress_of (ShardsimStop *stop)
+{
+  char               *text = shardsim_progress (stop);
+  struct json_object *root = json_tokener_parse (text);
+
+  ck_assert_ptr_nonnull (root);
+  shardsim_free (text);
+  return root;
+}
+
+/* A call that waits has no time; the best that a search told of is the first that it answers. */
+START_TEST (test_progress)
+{
+  static const char *const same[] = { "options", "step_time_s", "tokens_per_s_per_gpu" };
+  ShardsimStop            *stop = shardsim_stop_new ();
+  struct json_object      *before = progress_of (stop), *after, *answer;
+  char                    *text = ask_command (1, stop);
+
+  ck_assert_ptr_null (get (before, "seconds"));
+  ck_assert_int_eq (length_of (before, "found"), 0);
+  answer = json_tokener_parse (text);
+  after = progress_of (stop);
+  ck_assert (json_object_get_double (get (after, "seconds")) > 0);
+  ck_assert_str_eq (text_of (after, "step"), "refining the best");
+  ck_assert_int_ge (length_of (after, "found"), 2);
+  for (guint i = 0; i < G_N_ELEMENTS (same); i++)
+    ck_assert_str_eq (text_of (item (after, "found", 0), same[i]),
+                      text_of (item (answer, "results", 0), same[i]));
+  for (guint i = 1; i < (guint) length_of (after, "found"); i++)
+    ck_assert_double_le (
+        json_object_get_double (get (item (after, "found", i), "tokens_per_s_per_gpu")),
+        json_object_get_double (get (item (after, "found", i - 1), "tokens_per_s_per_gpu")));
+  json_object_put (before);
+  json_object_put (after);
+  json_object_put (answer);
+  shardsim_free (text);
+  shardsim_stop_free (stop);
+}
+END_TEST
+
+/* A plan says which of its searches is under way. */
+START_TEST (test_progress_of_plan)
+{
+  ShardsimStop       *stop = shardsim_stop_new ();
+  char               *text = ask_command (2, stop);
+  struct json_object *after = progress_of (stop);
+
+  ck_assert_ptr_nonnull (strstr (text, "\"plans\""));
+  ck_assert_ptr_nonnull (get (after, "work"));
+  json_object_put (after);
+  shardsim_free (text);
+  shardsim_stop_free (stop);
+}
+END_TEST
+
 START_TEST (test_bad_requests_of_commands)
 {
   static const char *const requests[][2] = {
@@ -458,6 +514,8 @@ SUITE_MAIN (api)
   tcase_add_test (tcase, test_proposals);
   tcase_add_loop_test (tcase, test_commands, 0, G_N_ELEMENTS (commands));
   tcase_add_loop_test (tcase, test_stopped_commands, 0, G_N_ELEMENTS (commands));
+  tcase_add_test (tcase, test_progress);
+  tcase_add_test (tcase, test_progress_of_plan);
   tcase_add_loop_test (tcase, test_bad_requests_of_commands, 0, G_N_ELEMENTS (commands));
   tcase_add_test (tcase, test_null_unsets);
   tcase_add_test (tcase, test_commands_in_threads);

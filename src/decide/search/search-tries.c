@@ -174,6 +174,8 @@ search_add_found (Search *self, char *label, char *options, Scenario *scenario,
   self->least_memory = MIN (self->least_memory, (double) prediction->hbm.device);
   g_ptr_array_add (self->result->found, found);
   search_add_headline (self, found);
+  if (self->options->tell != NULL)
+    self->options->tell (found, self->options->tell_user);
   return found;
 }
 

@@ -36,6 +36,9 @@ extern const char *const search_objective_names[SEARCH_N_OBJECTIVES + 1];
 /* The frameworks that run SCENARIO, with commas between them; NULL: none. Newly allocated. */
 typedef char *(*SearchRunners) (const Scenario *scenario, gpointer user);
 
+/* A configuration that was simulated and fits. */
+typedef struct _SearchFound SearchFound;
+
 typedef struct
 {
   SearchObjective objective;
@@ -44,13 +47,15 @@ typedef struct
   double within;            /* that much slower than the fastest: still as good, if simpler */
   SearchRunners runners;    /* called by one thread; NULL: nobody knows who runs what */
   gpointer      runners_user;
-  double        price_per_gpu_hour;         /* 0: unknown */
-  guint64       max_structures;             /* of the space: more are refused; 0: 10 million */
-  guint         max_planned, max_simulated; /* 0: 2 000 and 300 */
-  double        effort; /* of the search, as a multiple of what takes some ten seconds; 0: 1 */
-  guint         n_best; /* 0: 10 */
-  guint         n_threads;
-  gboolean      refine; /* try the other options of the best */
+  void (*tell) (const SearchFound *found, gpointer user); /* of each; by one thread, or NULL */
+  gpointer tell_user;
+  double   price_per_gpu_hour;         /* 0: unknown */
+  guint64  max_structures;             /* of the space: more are refused; 0: 10 million */
+  guint    max_planned, max_simulated; /* 0: 2 000 and 300 */
+  double   effort; /* of the search, as a multiple of what takes some ten seconds; 0: 1 */
+  guint    n_best; /* 0: 10 */
+  guint    n_threads;
+  gboolean refine; /* try the other options of the best */
 } SearchOptions;
 
 /*
@@ -64,8 +69,7 @@ typedef struct
   gint64 ranks;
 } SearchComplexity;
 
-/* A configuration that was simulated and fits. */
-typedef struct
+struct _SearchFound
 {
   SearchComplexity complexity;
   char *runs_on; /* SearchRunners; NULL: on none, or too far behind the fastest to be asked for */
@@ -78,7 +82,7 @@ typedef struct
   double      score;                    /* the less the better: s, GPU-s or money a sequence */
   double      money_per_million_tokens; /* 0: no price */
   gboolean    pareto;                   /* none is better in throughput, memory and GPUs at once */
-} SearchFound;
+};
 
 /* One that does not fit, though its bound beats the best. */
 typedef struct
