@@ -55,7 +55,7 @@ extern "C"
   /*
  * How far its call is: {"seconds": 3.2, since it began; null: it has not,
  *   "work": "searching 4 x dgx-h100", null where there is but one piece of work,
- *   "step": "simulating candidates", "done": 40, "todo": 64, "more": true: nobody knows of how many,
+ *   "step": "simulating candidates", "done": 40, "todo": 64, "more": true: TODO may grow,
  *   "best": "6.42 s a step, 10203 tokens/s/GPU", null: nothing yet,
  *   "found": [{"label", "options": "--tp 2 ...", "step_time_s", "tokens_per_s_per_gpu",
  *     "peak_device_gib"}]}: of a search, the best so far, the best first.

@@ -16,8 +16,9 @@ class Served:
             text=True,
         )
         line = self.process.stdout.readline()
-        self.port = int(re.search(r"localhost:(\d+)/", line).group(1))
-        self.address = f"http://localhost:{self.port}/"
+        self.port = int(re.search(r":(\d+)/", line).group(1))
+        self.host = "127.0.0.1" if "--listen" in options else "localhost"
+        self.address = f"http://{self.host}:{self.port}/"
 
     def close(self):
         """Ends it as Ctrl-C does; its exit status."""
@@ -28,7 +29,7 @@ class Served:
 
     def ask(self, method, path, body=None, headers=None, timeout=120):
         """(status, headers, text) of a request."""
-        connection = http.client.HTTPConnection("localhost", self.port, timeout=timeout)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=timeout)
         try:
             connection.request(method, path, body, headers or {})
             answer = connection.getresponse()

@@ -10,6 +10,7 @@ import random
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -128,11 +129,25 @@ class Answers(ServerCase):
 
 class Refusals(ServerCase):
     def test_other_hosts(self):
-        for host in ("example.com", f"example.com:{self.server.port}", "localhost"):
-            self.assertEqual(self.server.ask("GET", "/", None, {"Host": host})[0], 403)
+        """A name that was pointed here is none of this server's, whatever it looks like; a port
+        that a tunnel has at its other end may be any."""
+        port = self.server.port
+        for host in (
+            "example.com",
+            f"example.com:{port}",
+            f"localhost.example.com:{port}",
+            f"127.0.0.1.example.com:{port}",
+            f"localhost:{port}@example.com",
+            "192.168.1.5",
+            "",
+        ):
+            self.assertEqual(self.server.ask("GET", "/", None, {"Host": host})[0], 403, host)
+        for host in ("localhost:9000", f"127.0.0.1:{port}", "[::1]", "LOCALHOST"):
+            self.assertEqual(self.server.ask("GET", "/", None, {"Host": host})[0], 200, host)
 
     def test_other_origins(self):
-        for origin in ("http://example.com", "null", "https://localhost"):
+        others = ("http://example.com", "null", "https://localhost", "http://localhost:3000")
+        for origin in others:
             headers = {"Origin": origin, **JSON}
             self.assertEqual(self.server.ask("POST", "/api/predict", "{}", headers)[0], 403)
         own = {"Origin": self.server.address.rstrip("/"), **JSON}
@@ -244,6 +259,64 @@ class Disturbances(ServerCase):
         answer = self.server.post("/api/predict", {"set": START})
         self.assertEqual(len(answer["results"]), 1)
 
+    def test_progress(self):
+        """A search is seen from beside: pieces never go back within a step, the best never worsen;
+        who asks in between is answered, and a call that is over, or was none, has no progress."""
+        answers, seen = [], []
+        thread = threading.Thread(
+            target=lambda: answers.append(self.server.post("/api/search?id=seen", {"set": LONG}))
+        )
+        self.assertEqual(self.server.get("/api/progress?id=seen"), {})
+        thread.start()
+        end = time.monotonic() + 60
+        while not (seen and seen[-1]["found"]) and time.monotonic() < end:
+            one = self.server.get("/api/progress?id=seen")
+            if one and one["seconds"] is not None:
+                seen.append(one)
+            time.sleep(0.02)
+        self.server.post("/api/stop?id=seen", {})
+        thread.join(60)
+        self.assertEqual(self.server.get("/api/progress?id=seen"), {})
+        self.assertTrue(seen[-1]["found"], "nothing was found within a minute")
+        for one, next_one in zip(seen, seen[1:]):
+            self.assertLessEqual(one["seconds"], next_one["seconds"])
+            if one["step"] == next_one["step"]:
+                self.assertLessEqual(one["done"], next_one["done"])
+        best = seen[-1]["found"][0]
+        self.assertLessEqual(answers[0]["results"][0]["step_time_s"], best["step_time_s"])
+        self.assertIn("tokens/s/GPU", seen[-1]["best"])
+        self.assertIn("partial", answers[0])
+
+    def test_progress_of_what_waits(self):
+        """Two calls run (--jobs 2); a third has no seconds yet."""
+        running = [self.begin_search() for _ in range(2)]
+        time.sleep(0.5)
+        thread = threading.Thread(
+            target=lambda: self.server.post("/api/search?id=third", {"set": LONG})
+        )
+        thread.start()
+        end, third = time.monotonic() + 10, {}
+        while third == {} and time.monotonic() < end:
+            third = self.server.get("/api/progress?id=third")
+        self.assertIsNone(third["seconds"])
+        self.server.post("/api/stop?id=third", {})
+        for connection in running:
+            connection.close()
+        thread.join(60)
+
+    def test_many_who_look(self):
+        """Who asks for progress without end, and never reads, holds up nobody."""
+        lookers = [
+            self.raw(
+                f"GET /api/progress?id=none HTTP/1.1\r\nHost: localhost:{self.server.port}"
+                "\r\n\r\n".encode() * 200
+            )
+            for _ in range(20)
+        ]
+        self.assertLess(self.still_answers(), 5)
+        for connection in lookers:
+            connection.close()
+
     def test_stop(self):
         """A search that is stopped answers with what it has."""
         answers = []
@@ -273,7 +346,152 @@ class Disturbances(ServerCase):
         self.assertEqual(status, 200)
 
 
+TOKEN = "0123456789abcdefghijklmnopqrstuvwxyz-._~"
+
+
+class Tokens(unittest.TestCase):
+    """A server that listens for others answers who has its token; the address is the loopback one,
+    as nothing else is there wherever tests run."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.file = f"{self.folder.name}/token"
+        with open(os.open(self.file, os.O_CREAT | os.O_WRONLY, 0o600), "w") as file:
+            file.write(f"{TOKEN}\n")
+        self.server = Served(PROGRAM, "--listen", "127.0.0.1", "--token-file", self.file)
+
+    def tearDown(self):
+        self.assertEqual(self.server.close(), 0)
+        self.folder.cleanup()
+
+    def status(self, token, path="/api/version", method="GET"):
+        headers = {**JSON, **({} if token is None else {"Authorization": f"Bearer {token}"})}
+        return self.server.ask(method, path, "{}" if method == "POST" else None, headers)[0]
+
+    def session(self):
+        """The cookie that the token is exchanged for."""
+        status, headers, _ = self.server.ask("GET", f"/?token={TOKEN}")
+        self.assertEqual((status, headers["Location"]), (303, "/"))
+        self.assertEqual(
+            headers["Set-Cookie"].split("; ")[1:], ["HttpOnly", "SameSite=Strict", "Path=/"]
+        )
+        self.assertNotIn(TOKEN, headers["Set-Cookie"])
+        return headers["Set-Cookie"].split("; ")[0]
+
+    def test_bearer(self):
+        for path in ("/api/version", "/api/options", "/api/progress?id=x", "/nothing"):
+            self.assertEqual(self.status(None, path), 401, path)
+        for path in ("predict", "stop?id=x", "files?name=x.json", "search", "nothing"):
+            self.assertEqual(self.status(None, f"/api/{path}", "POST"), 401, path)
+        self.assertEqual(self.status(TOKEN), 200)
+        self.assertEqual(self.status(TOKEN, "/api/predict", "POST"), 200)
+        _, headers, text = self.server.ask("GET", "/api/version")
+        self.assertEqual(headers["WWW-Authenticate"], "Bearer")
+        self.assertIn("wants its token", text)
+        self.assertNotIn(TOKEN, text)
+
+    def test_wrong_ones(self):
+        wrong = ("", TOKEN[:-1], TOKEN + "x", TOKEN.upper(), TOKEN[::-1])
+        for token in wrong:
+            self.assertEqual(self.status(token), 401, token)
+        self.assertEqual(self.server.ask("GET", "/?token=x")[0], 401)
+        self.assertEqual(self.status(TOKEN), 200)
+
+    def test_guesses_are_limited(self):
+        """After so many wrong ones not even the right one counts; who is in stays in."""
+        cookie = self.session()
+        verdicts = [self.status(f"guess-{i}") for i in range(12)]
+        self.assertEqual(verdicts, [401] * 10 + [429] * 2)
+        self.assertEqual(self.status(TOKEN), 429)
+        self.assertEqual(self.server.ask("GET", f"/?token={TOKEN}")[0], 429)
+        headers = {"Cookie": cookie}
+        self.assertEqual(self.server.ask("GET", "/api/version", None, headers)[0], 200)
+
+    def test_cookie(self):
+        cookie = self.session()
+        for value, expected in (
+            (cookie, 200),
+            (f"a=1; {cookie}; b=2", 200),
+            (cookie[:-1], 401),
+            (f"{cookie}0", 401),
+            (f"shardsim-{self.server.port}={TOKEN}", 401),
+            (cookie.replace("shardsim-", "other-"), 401),
+        ):
+            got = self.server.ask("GET", "/api/version", None, {"Cookie": value})[0]
+            self.assertEqual(got, expected, value)
+
+    def test_cookie_is_of_one_run(self):
+        cookie = self.session()
+        other = Served(PROGRAM, "--listen", "127.0.0.1", "--token-file", self.file)
+        name = cookie.replace(str(self.server.port), str(other.port))
+        self.assertEqual(other.ask("GET", "/api/version", None, {"Cookie": name})[0], 401)
+        self.assertEqual(other.close(), 0)
+
+    def test_rebinding(self):
+        """A name that was pointed here is refused, token or not; a number is a machine's own."""
+        for host, expected in (
+            ("example.com", 403),
+            (f"example.com:{self.server.port}", 403),
+            ("10.0.0.1:8080", 200),
+            ("[fe80::1]:8080", 200),
+            (socket.gethostname(), 200),
+        ):
+            headers = {"Host": host, "Authorization": f"Bearer {TOKEN}"}
+            self.assertEqual(self.server.ask("GET", "/api/version", None, headers)[0], expected)
+        headers = {"Origin": "http://example.com", "Authorization": f"Bearer {TOKEN}", **JSON}
+        self.assertEqual(self.server.ask("POST", "/api/predict", "{}", headers)[0], 403)
+
+    def test_page_is_no_secret(self):
+        self.assertEqual(self.server.ask("GET", "/")[0], 200)
+        self.assertEqual(self.server.ask("GET", "/app.js")[0], 200)
+
+
 class Starts(unittest.TestCase):
+    def refused(self, *options):
+        own = subprocess.run(
+            [PROGRAM, "web", *options], capture_output=True, text=True, check=False, timeout=60
+        )
+        self.assertEqual(own.stdout, "")
+        return own.returncode, own.stderr
+
+    def test_listening_without_a_token(self):
+        status, said = self.refused("--listen", "0.0.0.0")
+        self.assertEqual(status, 2)
+        self.assertIn("add --token-file FILE", said)
+        self.assertIn("ssh -L", said)
+        self.assertEqual(self.refused("--open", "--token-file", "x")[0], 2)
+
+    def test_token_files(self):
+        """One that is not there is made, for its owner alone; what others may read is refused."""
+        with tempfile.TemporaryDirectory() as folder:
+            file = f"{folder}/token"
+            server = Served(PROGRAM, "--token-file", file)
+            with open(file, encoding="utf-8") as made:
+                token = made.read().strip()
+            self.assertRegex(token, "^[0-9a-f]{64}$")
+            self.assertEqual(os.stat(file).st_mode & 0o777, 0o600)
+            headers = {"Authorization": f"Bearer {token}"}
+            self.assertEqual(server.ask("GET", "/api/version", None, headers)[0], 200)
+            self.assertEqual(server.ask("GET", "/api/version")[0], 401)
+            self.assertEqual(server.close(), 0)
+            os.chmod(file, 0o644)
+            self.assertIn("chmod 600", self.refused("--token-file", file)[1])
+            os.chmod(file, 0o600)
+            for text in ("", "short", "x" * 30 + "+", "x" * 2000, "two words of a token, too"):
+                with open(file, "w", encoding="utf-8") as made:
+                    made.write(text)
+                status, said = self.refused("--token-file", file)
+                self.assertEqual(status, 1)
+                self.assertIn("holds no token", said)
+            self.assertEqual(self.refused("--token-file", f"{folder}/none/token")[0], 1)
+
+    def test_places_that_are_none(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for place in ("nowhere.invalid", "300.1.1.1", "203.0.113.77"):
+                status, said = self.refused("--listen", place, "--token-file", f"{folder}/token")
+                self.assertEqual(status, 1, place)
+                self.assertIn("cannot listen", said)
+
     def test_port_in_use(self):
         server = Served(PROGRAM)
         own = subprocess.run(

@@ -5,11 +5,13 @@
 #include "base/file/temporary.h"
 #include "cli/argument/common.h"
 #include "cli/web/server.h"
+#include "cli/web/token-file.h"
 
 typedef struct
 {
   gint     port;
   gboolean open;
+  char    *listen, *token_file;
 } Settings;
 
 /* A browser, where there is one; without, the printed address is enough. */
@@ -49,13 +51,16 @@ serve (const Settings *settings, const char *address)
     g_source_remove (timer);
 }
 
+/* The token itself is not said: terminals and logs are read by others, too. */
 static ExitStatus
-say_address (const char *address)
+say_address (const Settings *settings, const char *address)
 {
-  g_autoptr (GString) out = g_string_new (NULL);
+  g_autoptr (GString) out = g_string_new (address);
   ExitStatus          status;
 
-  g_string_append_printf (out, "%s (ends with Ctrl-C)\n", address);
+  if (settings->token_file != NULL)
+    g_string_append_printf (out, "?token=TOKEN, which is in '%s'", settings->token_file);
+  g_string_append (out, " (ends with Ctrl-C)\n");
   status = stream_print (out);
   fflush (stdout);
   return status;
@@ -67,18 +72,22 @@ run (Common *common, gpointer data)
   const Settings        *settings = data;
   g_autofree char       *folder = layout_data_file ("html/web");
   g_autofree char       *readable = layout_data_dir ();
+  g_autofree char       *token = NULL;
   g_autoptr (GError)     error = NULL;
   g_autoptr (WebWork)    work = web_work_new (common_n_jobs (common));
   const WebServerModule *module = web_server_load (&error);
-  WebServer             *server = NULL;
-  ExitStatus             status;
+  WebPlace place = { .port = (guint) settings->port, .listen = settings->listen, .folder = folder };
+  WebServer *server = NULL;
+  ExitStatus status;
 
-  if (module != NULL)
-    server = module->start ((guint) settings->port, folder, work, &error);
+  if (module != NULL && settings->token_file != NULL)
+    place.token = token = token_file_read (settings->token_file, &error);
+  if (module != NULL && error == NULL)
+    server = module->start (&place, work, &error);
   if (server == NULL)
     return stream_report_error (error);
   file_roles_only_below (readable);
-  status = say_address (module->address (server));
+  status = say_address (settings, module->address (server));
   if (status == EXIT_DONE)
     serve (settings, module->address (server));
   module->free (server);
@@ -103,10 +112,25 @@ check (Common *common, gpointer data, G_GNUC_UNUSED DiagList *diags)
   return FALSE;
 }
 
+static const OptionRule rules[] = {
+  { "listen", NULL, "token-file",
+    "--listen lets others of the network ask, who need a secret: add --token-file FILE, which is "
+    "made where there is none\n  hint: without --listen, an ssh tunnel reaches the page, too: "
+    "ssh -L 8080:localhost:8080 HOST" },
+  { "open", "token-file", NULL,
+    "--open would show the token of --token-file to who lists processes: open the address "
+    "yourself" },
+  { 0 },
+};
+
 static const CommandOption options[] = {
   { OPTION ("port", VALUE_INT, port, "PORT", "the port to listen on; 0: any that is free"),
     .fallback = 8080 },
   { OPTION ("open", VALUE_SWITCH, open, NULL, "also open the page in a browser") },
+  { OPTION ("listen", VALUE_TEXT, listen, "ADDRESS",
+            "the address or the name to listen on, 0.0.0.0: all of the machine's") },
+  { OPTION ("token-file", VALUE_FILE, token_file, "FILE",
+            "a file with a secret that all must know who ask; it is made where there is none") },
   { 0 },
 };
 
@@ -122,6 +146,7 @@ const Command command_web = {
               "  shardsim web --port 9000\n",
   .takes = COMMON_JOBS,
   .options = options,
+  .rules = rules,
   .settings_size = sizeof (Settings),
   .check = check,
   .run = run,

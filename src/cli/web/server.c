@@ -6,32 +6,25 @@
 #include <sys/socket.h>
 
 #include "base/limits.h"
+#include "cli/web/access.h"
+#include "cli/web/listen.h"
+#include "cli/web/page-files.h"
 
 #define MOST_BODY    (CONFIG_MAX_BYTES + (1 << 16)) /* a file, and the keys around it */
 #define SECONDS_READ 30                             /* that a request may take to come */
 #define STOP_PATH    "/api/stop"
+#define LOOK_PATH    "/api/progress"
 #define GIVE_PATH    "/api/files"
-
-static const struct
-{
-  const char *path, *file, *type;
-} pages[] = {
-  { "/", "index.html", "text/html; charset=utf-8" },
-  { "/app.js", "app.js", "text/javascript; charset=utf-8" },
-  { "/form.js", "form.js", "text/javascript; charset=utf-8" },
-  { "/answer.js", "answer.js", "text/javascript; charset=utf-8" },
-  { "/style.css", "style.css", "text/css; charset=utf-8" },
-};
 
 struct _WebServer
 {
   SoupServer     *soup;
   GSocketService *service;
   WebWork        *work;
+  Access         *access;
   char           *address;
-  char           *hosts[3];                       /* that a request may name */
-  GBytes         *contents[G_N_ELEMENTS (pages)]; /* read once */
-  GHashTable     *pending;                        /* Pending */
+  GPtrArray      *pages;   /* PageFile, read once */
+  GHashTable     *pending; /* Pending */
 };
 
 /* A call that a message waits for. */
@@ -80,21 +73,42 @@ refuse (SoupServerMessage *message, guint status, const char *why)
 
 /* ---- who may ask ----------------------------------------------------------------------------- */
 
-static gboolean
-names_server (const WebServer *self, const char *host)
+#define UNKNOWN                                                                                    \
+  "this server wants its token: open its address with ?token=TOKEN behind it, or send the header " \
+  "Authorization: Bearer TOKEN"
+#define STATUS_TOO_MANY 429 /* which libsoup has no name for */
+#define TOO_OFTEN       "too many wrong tokens: try again in a minute"
+
+static GInetAddress *
+asker_of (SoupServerMessage *message)
 {
-  for (guint i = 0; host != NULL && i < G_N_ELEMENTS (self->hosts); i++)
-    if (g_ascii_strcasecmp (host, self->hosts[i]) == 0)
-      return TRUE;
-  return FALSE;
+  GSocketAddress *address = soup_server_message_get_remote_address (message);
+
+  return g_inet_socket_address_get_address (G_INET_SOCKET_ADDRESS (address));
 }
 
-static gboolean
-is_own_page (const WebServer *self, const char *origin)
+/* The page's own files are no secret; what asks for numbers is let in. */
+static const char *
+objection_to_asker (const WebServer *self, SoupServerMessage *message, const char *path,
+                    guint *status)
 {
-  return origin == NULL
-         || (g_str_has_prefix (origin, "http://")
-             && names_server (self, origin + strlen ("http://")));
+  SoupMessageHeaders *headers = soup_server_message_get_request_headers (message);
+
+  if (page_files_find (self->pages, path) != NULL)
+    return NULL;
+  switch (access_judge (self->access, asker_of (message),
+                        soup_message_headers_get_one (headers, "Authorization"),
+                        soup_message_headers_get_list (headers, "Cookie"), NULL))
+    {
+    case ACCESS_GRANTED:
+      return NULL;
+    case ACCESS_BARRED:
+      *status = STATUS_TOO_MANY;
+      return TOO_OFTEN;
+    default:
+      *status = SOUP_STATUS_UNAUTHORIZED;
+      return UNKNOWN;
+    }
 }
 
 /* Why a body as HEADERS announce it is not read: it would be held in memory. NULL: it is. */
@@ -115,16 +129,21 @@ objection_to_body (SoupMessageHeaders *headers, gboolean posts, guint *status)
 
 /* Why MESSAGE is not heard, and the STATUS to say so with; NULL: it is. */
 static const char *
-objection (const WebServer *self, SoupServerMessage *message, guint *status)
+objection (const WebServer *self, SoupServerMessage *message, const char *path, guint *status)
 {
   SoupMessageHeaders *headers = soup_server_message_get_request_headers (message);
   const gboolean      posts = soup_server_message_get_method (message) == SOUP_METHOD_POST;
+  const char         *host = soup_message_headers_get_one (headers, "Host");
+  const char         *why;
 
   *status = SOUP_STATUS_FORBIDDEN;
-  if (!names_server (self, soup_message_headers_get_one (headers, "Host")))
+  if (!access_names_server (self->access, host))
     return "this server is asked by another name than its own";
-  if (!is_own_page (self, soup_message_headers_get_one (headers, "Origin")))
+  if (!access_is_own_page (soup_message_headers_get_one (headers, "Origin"), host))
     return "pages of other sites may not ask";
+  why = objection_to_asker (self, message, path, status);
+  if (why != NULL)
+    return why;
   *status = SOUP_STATUS_UNSUPPORTED_MEDIA_TYPE;
   if (posts
       && g_strcmp0 (soup_message_headers_get_content_type (headers, NULL), "application/json") != 0)
@@ -138,10 +157,11 @@ turn_away (SoupServerMessage *message, guint status, const char *why)
 {
   g_autoptr (GIOStream) connection = NULL;
   g_autofree char      *body = endpoint_refusal (why);
-  g_autofree char      *answer =
-      g_strdup_printf ("HTTP/1.1 %u %s\r\nContent-Type: application/json\r\n"
-                       "Content-Length: %zu\r\nConnection: close\r\n\r\n%s",
-                       status, soup_status_get_phrase (status), strlen (body), body);
+  g_autofree char      *answer = g_strdup_printf (
+           "HTTP/1.1 %u %s\r\nContent-Type: application/json\r\n"
+                "Content-Length: %zu\r\nConnection: close\r\n%s\r\n%s",
+           status, soup_status_get_phrase (status), strlen (body),
+      status == SOUP_STATUS_UNAUTHORIZED ? "WWW-Authenticate: Bearer\r\n" : "", body);
 
   connection = soup_server_message_steal_connection (message);
   /* so little fits into the socket's buffer, or nobody takes it */
@@ -152,11 +172,11 @@ turn_away (SoupServerMessage *message, guint status, const char *why)
 
 /* Before the body is read. */
 static void
-check (G_GNUC_UNUSED SoupServer *soup, SoupServerMessage *message, G_GNUC_UNUSED const char *path,
+check (G_GNUC_UNUSED SoupServer *soup, SoupServerMessage *message, const char *path,
        G_GNUC_UNUSED GHashTable *query, gpointer user)
 {
   guint       status;
-  const char *why = objection (user, message, &status);
+  const char *why = objection (user, message, path, &status);
 
   if (why != NULL)
     turn_away (message, status, why);
@@ -362,18 +382,39 @@ begin_call (WebServer *self, SoupServerMessage *message, const Endpoint *endpoin
   watch_connection (pending);
 }
 
-/* Ends the call of that id early: its own request is answered with what it has. */
-static void
-stop_call (WebServer *self, SoupServerMessage *message, const char *id)
+/* That the page called ID; NULL: it is answered, or there was none. */
+static const Pending *
+find_pending (const WebServer *self, const char *id)
 {
   GHashTableIter iter;
   gpointer       pending;
 
   g_hash_table_iter_init (&iter, self->pending);
   while (id != NULL && g_hash_table_iter_next (&iter, &pending, NULL))
-    if (g_strcmp0 (((Pending *) pending)->id, id) == 0)
-      web_work_stop (((Pending *) pending)->call);
+    if (g_strcmp0 (((const Pending *) pending)->id, id) == 0)
+      return pending;
+  return NULL;
+}
+
+/* Ends it early: its own request is answered with what it has. */
+static void
+stop_call (WebServer *self, SoupServerMessage *message, const char *id)
+{
+  const Pending *pending = find_pending (self, id);
+
+  if (pending != NULL)
+    web_work_stop (pending->call);
   answer_json (message, SOUP_STATUS_OK, g_strdup ("{}\n"));
+}
+
+/* How far it is. Who waits for it asks as often as suits him, so that nothing piles up here. */
+static void
+answer_progress (WebServer *self, SoupServerMessage *message, const char *id)
+{
+  const Pending *pending = find_pending (self, id);
+
+  answer_json (message, SOUP_STATUS_OK,
+               pending != NULL ? web_work_progress (pending->call) : g_strdup ("{}\n"));
 }
 
 /* ---- paths ----------------------------------------------------------------------------------- */
@@ -397,24 +438,52 @@ answer_post (WebServer *self, SoupServerMessage *message, const char *path, GHas
 }
 
 static void
-answer_get (WebServer *self, SoupServerMessage *message, const char *path)
+answer_page (SoupServerMessage *message, const PageFile *page)
 {
-  char *text;
+  gsize         length;
+  gconstpointer content = g_bytes_get_data (page->content, &length);
 
-  for (guint i = 0; i < G_N_ELEMENTS (pages); i++)
-    if (g_str_equal (pages[i].path, path))
-      {
-        gsize         length;
-        gconstpointer content = g_bytes_get_data (self->contents[i], &length);
+  set_headers (message);
+  soup_server_message_set_status (message, SOUP_STATUS_OK, NULL);
+  soup_server_message_set_response (message, page->type, SOUP_MEMORY_COPY, content, length);
+}
 
-        set_headers (message);
-        soup_server_message_set_status (message, SOUP_STATUS_OK, NULL);
-        soup_server_message_set_response (message, pages[i].type, SOUP_MEMORY_COPY, content,
-                                          length);
-        return;
-      }
-  text = endpoint_get (path);
-  if (text != NULL)
+/* Who opens the page with the token gets a cookie in its place, and an address without it. */
+static void
+exchange (WebServer *self, SoupServerMessage *message, const char *token)
+{
+  SoupMessageHeaders *headers = soup_server_message_get_response_headers (message);
+  const AccessVerdict verdict = access_judge (self->access, asker_of (message), NULL, NULL, token);
+
+  if (verdict == ACCESS_GRANTED)
+    {
+      set_headers (message);
+      if (access_cookie (self->access) != NULL)
+        soup_message_headers_append (headers, "Set-Cookie", access_cookie (self->access));
+      soup_message_headers_replace (headers, "Location", "/"); /* whatever a proxy is called */
+      soup_server_message_set_status (message, SOUP_STATUS_SEE_OTHER, NULL);
+    }
+  else if (verdict == ACCESS_BARRED)
+    refuse (message, STATUS_TOO_MANY, TOO_OFTEN);
+  else
+    refuse (message, SOUP_STATUS_UNAUTHORIZED, UNKNOWN);
+}
+
+static void
+answer_get (WebServer *self, SoupServerMessage *message, const char *path, GHashTable *query)
+{
+  const PageFile *page = page_files_find (self->pages, path);
+  const char     *token = query != NULL ? g_hash_table_lookup (query, "token") : NULL;
+  const char     *id = query != NULL ? g_hash_table_lookup (query, "id") : NULL;
+  char           *text;
+
+  if (page != NULL && token != NULL)
+    exchange (self, message, token);
+  else if (page != NULL)
+    answer_page (message, page);
+  else if (g_str_equal (path, LOOK_PATH))
+    answer_progress (self, message, id);
+  else if ((text = endpoint_get (path)) != NULL)
     answer_json (message, SOUP_STATUS_OK, text);
   else
     refuse (message, SOUP_STATUS_NOT_FOUND, "there is nothing of that name");
@@ -429,62 +498,12 @@ handle (G_GNUC_UNUSED SoupServer *soup, SoupServerMessage *message, const char *
   if (method == SOUP_METHOD_POST)
     answer_post (user, message, path, query);
   else if (method == SOUP_METHOD_GET || method == SOUP_METHOD_HEAD)
-    answer_get (user, message, path);
+    answer_get (user, message, path, query);
   else
     refuse (message, SOUP_STATUS_METHOD_NOT_ALLOWED, "only GET and POST are answered");
 }
 
 /* ---- the server ------------------------------------------------------------------------------ */
-
-static gboolean
-read_pages (WebServer *self, const char *folder, GError **error)
-{
-  for (guint i = 0; i < G_N_ELEMENTS (pages); i++)
-    {
-      g_autofree char *path = g_build_filename (folder, pages[i].file, NULL);
-      char            *text;
-      gsize            length;
-
-      if (!g_file_get_contents (path, &text, &length, error))
-        return FALSE;
-      self->contents[i] = g_bytes_new_take (text, length);
-    }
-  return TRUE;
-}
-
-/* Listens on PORT (0: a free one) of the loopback address of FAMILY. The port; 0 with ERROR set. */
-static guint
-add_address (WebServer *self, GSocketFamily family, guint port, GError **error)
-{
-  g_autoptr (GInetAddress)   loopback = g_inet_address_new_loopback (family);
-  g_autoptr (GSocketAddress) address = g_inet_socket_address_new (loopback, (guint16) port);
-  g_autoptr (GSocketAddress) effective = NULL;
-
-  if (!g_socket_listener_add_address (G_SOCKET_LISTENER (self->service), address,
-                                      G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_TCP, NULL, &effective,
-                                      error))
-    return 0;
-  return g_inet_socket_address_get_port (G_INET_SOCKET_ADDRESS (effective));
-}
-
-/* On both loopback addresses, or on that of IPv4 alone where there is no other. */
-static guint
-listen_on (WebServer *self, guint port, GError **error)
-{
-  g_autoptr (GError) own = NULL, six = NULL;
-  const guint        taken = add_address (self, G_SOCKET_FAMILY_IPV4, port, &own);
-
-  if (taken != 0)
-    add_address (self, G_SOCKET_FAMILY_IPV6, taken, &six);
-  if (taken != 0 && !g_error_matches (six, G_IO_ERROR, G_IO_ERROR_ADDRESS_IN_USE))
-    return taken;
-  if (taken != 0 || g_error_matches (own, G_IO_ERROR, G_IO_ERROR_ADDRESS_IN_USE))
-    g_set_error (error, G_IO_ERROR, G_IO_ERROR_ADDRESS_IN_USE,
-                 "port %u is in use: name another with --port", taken != 0 ? taken : port);
-  else
-    g_propagate_prefixed_error (error, g_steal_pointer (&own), "cannot listen on port %u: ", port);
-  return 0;
-}
 
 static void
 server_free (WebServer *self)
@@ -501,34 +520,34 @@ server_free (WebServer *self)
   g_object_unref (self->service);
   soup_server_disconnect (self->soup);
   g_object_unref (self->soup);
-  for (guint i = 0; i < G_N_ELEMENTS (pages); i++)
-    g_clear_pointer (&self->contents[i], g_bytes_unref);
-  for (guint i = 0; i < G_N_ELEMENTS (self->hosts); i++)
-    g_free (self->hosts[i]);
+  g_clear_pointer (&self->pages, g_ptr_array_unref);
+  g_clear_pointer (&self->access, access_free);
   g_free (self->address);
   g_free (self);
 }
 
 static WebServer *
-start (guint port, const char *folder, WebWork *work, GError **error)
+start (const WebPlace *place, WebWork *work, GError **error)
 {
-  static const char *const names[] = { "localhost", "127.0.0.1", "[::1]" };
-  WebServer               *self = g_new0 (WebServer, 1);
+  WebServer *self = g_new0 (WebServer, 1);
+  guint      port;
 
   self->work = work;
   self->pending = g_hash_table_new_full (NULL, NULL, pending_free, NULL);
   self->soup = soup_server_new ("server-header", "shardsim", NULL);
   self->service = g_socket_service_new ();
   g_socket_service_stop (self->service); /* a new address would drop what it is accepting */
-  port = read_pages (self, folder, error) ? listen_on (self, port, error) : 0;
+  self->pages = page_files_read (place->folder, error);
+  port = self->pages != NULL
+             ? listen_on (G_SOCKET_LISTENER (self->service), place->listen, place->port, error)
+             : 0;
   if (port == 0)
     {
       server_free (self);
       return NULL;
     }
-  self->address = g_strdup_printf ("http://localhost:%u/", port);
-  for (guint i = 0; i < G_N_ELEMENTS (names); i++) /* browsers leave the usual port away */
-    self->hosts[i] = port == 80 ? g_strdup (names[i]) : g_strdup_printf ("%s:%u", names[i], port);
+  self->access = access_new (port, place->listen, place->token);
+  self->address = listen_address_text (place->listen, port);
   soup_server_add_early_handler (self->soup, NULL, check, self, NULL);
   soup_server_add_handler (self->soup, NULL, handle, self, NULL);
   g_signal_connect (self->soup, "request-read", G_CALLBACK (request_read), NULL);

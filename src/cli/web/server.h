@@ -1,10 +1,9 @@
 /*
- * The page and its interface over HTTP, on the loopback interface alone.
+ * The page and its interface over HTTP, on the loopback interface unless a place is named.
  *
  * Another site's page that a browser shows may send requests here, too, so that a request counts
- * only if it names this server as its host (a name that was rebound to 127.0.0.1 does not), comes
- * from this server's own page or from no page, and, where it makes something run, is of a type that
- * no other site may send unasked. Nothing is written, no file but those of the page and the shipped
+ * only if access.h lets it in and, where it makes something run, it is of a type that no other site
+ * may send unasked. Nothing is written, no file but those of the page and the shipped
  * data is read, and no body is longer than what the readers take.
  *
  * It is a module: the libraries that speak HTTP would cost every other command a third of its
@@ -18,15 +17,20 @@
 
 typedef struct _WebServer WebServer;
 
+typedef struct
+{
+  guint       port;   /* 0: any that is free */
+  const char *listen; /* an address of this machine, or a name of one; NULL: the loopback one */
+  const char *token;  /* that requests must have; NULL: none */
+  const char *folder; /* of the page */
+} WebPlace;
+
 /* What the module exports. */
 #define WEB_SERVER_MODULE "web_server_module"
 typedef struct
 {
-  /*
-   * Listens on PORT (0: any that is free) of the loopback interface and serves FOLDER's page until
-   * it is freed. WORK outlives it. NULL with ERROR set.
-   */
-  WebServer *(*start) (guint port, const char *folder, WebWork *work, GError **error);
+  /* Serves until it is freed. WORK outlives it. NULL with ERROR set. */
+  WebServer *(*start) (const WebPlace *place, WebWork *work, GError **error);
   void (*free) (WebServer *self);
   const char *(*address) (const WebServer *self); /* "http://localhost:8080/"; of SELF */
 } WebServerModule;

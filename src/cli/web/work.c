@@ -125,3 +125,9 @@ web_work_stop (WebCall *call)
 {
   shardsim_stop_now (call->stop);
 }
+
+char *
+web_work_progress (WebCall *call)
+{
+  return shardsim_progress (call->stop);
+}

@@ -33,3 +33,6 @@ void web_work_drop (WebCall *call);
 
 /* Ends CALL early, with what it has by then. */
 void web_work_stop (WebCall *call);
+
+/* How far CALL is, as of shardsim_progress. Newly allocated. */
+char *web_work_progress (WebCall *call);
