@@ -3,7 +3,6 @@ import {
   buildForm,
   change,
   element,
-  findOption,
   fullKey,
   parseOptions,
   say,
@@ -21,6 +20,7 @@ import {
   showProposals,
   table,
 } from './answer.js';
+import { progressBox, watch } from './progress.js';
 
 const START = {
   'cluster.name': '8 x dgx-h100',
@@ -32,7 +32,6 @@ const PAUSE_MS = 60; // after a change: who drags a slider makes many
 const pinned = [];
 let now = null; // the prediction that is shown
 let running = null; // the AbortController of the last question
-let number = 0;
 
 const byId = id => document.getElementById(id);
 
@@ -40,7 +39,9 @@ const byId = id => document.getElementById(id);
 
 async function get(path) {
   const answer = await fetch(path);
-  return answer.json();
+  const text = await answer.json();
+  if (!answer.ok) throw new Error(text.diagnostics[0].message);
+  return text;
 }
 
 async function post(path, body, signal) {
@@ -219,23 +220,30 @@ function takeFiles() {
 
 // ---- tools: maximum, curve, search -------------------------------------------------------------
 
+// Nobody else can name it, and so stop it.
 function ownId() {
-  return `${Date.now().toString(36)}-${++number}`;
+  return [...crypto.getRandomValues(new Uint32Array(4))].map(one => one.toString(36)).join('-');
 }
 
-// A long question with a button that ends it early: what is there by then is answered.
+// A long question with its progress, and a button that ends it early: what is there by then is
+// answered.
 async function long(button, path, body) {
   const id = ownId(),
+    { box, show } = progressBox(adopt),
     stop = element(
       'button',
       { type: 'button', onclick: () => post(`/api/stop?id=${id}`, {}) },
       'Stop with what there is',
     );
+  const end = watch(() => get(`/api/progress?id=${id}`), show);
   button.disabled = true;
   button.after(stop);
+  button.parentElement.after(box);
   try {
     return await post(`${path}?id=${id}`, body);
   } finally {
+    end();
+    box.remove();
     stop.remove();
     button.disabled = false;
   }
@@ -270,18 +278,11 @@ async function advise(button) {
   );
 }
 
-function adopt(result) {
-  const set = {};
-  for (const section of ['training', 'mesh', 'strategy'])
-    for (const [key, value] of Object.entries(result.settings[section] ?? {}))
-      set[`${section}.${key}`] = value;
-  change({ 'strategy.name': set['strategy.name'] });
-  for (const [key, value] of Object.entries(set)) {
-    const option = findOption(key);
-    if (option && (value === null || typeof value === 'object' || String(value) === option.default))
-      set[key] = null;
-  }
-  change(set);
+// OPTIONS of what a search found, in the place of all that was open to it.
+function adopt(options) {
+  const fixed = openAxes();
+  const open = Object.keys(state.set).filter(key => !(key in fixed));
+  change({ ...Object.fromEntries(open.map(key => [key, null])), ...parseOptions(options) });
 }
 
 function openAxes() {
@@ -332,7 +333,7 @@ async function search(button) {
         seconds(one.step_time_s),
         String(Math.round(one.tokens_per_s_per_gpu)),
         `${one.peak_device_gib.toFixed(1)} GiB`,
-        element('button', { type: 'button', onclick: () => adopt(one) }, 'Take it'),
+        element('button', { type: 'button', onclick: () => adopt(one.options) }, 'Take it'),
       ]),
     ),
   );
@@ -493,4 +494,4 @@ async function begin() {
   predict();
 }
 
-begin();
+begin().catch(error => showNothing(error.message));

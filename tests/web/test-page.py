@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import json
 import sys
+import tempfile
 import unittest
 from urllib.parse import urlsplit
 
@@ -18,6 +19,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 READY = (
     "!document.querySelector('#answer.busy') && document.querySelector('#headline .card') !== null"
 )
+PICTURES = os.environ.get("SHARDSIM_WEB_PICTURES")  # a folder for what is to be looked at
 SUMMARY = "document.getElementById('summary').textContent"
 
 
@@ -185,18 +187,48 @@ class Controls(PageCase):
         )
 
     def test_search(self):
+        """The best so far stands there while a search runs; what is stopped has at least that."""
+        self.start(
+            "#cluster.name=1+x+dgx-h100&model.config=llama-3.1-8b&strategy.name=fsdp2"
+            "&training.seq_len=4096&mesh.tp=8"
+        )
+        self.browser.run(pressing("Find the best configuration"))
+        self.browser.wait("document.querySelector('.progress tbody tr') !== null")
+        self.assertRegex(
+            self.browser.run("document.querySelector('.progress p').textContent"),
+            r"^[a-z ]+, \d+ (so far|of \d+), \d+\.\d s; best: .* a step, \d+ tokens/s/GPU$",
+        )
+        if PICTURES:
+            self.browser.picture(f"{PICTURES}/progress-1280.png")
+            self.browser.size(390, 1400)
+            self.browser.picture(f"{PICTURES}/progress-390.png")
+        speed = "Number(document.querySelector('{} tbody tr').cells[2].textContent)"
+        so_far = self.browser.run(speed.format(".progress"))
+        self.browser.run(pressing("Stop with what there is"))
+        self.browser.wait("document.querySelector('#found tbody tr') !== null", 120)
+        self.assertGreaterEqual(self.browser.run(speed.format("#found")), so_far)
+        self.assertIsNone(self.browser.run("document.querySelector('.progress')"))
+        before = self.browser.run(SUMMARY)
+        found = self.browser.run(speed.format("#found"))
+        self.browser.run("document.querySelector('#found button').click()")
+        self.browser.wait(f"{SUMMARY} !== {json.dumps(before)}")
+        shown = self.browser.run(
+            "document.querySelectorAll('#headline b')[2].textContent.replace(',', '')"
+        )
+        self.assertAlmostEqual(float(shown), found, delta=0.001 * found)
+
+    def test_what_is_found_can_be_taken_before_the_end(self):
         self.start(
             "#cluster.name=1+x+dgx-h100&model.config=llama-3.1-8b&strategy.name=fsdp2"
             "&training.seq_len=4096"
         )
+        before = self.browser.run("location.hash")
         self.browser.run(pressing("Find the best configuration"))
-        stop = (
-            "[...document.querySelectorAll('button')].find(b => b.textContent.startsWith('Stop'))"
-        )
-        self.browser.wait(f"{stop} !== undefined")
-        self.browser.run(f"new Promise(r => setTimeout(r, 3000)).then(() => {stop}?.click())")
+        self.browser.wait("document.querySelector('.progress button') !== null")
+        self.browser.run("document.querySelector('.progress button').click()")
+        self.browser.wait(f"location.hash !== {json.dumps(before)}")
+        self.browser.run(pressing("Stop with what there is"))
         self.browser.wait("document.querySelector('#found').textContent !== ''", 120)
-        self.browser.run("document.querySelector('#found button')?.click()")
         self.browser.wait(READY)
 
     def test_advice_applies_itself(self):
@@ -277,9 +309,51 @@ class Address(PageCase):
         )
 
 
+class Token(PageCase):
+    """A page that wants a token, and gets it once."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.folder = tempfile.TemporaryDirectory()
+        if CHROMIUM is None:
+            return
+        cls.server.close()
+        file = f"{cls.folder.name}/token"
+        cls.server = Served(PROGRAM, "--listen", "127.0.0.1", "--token-file", file)
+        with open(file, encoding="utf-8") as made:
+            cls.token = made.read().strip()
+
+    @classmethod
+    def tearDownClass(cls):
+        super().tearDownClass()
+        cls.folder.cleanup()
+
+    def test_first_visit(self):
+        """Without it the page says so; with it once, it stays, and the address has it no more."""
+        self.browser.open(self.server.address)
+        self.browser.wait(
+            "document.getElementById('summary')?.textContent.includes('wants its token')"
+        )
+        self.browser.console.clear()  # where Chromium says that something was refused, too
+        scenario = (
+            "#cluster.name=1+x+dgx-h100&model.config=llama-2-7b&strategy.name=fsdp2"
+            "&training.seq_len=1024"
+        )
+        self.start(f"?token={self.token}{scenario}")
+        self.assertEqual(self.browser.run("location.search"), "")
+        self.assertEqual(self.browser.run("location.hash"), scenario)
+        self.assertEqual(self.browser.run("document.cookie"), "")
+        self.start()
+        everything = self.browser.run("location.href + document.documentElement.outerHTML")
+        self.assertNotIn(self.token, everything)
+        session = self.browser.send("Network.getCookies")["cookies"]
+        self.assertEqual([one["sameSite"] for one in session], ["Strict"])
+        self.assertTrue(session[0]["httpOnly"])
+
+
 class Looks(PageCase):
     def test_widths(self):
-        folder = os.environ.get("SHARDSIM_WEB_PICTURES")
         for width in (1280, 390):
             for dark in (False, True):
                 self.browser.size(width, 1400)
@@ -287,8 +361,10 @@ class Looks(PageCase):
                 self.start()
                 wide = self.browser.run("document.documentElement.scrollWidth")
                 self.assertLessEqual(wide, width)
-                if folder:
-                    self.browser.picture(f"{folder}/page-{width}-{'dark' if dark else 'light'}.png")
+                if PICTURES:
+                    self.browser.picture(
+                        f"{PICTURES}/page-{width}-{'dark' if dark else 'light'}.png"
+                    )
         self.browser.dark(False)
 
     def test_labels(self):
