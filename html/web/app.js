@@ -20,6 +20,7 @@ import {
   showProposals,
   table,
 } from './answer.js';
+import { grid, valuesOf } from './grid.js';
 import { progressBox, watch } from './progress.js';
 
 const START = {
@@ -167,7 +168,7 @@ function readAddress() {
   state.model = file('~model');
   state.given = file('~job');
   state.set = Object.fromEntries(words);
-  if (words.size === 0 && !state.given) state.set = { ...START };
+  if (words.size === 0 && !state.given) state.set = { ...(grid?.start ?? START) };
 }
 
 let timer = 0;
@@ -350,9 +351,24 @@ async function curve(key, values) {
 
 function tools() {
   const key = element('input', { type: 'text', value: 'micro_batch' });
-  const values = element('input', { type: 'text', value: '1, 2, 4, 8' });
+  const values = element('input', {
+    type: 'text',
+    value: (valuesOf('training.micro_batch') ?? [1, 2, 4, 8]).join(', '),
+  });
+  const draw = () =>
+    curve(
+      key.value.trim(),
+      values.value
+        .split(',')
+        .map(one => one.trim())
+        .filter(Boolean),
+    );
   const press = (text, act) =>
-    element('button', { type: 'button', onclick: event => act(event.target) }, text);
+    element(
+      'button',
+      { type: 'button', disabled: grid && act !== draw, onclick: event => act(event.target) },
+      text,
+    );
   byId('tools').replaceChildren(
     element('h2', {}, 'Look further'),
     element(
@@ -373,15 +389,7 @@ function tools() {
         element('span', { class: 'name' }, 'these values'),
         values,
       ),
-      press('Draw', () =>
-        curve(
-          key.value.trim(),
-          values.value
-            .split(',')
-            .map(one => one.trim())
-            .filter(Boolean),
-        ),
-      ),
+      press('Draw', draw),
     ),
   );
 }

@@ -1,5 +1,7 @@
 // The form: what the option tables say, a few of it in front, and the state that it edits.
 
+import { grid, gridText, valuesOf } from './grid.js';
+
 export const state = {
   set: {}, // full key -> text, as --set takes it
   given: null, // an uploaded job file: { name, text }
@@ -178,6 +180,20 @@ function slider(key, [least, most]) {
   return input;
 }
 
+// Of a copy of the page: the values that it has, or one that cannot be changed.
+function fixedChoice(key, label) {
+  const values = valuesOf(key),
+    option = findOption(key);
+  const words = values.length > 0 ? values : [''];
+  const one = choice(
+    key,
+    label,
+    words.map(word => [word, word || `default (${option?.default ?? 'none'})`]),
+  );
+  one.box.querySelector('select').disabled = words.length === 1;
+  return one;
+}
+
 function field(key, option, label) {
   const input = control(option, key),
     wrong = element('span', { class: 'wrong' });
@@ -274,6 +290,17 @@ function add(parent, key, one) {
   parent.append(one.box);
 }
 
+function fillCopy() {
+  const parent = document.getElementById('essentials');
+  const heads = { 'model.config': 'Model', 'cluster.name': 'Cluster', 'strategy.name': 'Strategy' };
+  const labels = { ...heads, ...Object.fromEntries(ESSENTIALS) };
+  const others = grid.axes.map(axis => axis.key).filter(key => !labels[key]);
+  document.body.classList.add('copy');
+  parent.append(element('p', { class: 'problem note' }, gridText()));
+  for (const key of [...Object.keys(labels), ...others])
+    add(parent, key, fixedChoice(key, labels[key] ?? key));
+}
+
 function fillEssentials() {
   const parent = document.getElementById('essentials');
   const strategies = tables.strategies.filter(one => !one.outer);
@@ -315,7 +342,7 @@ function fillSections() {
 function fillOwn() {
   const box = document.getElementById('own'),
     name = state.set['strategy.name'];
-  if (box.dataset.of === name) return;
+  if (grid || box.dataset.of === name) return;
   box.dataset.of = name;
   box.replaceChildren(element('summary', {}, `strategy ${name ?? ''}`));
   for (const key of [...fields.keys()])
@@ -363,8 +390,11 @@ export function buildForm(options, all, onChange) {
   tables = options;
   lists = all;
   changed = onChange;
-  fillEssentials();
-  fillSections();
+  if (grid) fillCopy();
+  else {
+    fillEssentials();
+    fillSections();
+  }
   document.getElementById('filter').addEventListener('input', filterOptions);
   document.getElementById('form').addEventListener('submit', event => event.preventDefault());
 }

@@ -142,6 +142,14 @@ START_TEST (test_grid)
       ck_assert_str_eq (name, point % 3 == 0 ? "fsdp2" : point % 3 == 1 ? "zero3" : "ddp");
     }
   ck_assert_uint_gt (n, 0);
+  for (guint64 i = 0; i < vary_n_values (vary, 0); i++)
+    {
+      g_autofree char *batch = vary_axis_value (vary, 0, i);
+
+      ck_assert_uint_eq (g_ascii_strtoull (batch, NULL, 10), G_GUINT64_CONSTANT (1) << i);
+    }
+  ck_assert_uint_eq (vary_n_values (vary, 0), 17);
+  ck_assert_uint_eq (vary_n_values (vary, 2), 3);
   for (guint a = 0; a < 5; a++) /* more than can be counted */
     {
       g_autofree char *axis = g_strdup_printf ("strategy.x%u=1..1000000", a);

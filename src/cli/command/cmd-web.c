@@ -4,6 +4,8 @@
 #include "base/file/file-roles.h"
 #include "base/file/temporary.h"
 #include "cli/argument/common.h"
+#include "cli/argument/value-lists.h"
+#include "cli/web/export.h"
 #include "cli/web/server.h"
 #include "cli/web/token-file.h"
 
@@ -11,7 +13,8 @@ typedef struct
 {
   gint     port;
   gboolean open;
-  char    *listen, *token_file;
+  char    *listen, *token_file, *export;
+  char   **vary;
 } Settings;
 
 /* A browser, where there is one; without, the printed address is enough. */
@@ -66,10 +69,72 @@ say_address (const Settings *settings, const char *address)
   return status;
 }
 
+/* ---- a copy ---------------------------------------------------------------------------------- */
+
 static ExitStatus
-run (Common *common, gpointer data)
+say_copy (const char *dir, const WebExported *copy)
 {
-  const Settings        *settings = data;
+  g_autofree char    *file = g_build_filename (dir, "index.html", NULL);
+  g_autoptr (GString) out = g_string_new (NULL);
+
+  g_string_append_printf (out, "%s: %u scenarios, %.1f MiB\n", file, copy->n_points,
+                          (double) copy->n_bytes / 1048576);
+  if (copy->n_refused > 0)
+    stream_say ("shardsim web: %u of the %u cannot be, which the copy says, too; the first: %s\n",
+                copy->n_refused, copy->n_points, copy->why);
+  return stream_print (out);
+}
+
+/* Predicts the grid and writes the copy; an interrupt ends it, and leaves nothing. */
+static ExitStatus
+write_copy (const Settings *settings, const Common *common, const Vary *grid)
+{
+  g_autofree char     *folder = layout_data_file ("html/web");
+  g_autoptr (GError)   error = NULL;
+  g_auto (WebExported) copy = { 0 };
+  Patience            *patience = patience_new (0);
+  Progress            *progress = patience_begin (patience, "predicting", "scenarios");
+  const WebExport      work = { .page = folder,
+                                .dir = settings->export,
+                                .grid = grid,
+                                .n_threads = common_n_jobs (common),
+                                .count = progress_count (progress) };
+  const gboolean       good = web_export (&work, &copy, &error);
+  ExitStatus           status;
+
+  patience_end (patience, progress);
+  patience_close (patience);
+  status = good ? say_copy (settings->export, &copy) : stream_report_error (error);
+  if (!good)
+    status = patience_status (patience, status);
+  patience_free (patience);
+  return status;
+}
+
+static ExitStatus
+export_page (const Settings *settings, const Common *common)
+{
+  g_autoptr (Vary)     grid = vary_new ();
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (GError)   error = NULL;
+  const ExitStatus     status = common_check_outputs (common);
+
+  if (status != EXIT_DONE)
+    return status;
+  if (!export_grid_read (grid, settings->vary, diags))
+    return stream_report_diags (diags);
+  if (web_export_check (settings->export, &error))
+    return write_copy (settings, common, grid);
+  g_prefix_error (&error, "--export: ");
+  stream_report_error (error);
+  return EXIT_USAGE;
+}
+
+/* ---- the server ------------------------------------------------------------------------------ */
+
+static ExitStatus
+serve_page (const Settings *settings, const Common *common)
+{
   g_autofree char       *folder = layout_data_file ("html/web");
   g_autofree char       *readable = layout_data_dir ();
   g_autofree char       *token = NULL;
@@ -92,6 +157,14 @@ run (Common *common, gpointer data)
     serve (settings, module->address (server));
   module->free (server);
   return status;
+}
+
+static ExitStatus
+run (Common *common, gpointer data)
+{
+  const Settings *settings = data;
+
+  return settings->export != NULL ? export_page (settings, common) : serve_page (settings, common);
 }
 
 static gboolean
@@ -117,6 +190,8 @@ static const OptionRule rules[] = {
     "--listen lets others of the network ask, who need a secret: add --token-file FILE, which is "
     "made where there is none\n  hint: without --listen, an ssh tunnel reaches the page, too: "
     "ssh -L 8080:localhost:8080 HOST" },
+  { "vary", NULL, "export", "--vary is of the grid of --export: add that" },
+  { "export", "open listen token-file", NULL, "--export serves nothing, and needs no way in" },
   { "open", "token-file", NULL,
     "--open would show the token of --token-file to who lists processes: open the address "
     "yourself" },
@@ -131,6 +206,12 @@ static const CommandOption options[] = {
             "the address or the name to listen on, 0.0.0.0: all of the machine's") },
   { OPTION ("token-file", VALUE_FILE, token_file, "FILE",
             "a file with a secret that all must know who ask; it is made where there is none") },
+  { OPTION ("export", VALUE_FOLDER, export, "DIR",
+            "write the page with the answers of a grid, which needs no server"),
+    .check = stream_check_folder },
+  { OPTION ("vary", VALUE_TEXTS, vary, "KEY=VALUES",
+            "of --export: an axis of the grid, in the place of the usual one or beside these"),
+    .words = &words_keys },
   { 0 },
 };
 
@@ -143,7 +224,9 @@ const Command command_web = {
              "the scenario, to be kept or sent.",
   .examples = "Examples:\n"
               "  shardsim web --open\n"
-              "  shardsim web --port 9000\n",
+              "  shardsim web --port 9000\n"
+              "  shardsim web --listen 0.0.0.0 --token-file ~/.shardsim-token\n"
+              "  shardsim web --export copy --vary model=llama-3.1-8b,mixtral-8x7b\n",
   .takes = COMMON_JOBS,
   .options = options,
   .rules = rules,

@@ -16,8 +16,8 @@
 typedef struct _Access Access;
 
 /*
- * Of a server that is called LISTEN (NULL: it is on the loopback interface alone), with TOKEN (NULL:
- * none, whoever reaches it may ask).
+ * Of a server that is called LISTEN (NULL: it is on the loopback interface alone), with TOKEN
+ * (NULL: none, whoever reaches it may ask).
  */
 Access *access_new (guint port, const char *listen, const char *token);
 void    access_free (Access *self);
@@ -26,7 +26,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (Access, access_free)
 /* Whether HOST ("localhost:8080"; NULL: none was named) is a name of the server. */
 gboolean access_names_server (const Access *self, const char *host);
 
-/* Whether a page of ORIGIN (NULL: it is no page that asks) is the one that was asked for of HOST. */
+/* Whether a page of ORIGIN (NULL: it is no page that asks) is the one that HOST has shown. */
 gboolean access_is_own_page (const char *origin, const char *host);
 
 typedef enum

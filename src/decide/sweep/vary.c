@@ -392,6 +392,18 @@ vary_key (const Vary *self, guint axis)
 }
 
 guint64
+vary_n_values (const Vary *self, guint axis)
+{
+  return g_array_index (self->axes, Axis, axis).n;
+}
+
+char *
+vary_axis_value (const Vary *self, guint axis, guint64 i)
+{
+  return axis_value (&g_array_index (self->axes, Axis, axis), i);
+}
+
+guint64
 vary_length (const Vary *self)
 {
   guint64 n = 1;

@@ -31,6 +31,11 @@ gboolean vary_add (Vary *self, const char *text, const SourceMark *mark, DiagLis
 guint       vary_n_axes (const Vary *self);
 const char *vary_key (const Vary *self, guint axis);
 
+guint64 vary_n_values (const Vary *self, guint axis);
+
+/* Value I of AXIS. Newly allocated. */
+char *vary_axis_value (const Vary *self, guint axis, guint64 i);
+
 /* Points of the grid: 1 without axes; G_MAXUINT64 stands for that many and more. */
 guint64 vary_length (const Vary *self);
 
