@@ -81,6 +81,23 @@ class Controls(PageCase):
             with self.subTest(key=key):
                 self.change(key, value)
 
+    def test_who_drags_asks_once(self):
+        """Of many changes at once the last is asked about; an answer on its way is given up."""
+        self.start()
+        before = self.browser.run(SUMMARY)
+        self.browser.asked.clear()
+        self.browser.run(
+            "(() => { const range = document.querySelector("
+            "'[data-key=\"training.seq_len\"] [type=range]');"
+            "for (const power of [9, 10, 11, 12, 10, 11, 12, 11]) { range.value = power;"
+            "range.dispatchEvent(new Event('input', { bubbles: true })); } })()"
+        )
+        self.browser.wait(f"{SUMMARY} !== {json.dumps(before)}")
+        self.browser.wait("!document.querySelector('#answer.busy')")
+        asked = [url for url in self.browser.asked if url.endswith("/api/predict")]
+        self.assertEqual(len(asked), 1)
+        self.assertIn("training.seq_len=2048", self.browser.run("location.hash"))
+
     def test_every_option_is_there(self):
         self.start()
         tables = self.server.get("/api/options")
