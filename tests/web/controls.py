@@ -41,7 +41,9 @@ def touching(number, value):
     """Presses, or sets to VALUE, one of all controls."""
     return f"""(() => {{
       const all = [...document.querySelectorAll('#form select, #form input, #remedies button,'
-        + ' #pin, #pinned button, summary')].filter(e => e.type !== 'file');
+        + ' #tools button, #found button,'
+        + ' #pin, #pinned button, summary')].filter(
+        e => e.type !== 'file' && !e.disabled);
       const one = all[{number} % all.length];
       if (one.matches('button, summary')) {{ one.click(); return; }}
       if (one.matches('select')) one.selectedIndex = {number} % one.options.length;

@@ -4,6 +4,7 @@ a server; and what is never written over."""
 
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -13,7 +14,7 @@ import time
 import unittest
 
 from browser import Browser
-from controls import CHROMIUM, PICTURES, READY, SUMMARY, pressing, setting
+from controls import CHROMIUM, PICTURES, READY, SUMMARY, pressing, setting, touching
 
 PROGRAM = sys.argv[1]
 GRID = {  # with one that does not fit, and one that cannot be
@@ -101,10 +102,9 @@ class Page(unittest.TestCase):
                 "training.micro_batch": values["micro_batch"],
                 "mesh.tp": values["tp"],
             }
-            request = json.dumps({"path": "/api/predict", "set": set_})
+            body = json.dumps(json.dumps({"set": set_}))
             answer = self.browser.run(
-                f"""(request => fetch(request.path, {{ method: 'POST',
-                  body: JSON.stringify({{ set: request.set }}) }}).then(a => a.json()))({request})"""
+                f"fetch('/api/predict', {{ method: 'POST', body: {body} }}).then(a => a.json())"
             )
             with self.subTest(values=values):
                 if own.returncode in (0, 3):
@@ -180,6 +180,14 @@ class Page(unittest.TestCase):
                 " b.textContent === 'Find the best configuration').disabled"
             )
         )
+
+    def test_random_presses(self):
+        draw = random.Random(os.environ.get("SHARDSIM_WEB_SEED", "1"))
+        self.start()
+        for _ in range(100):
+            value = draw.choice(["1", "2", "0", "x", "dgx-h100"])
+            self.browser.run(touching(draw.randrange(10**6), value))
+        self.start()
 
     def test_widths(self):
         for width in (1280, 390):

@@ -1,4 +1,4 @@
-/* shardsim web: a page to play with, in a browser of this machine. */
+/* shardsim web: a page to play with, served, or written with the answers of a grid. */
 #include <stdio.h>
 
 #include "base/file/file-roles.h"
@@ -219,9 +219,10 @@ const Command command_web = {
   .name = "web",
   .help = "a page to play with: sliders in the place of options",
   .arguments = "",
-  .summary = "Serves a page for a browser of this machine, on the loopback interface alone. It "
-             "answers while one types, with the numbers of 'shardsim simulate'; its address holds "
-             "the scenario, to be kept or sent.",
+  .summary = "Serves a page for a browser of this machine, on the loopback interface unless it is "
+             "told otherwise. It answers while one types, with the numbers of 'shardsim simulate'; "
+             "its address holds the scenario, to be kept or sent. With --export it writes a copy "
+             "that needs no server.",
   .examples = "Examples:\n"
               "  shardsim web --open\n"
               "  shardsim web --port 9000\n"

@@ -26,8 +26,8 @@ variable_of (const char *module)
 static gboolean add_module (Bundle *self, const char *name, GError **error);
 
 /*
- * STATEMENT, "import { a, b as c } from './x.js';": that module comes first, and the names are taken
- * out of its value.
+ * STATEMENT, "import { a, b as c } from './x.js';": that module comes first, and the names are
+ * taken out of its value.
  */
 static gboolean
 add_import (Bundle *self, const char *module, const char *statement, GString *body, GError **error)

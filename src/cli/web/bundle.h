@@ -1,6 +1,6 @@
 /*
- * The page's modules as one script, for browsers load no module from a file. Each becomes a function
- * that gives what it exports; what they import comes before them.
+ * The page's modules as one script, for browsers load no module from a file. Each becomes a
+ * function that gives what it exports; what they import comes before them.
  */
 #pragma once
 

@@ -35,6 +35,12 @@ endpoint_find (const char *path)
   return NULL;
 }
 
+gboolean
+endpoint_searches (const Endpoint *self)
+{
+  return self->seconds == A_SEARCH;
+}
+
 /* ---- requests -------------------------------------------------------------------------------- */
 
 char *

@@ -16,6 +16,9 @@ typedef struct
   guint seconds; /* that it may take before it is stopped */
 } Endpoint;
 
+/* Whether it makes many predictions: others, that somebody looks at, do not wait for it. */
+gboolean endpoint_searches (const Endpoint *self);
+
 /* The one of PATH, which is asked by POST; NULL: there is none. */
 const Endpoint *endpoint_find (const char *path);
 

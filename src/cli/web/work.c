@@ -2,8 +2,8 @@
 
 struct _WebWork
 {
-  GThreadPool *pool;
-  GHashTable  *calls; /* WebCall: begun, and not answered */
+  GThreadPool *pools[2]; /* predictions, and what searches */
+  GHashTable  *calls;    /* WebCall: begun, and not answered */
 };
 
 struct _WebCall
@@ -68,7 +68,8 @@ web_work_new (guint n_threads)
 {
   WebWork *self = g_new0 (WebWork, 1);
 
-  self->pool = g_thread_pool_new (run, self, (gint) n_threads, FALSE, NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (self->pools); i++)
+    self->pools[i] = g_thread_pool_new (run, self, (gint) n_threads, FALSE, NULL);
   self->calls = g_hash_table_new (NULL, NULL);
   return self;
 }
@@ -82,7 +83,8 @@ web_work_free (WebWork *self)
   g_hash_table_iter_init (&iter, self->calls);
   while (g_hash_table_iter_next (&iter, &call, NULL))
     web_work_drop (call);
-  g_thread_pool_free (self->pool, FALSE, TRUE);
+  for (guint i = 0; i < G_N_ELEMENTS (self->pools); i++)
+    g_thread_pool_free (self->pools[i], FALSE, TRUE);
   while (g_hash_table_size (self->calls) > 0)
     g_main_context_iteration (NULL, TRUE);
   g_hash_table_unref (self->calls);
@@ -93,9 +95,10 @@ WebCall *
 web_work_begin (WebWork *self, const Endpoint *endpoint, char *request, WebAnswer answer,
                 gpointer user)
 {
-  WebCall *call;
+  GThreadPool *pool = self->pools[endpoint_searches (endpoint)];
+  WebCall     *call;
 
-  if (g_thread_pool_unprocessed (self->pool) >= WEB_WORK_MOST)
+  if (g_thread_pool_unprocessed (pool) >= WEB_WORK_MOST)
     {
       g_free (request);
       return NULL;
@@ -109,7 +112,7 @@ web_work_begin (WebWork *self, const Endpoint *endpoint, char *request, WebAnswe
                      .user = user };
   call->timer = g_timeout_add_seconds (endpoint->seconds, time_is_over, call);
   g_hash_table_add (self->calls, call);
-  g_thread_pool_push (self->pool, call, NULL);
+  g_thread_pool_push (pool, call, NULL);
   return call;
 }
 

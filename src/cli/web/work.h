@@ -1,16 +1,16 @@
 /*
- * Calls that take long, beside the server: a few threads, a queue with an end, and a time for each.
+ * Calls that take long, beside the server: a few threads, queues with an end, and a time for each.
  * Everything but the calls themselves is done in the thread that made it.
  */
 #pragma once
 
 #include "cli/web/endpoints.h"
 
-#define WEB_WORK_MOST 64 /* calls that wait */
+#define WEB_WORK_MOST 64 /* calls that wait, of predictions and of what searches */
 
 typedef struct _WebWork WebWork;
 
-/* N_THREADS calls run side by side. */
+/* N_THREADS predictions run side by side, and as many calls that search. */
 WebWork *web_work_new (guint n_threads);
 /* Stops what runs, waits for it, and answers nothing more. */
 void web_work_free (WebWork *self);
