@@ -146,7 +146,8 @@ serve_page (const Settings *settings, const Common *common)
   ExitStatus status;
 
   if (module != NULL && settings->token_file != NULL)
-    place.token = token = token_file_read (settings->token_file, &error);
+    token = token_file_read (settings->token_file, &error);
+  place.token = token;
   if (module != NULL && error == NULL)
     server = module->start (&place, work, &error);
   if (server == NULL)

@@ -6,7 +6,7 @@
 
 #define MOST_ADDRESSES 1024 /* whose wrong tokens are counted apart; all others are one */
 #define OTHERS         "others"
-#define MINUTE         (60 * G_USEC_PER_SEC)
+#define MINUTE         G_GINT64_CONSTANT (60000000) /* us */
 #define BEARER         "Bearer "
 
 struct _Access

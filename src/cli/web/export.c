@@ -241,11 +241,11 @@ file_texts (const WebExport *self, const Points *points, GError **error)
     return texts;
   texts[2] = text_of (pages, "/style.css");
   texts[3] = data_text (points, (guint) vary_length (self->grid));
-  if (strlen (texts[3]) <= EXPORT_MOST_BYTES)
+  if (strlen (texts[3]) >> 20 < EXPORT_MOST_MIB)
     return texts;
   g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_FAILED,
                "the copy would have %zu MiB, and at most %u: give fewer values",
-               strlen (texts[3]) >> 20, EXPORT_MOST_BYTES >> 20);
+               strlen (texts[3]) >> 20, EXPORT_MOST_MIB);
   g_clear_pointer (&texts[3], g_free);
   return texts;
 }

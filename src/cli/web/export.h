@@ -8,7 +8,7 @@
 #include "decide/sweep/vary.h"
 
 #define EXPORT_MOST_POINTS 2000
-#define EXPORT_MOST_BYTES  (64 * 1024 * 1024) /* of data.js */
+#define EXPORT_MOST_MIB    64 /* of data.js */
 
 /*
  * The axes of TEXTS ("training.seq_len=2048,8192", strv or NULL), and of the usual grid those of
