@@ -12,7 +12,6 @@ import {
 } from './form.js';
 import {
   goalText,
-  seconds,
   showCurve,
   showNothing,
   showPinned,
@@ -21,7 +20,7 @@ import {
   table,
 } from './answer.js';
 import { grid, valuesOf } from './grid.js';
-import { progressBox, watch } from './progress.js';
+import { foundTable, progressBox, watch } from './progress.js';
 
 const START = {
   'cluster.name': '8 x dgx-h100',
@@ -327,16 +326,7 @@ async function search(button) {
   byId('found').replaceChildren(
     element('h2', {}, 'The best that were found'),
     ...partial,
-    table(
-      ['Configuration', 'step', 'tokens/s/GPU', 'GPU memory', ''],
-      answer.results.map(one => [
-        one.scenario,
-        seconds(one.step_time_s),
-        String(Math.round(one.tokens_per_s_per_gpu)),
-        `${one.peak_device_gib.toFixed(1)} GiB`,
-        element('button', { type: 'button', onclick: () => adopt(one.options) }, 'Take it'),
-      ]),
-    ),
+    foundTable('Configuration', answer.results, adopt),
   );
 }
 

@@ -22,22 +22,24 @@ export function progressBox(take) {
     text.textContent = progressText(p);
     if (p.todo > 0 && !p.more) [bar.max, bar.value] = [p.todo, p.done];
     else bar.removeAttribute('value');
-    if (p.found.length > 0) found.replaceChildren(soFar(p.found, take));
+    if (p.found.length > 0) found.replaceChildren(foundTable('The best so far', p.found, take));
   };
   return { box: element('div', { class: 'progress' }, bar, text, found), show };
 }
 
-function soFar(found, take) {
-  return table(
-    ['The best so far', 'step', 'tokens/s/GPU', 'GPU memory', ''],
+// Configurations that can be taken: the button stands in front, where no phone cuts it off.
+export function foundTable(heading, found, take) {
+  const rows = table(
+    ['', heading, 'step', 'tokens/s/GPU', 'GPU memory'],
     found.map(one => [
-      one.label,
+      element('button', { type: 'button', onclick: () => take(one.options) }, 'Take it'),
+      one.label ?? one.scenario,
       seconds(one.step_time_s),
       String(Math.round(one.tokens_per_s_per_gpu)),
       `${one.peak_device_gib.toFixed(1)} GiB`,
-      element('button', { type: 'button', onclick: () => take(one.options) }, 'Take it'),
     ]),
   );
+  return element('div', { class: 'found' }, rows);
 }
 
 // Asks with LOOK, and SHOWs what comes, again and again until the function that it returns is

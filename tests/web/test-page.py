@@ -175,7 +175,7 @@ class Controls(PageCase):
             self.browser.picture(f"{PICTURES}/progress-1280.png")
             self.browser.size(390, 1400)
             self.browser.picture(f"{PICTURES}/progress-390.png")
-        speed = "Number(document.querySelector('{} tbody tr').cells[2].textContent)"
+        speed = "Number(document.querySelector('{} tbody tr').cells[3].textContent)"
         so_far = self.browser.run(speed.format(".progress"))
         self.browser.run(pressing("Stop with what there is"))
         self.browser.wait("document.querySelector('#found tbody tr') !== null", 120)
