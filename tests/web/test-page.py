@@ -7,6 +7,7 @@ import subprocess
 import json
 import sys
 import tempfile
+import time
 import unittest
 from urllib.parse import urlsplit
 
@@ -323,6 +324,48 @@ class Token(PageCase):
         session = self.browser.send("Network.getCookies")["cookies"]
         self.assertEqual([one["sameSite"] for one in session], ["Strict"])
         self.assertTrue(session[0]["httpOnly"])
+
+
+class Speed(unittest.TestCase):
+    """An answer takes no longer than the command of the same scenario does by some factor, both in
+    turn on whatever machine; how many milliseconds that is docs/web.md says of one."""
+
+    MOST = 3  # times as long
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Served(PROGRAM)
+
+    @classmethod
+    def tearDownClass(cls):
+        assert cls.server.close() == 0
+
+    def compare(self, scenario, turns):
+        words = [f"--{key.replace('_', '-')}={value}" for key, value in scenario.items()]
+        command = [PROGRAM, "simulate", *words, "--no-remedies", "--format", "json"]
+        own, answers = [], []
+        for _ in range(turns):
+            begin = time.perf_counter()
+            said = subprocess.run(command, capture_output=True, text=True, check=False)
+            own.append(time.perf_counter() - begin)
+            self.assertIn(said.returncode, (0, 3), said.stderr)
+            begin = time.perf_counter()
+            answer = self.server.post("/api/predict", {"set": scenario})
+            answers.append(time.perf_counter() - begin)
+            self.assertEqual(
+                answer["results"][0]["step_time_s"],
+                json.loads(said.stdout)["results"][0]["step_time_s"],
+            )
+        print(f"answer {min(answers):.3f} s, command {min(own):.3f} s", file=sys.stderr)
+        self.assertLess(min(answers), self.MOST * min(own))
+
+    def test_8b_on_512(self):
+        scenario = {"cluster": "64 x dgx-h100", "model": "llama-3.1-8b", "strategy": "fsdp2"}
+        self.compare({**scenario, "seq_len": "8192"}, 5)
+
+    def test_405b_on_16384(self):
+        scenario = {"cluster": "2048 x dgx-h100", "model": "llama-3.1-405b", "strategy": "fsdp2"}
+        self.compare({**scenario, "seq_len": "8192", "tp": "8", "pp": "16", "grad_accum": "16"}, 2)
 
 
 class Looks(PageCase):

@@ -127,40 +127,6 @@ class Answers(ServerCase):
                     self.assertIn(answer["diagnostics"][0]["message"], own.stderr)
 
 
-class Speed(ServerCase):
-    """An answer takes no longer than the command of the same scenario does by some factor, both in
-    turn on whatever machine; how many milliseconds that is docs/web.md says of one."""
-
-    MOST = 3  # times as long
-
-    def compare(self, scenario, turns):
-        words = [f"--{key.replace('_', '-')}={value}" for key, value in scenario.items()]
-        command = [PROGRAM, "simulate", *words, "--no-remedies", "--format", "json"]
-        own, answers = [], []
-        for _ in range(turns):
-            begin = time.perf_counter()
-            said = subprocess.run(command, capture_output=True, text=True, check=False)
-            own.append(time.perf_counter() - begin)
-            self.assertIn(said.returncode, (0, 3), said.stderr)
-            begin = time.perf_counter()
-            answer = self.server.post("/api/predict", {"set": scenario})
-            answers.append(time.perf_counter() - begin)
-            self.assertEqual(
-                answer["results"][0]["step_time_s"],
-                json.loads(said.stdout)["results"][0]["step_time_s"],
-            )
-        print(f"answer {min(answers):.3f} s, command {min(own):.3f} s", file=sys.stderr)
-        self.assertLess(min(answers), self.MOST * min(own))
-
-    def test_8b_on_512(self):
-        scenario = {"cluster": "64 x dgx-h100", "model": "llama-3.1-8b", "strategy": "fsdp2"}
-        self.compare({**scenario, "seq_len": "8192"}, 5)
-
-    def test_405b_on_16384(self):
-        scenario = {"cluster": "2048 x dgx-h100", "model": "llama-3.1-405b", "strategy": "fsdp2"}
-        self.compare({**scenario, "seq_len": "8192", "tp": "8", "pp": "16", "grad_accum": "16"}, 2)
-
-
 class Refusals(ServerCase):
     def test_other_hosts(self):
         """A name that was pointed here is none of this server's, whatever it looks like; a port
