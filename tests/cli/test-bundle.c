@@ -5,35 +5,15 @@
 #include "../suite.h"
 #include "cli/web/bundle.h"
 
-/* Pages of these NAMES and TEXTS, in turn, up to NULL. */
+/* Pages of these names and texts, in turn, up to NULL. */
 static GPtrArray *
 pages_of (const char *const *words)
 {
-  GPtrArray *pages = g_ptr_array_new ();
+  GPtrArray *pages = page_files_new ();
 
   for (; *words != NULL; words += 2)
-    {
-      PageFile *page = g_new0 (PageFile, 1);
-
-      page->path = g_strconcat ("/", words[0], NULL);
-      page->content = g_bytes_new_static (words[1], strlen (words[1]));
-      g_ptr_array_add (pages, page);
-    }
+    g_ptr_array_add (pages, page_file_new (words[0], g_strdup (words[1]), strlen (words[1])));
   return pages;
-}
-
-static void
-pages_free (GPtrArray *pages)
-{
-  for (guint i = 0; i < pages->len; i++)
-    {
-      PageFile *page = g_ptr_array_index (pages, i);
-
-      g_free (page->path);
-      g_bytes_unref (page->content);
-      g_free (page);
-    }
-  g_ptr_array_unref (pages);
 }
 
 START_TEST (test_modules)
@@ -45,22 +25,21 @@ START_TEST (test_modules)
     "none.js", "never",
     NULL,
   };
-  static const char  expected[] = "'use strict';\n"
-                                  "const d_js = (() => {\n"
-                                  "let x = 1;\nasync function d() {\n  return x;\n}\n\n"
-                                  "return { d };\n})();\n"
-                                  "const b_js = (() => {\n"
-                                  "const { d } = d_js;\nconst a = d;\nfunction b() {}\n\n"
-                                  "return { a, b };\n})();\n"
-                                  "const app_js = (() => {\n"
-                                  "const { a, b: c } = b_js;\nconst {  d,} = d_js;\nc(d);\n\n"
-                                  "return {  };\n})();\n";
-  GPtrArray         *pages = pages_of (words);
-  g_autoptr (GError) error = NULL;
-  g_autofree char   *text = bundle_modules (pages, "app.js", &error);
+  static const char     expected[] = "'use strict';\n"
+                                     "const d_js = (() => {\n"
+                                     "let x = 1;\nasync function d() {\n  return x;\n}\n\n"
+                                     "return { d };\n})();\n"
+                                     "const b_js = (() => {\n"
+                                     "const { d } = d_js;\nconst a = d;\nfunction b() {}\n\n"
+                                     "return { a, b };\n})();\n"
+                                     "const app_js = (() => {\n"
+                                     "const { a, b: c } = b_js;\nconst {  d,} = d_js;\nc(d);\n\n"
+                                     "return {  };\n})();\n";
+  g_autoptr (GPtrArray) pages = pages_of (words);
+  g_autoptr (GError)    error = NULL;
+  g_autofree char      *text = bundle_modules (pages, "app.js", &error);
 
   ck_assert_str_eq (text, expected);
-  pages_free (pages);
 }
 END_TEST
 
@@ -79,14 +58,13 @@ START_TEST (test_what_is_not_followed)
     { "export default 1;\n", "the page's 'app.js' has an export of another form" },
     { "import { a } from", "the page's 'app.js' has an import of another form" },
   };
-  const char *const  words[] = { "app.js", cases[_i].text, "b.js",
-                                 "import { x } from './app.js';\nexport const a = 1;\n", NULL };
-  GPtrArray         *pages = pages_of (words);
-  g_autoptr (GError) error = NULL;
+  const char *const     words[] = { "app.js", cases[_i].text, "b.js",
+                                    "import { x } from './app.js';\nexport const a = 1;\n", NULL };
+  g_autoptr (GPtrArray) pages = pages_of (words);
+  g_autoptr (GError)    error = NULL;
 
   ck_assert_ptr_null (bundle_modules (pages, "app.js", &error));
   ck_assert_str_eq (error->message, cases[_i].message);
-  pages_free (pages);
 }
 END_TEST
 

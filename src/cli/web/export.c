@@ -11,10 +11,11 @@
 #include "cli/web/bundle.h"
 #include "cli/web/endpoints.h"
 
-#define MARK "/* a copy of shardsim's page */\n" /* by which an earlier one is known */
-#define DATA "data.js"
-
-static const char *const names[] = { "index.html", "page.js", "style.css", DATA };
+#define MARK  "/* a copy of shardsim's page */\n" /* by which an earlier one is known */
+#define INDEX "index.html"
+#define PAGE  "page.js"
+#define DATA  "data.js"
+#define STYLE ".css"
 
 /* ---- the grid -------------------------------------------------------------------------------- */
 
@@ -229,48 +230,85 @@ index_text (const GPtrArray *pages, GError **error)
       (int) (at - text), text, at + strlen (modules));
 }
 
-/* All of NAMES, in their order; an entry is NULL, and the rest, with ERROR set. strv. */
-static char **
-file_texts (const WebExport *self, const Points *points, GError **error)
+/* TEXT, which may be NULL and is taken, as the file NAME among FILES. FALSE where it is NULL. */
+static gboolean
+add_file (GPtrArray *files, const char *name, char *text)
 {
-  g_autoptr (GPtrArray) pages = page_files_read (self->page, error);
-  char                **texts = g_new0 (char *, G_N_ELEMENTS (names) + 1);
-
-  if (pages == NULL || (texts[0] = index_text (pages, error)) == NULL
-      || (texts[1] = bundle_modules (pages, "app.js", error)) == NULL)
-    return texts;
-  texts[2] = text_of (pages, "/style.css");
-  texts[3] = data_text (points, (guint) vary_length (self->grid));
-  if (strlen (texts[3]) >> 20 < EXPORT_MOST_MIB)
-    return texts;
-  g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_FAILED,
-               "the copy would have %zu MiB, and at most %u: give fewer values",
-               strlen (texts[3]) >> 20, EXPORT_MOST_MIB);
-  g_clear_pointer (&texts[3], g_free);
-  return texts;
+  return text != NULL && (g_ptr_array_add (files, page_file_new (name, text, strlen (text))), TRUE);
 }
 
-/* All of TEXTS, or none of them. FALSE with ERROR set. */
-static gboolean
-write_all (const char *dir, char *const *texts, gsize *n_bytes, GError **error)
+/* TEXT, of the data; NULL with ERROR set, and it is freed: there is too much of it. */
+static char *
+limited (char *text, GError **error)
 {
-  OutputFile    *files[G_N_ELEMENTS (names)] = { 0 };
-  const gboolean was = g_file_test (dir, G_FILE_TEST_EXISTS);
-  gboolean       good = TRUE;
+  const gsize mib = strlen (text) >> 20;
+
+  if (mib < EXPORT_MOST_MIB)
+    return text;
+  g_free (text);
+  g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_FAILED,
+               "the copy would have %zu MiB, and at most %u: give fewer values", mib,
+               EXPORT_MOST_MIB);
+  return NULL;
+}
+
+/* PageFile, owned by the array; NULL with ERROR set. */
+static GPtrArray *
+copy_of (const WebExport *self, const Points *points, GError **error)
+{
+  g_autoptr (GPtrArray) pages = page_files_read (self->page, error);
+  g_autoptr (GPtrArray) files = page_files_new ();
+  const guint           n = (guint) vary_length (self->grid);
+
+  if (pages == NULL || !add_file (files, INDEX, index_text (pages, error))
+      || !add_file (files, PAGE, bundle_modules (pages, "app.js", error))
+      || !add_file (files, DATA, limited (data_text (points, n), error)))
+    return NULL;
+  for (guint i = 0; i < pages->len; i++)
+    {
+      const PageFile *page = g_ptr_array_index (pages, i);
+
+      if (g_str_has_suffix (page->name, STYLE))
+        add_file (files, page->name, text_of (pages, page->path));
+    }
+  return g_steal_pointer (&files);
+}
+
+/* Opens FILE in DIR and fills it. NULL with ERROR set. */
+static OutputFile *
+write_file (const char *dir, const PageFile *file, GError **error)
+{
+  g_autofree char *path = g_build_filename (dir, file->name, NULL);
+  OutputFile      *out = output_file_open (path, error);
+  gsize            length;
+  gconstpointer    text = g_bytes_get_data (file->content, &length);
+
+  if (out != NULL) /* where it fails, publishing says so */
+    fwrite (text, 1, length, output_file_stream (out));
+  return out;
+}
+
+/* All of FILES, or none of them. FALSE with ERROR set. */
+static gboolean
+write_all (const char *dir, const GPtrArray *files, gsize *n_bytes, GError **error)
+{
+  g_autoptr (GPtrArray) out = g_ptr_array_new_with_free_func ((GDestroyNotify) output_file_free);
+  const gboolean        was = g_file_test (dir, G_FILE_TEST_EXISTS);
+  gboolean              good = TRUE;
 
   g_mkdir_with_parents (dir, 0777); /* where it fails, the first file says why */
-
-  for (guint i = 0; good && i < G_N_ELEMENTS (names); i++)
+  for (guint i = 0; good && i < files->len; i++)
     {
-      g_autofree char *path = g_build_filename (dir, names[i], NULL);
+      const PageFile *file = g_ptr_array_index (files, i);
+      OutputFile     *one = write_file (dir, file, error);
 
-      files[i] = output_file_open (path, error);
-      good = files[i] != NULL && (fputs (texts[i], output_file_stream (files[i])), TRUE);
-      *n_bytes += strlen (texts[i]);
+      good = one != NULL;
+      if (good)
+        g_ptr_array_add (out, one);
+      *n_bytes += g_bytes_get_size (file->content);
     }
-  good = good && output_files_publish (files, G_N_ELEMENTS (names), error);
-  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
-    output_file_free (files[i]);
+  good = good && output_files_publish ((OutputFile *const *) out->pdata, out->len, error);
+  g_ptr_array_set_size (out, 0); /* drafts go before their folder can */
   if (!good && !was)
     g_rmdir (dir);
   return good;
@@ -287,10 +325,8 @@ web_exported_clear (WebExported *self)
 static gboolean
 is_of_copy (const char *name)
 {
-  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
-    if (g_str_equal (name, names[i]))
-      return TRUE;
-  return FALSE;
+  return g_str_equal (name, INDEX) || g_str_equal (name, PAGE) || g_str_equal (name, DATA)
+         || g_str_has_suffix (name, STYLE);
 }
 
 /* Whether DIR's data say that they are a copy's. */
@@ -357,25 +393,24 @@ count_refused (const Points *points, WebExported *exported, GError **error)
 gboolean
 web_export (const WebExport *self, WebExported *exported, GError **error)
 {
-  const guint       n = (guint) vary_length (self->grid);
-  g_autofree Point *each = g_new0 (Point, n);
-  Points            points = { self->grid, each };
-  g_auto (GStrv)    texts = NULL;
-  gboolean          good;
+  const guint           n = (guint) vary_length (self->grid);
+  g_autofree Point     *each = g_new0 (Point, n);
+  const Points          points = { self->grid, each };
+  g_autoptr (GPtrArray) files = NULL;
+  gboolean              whole, good;
 
   exported->n_points = n;
-  parallel_run (n, self->n_threads, ask, &points, self->count);
-  good = !stop_is_due (self->count->stop) && count_refused (&points, exported, error);
-  if (good)
-    texts = file_texts (self, &points, error);
-  good = good && g_strv_length (texts) == G_N_ELEMENTS (names)
-         && write_all (self->dir, texts, &exported->n_bytes, error);
+  parallel_run (n, self->n_threads, ask, (gpointer) &points, self->count);
+  whole = !stop_is_due (self->count->stop);
+  if (!whole)
+    g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_INTR, "interrupted; nothing was written");
+  if (whole && count_refused (&points, exported, error))
+    files = copy_of (self, &points, error);
+  good = files != NULL && write_all (self->dir, files, &exported->n_bytes, error);
   for (guint i = 0; i < n; i++)
     {
       shardsim_free (each[i].prediction);
       shardsim_free (each[i].texts);
     }
-  if (!good && *error == NULL)
-    g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_INTR, "interrupted; nothing was written");
   return good;
 }

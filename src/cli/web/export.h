@@ -1,6 +1,6 @@
 /*
  * A copy of the page that needs no server, with the answers of a grid: index.html, page.js (its
- * modules as one script), style.css and data.js, which alone differs from grid to grid.
+ * modules as one script), its styles and data.js, which alone differs from grid to grid.
  */
 #pragma once
 

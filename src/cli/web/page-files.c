@@ -24,37 +24,52 @@ page_file_free (gpointer data)
   g_free (self);
 }
 
-/* NAME is taken. FALSE with ERROR set. */
-static gboolean
-add (GPtrArray *self, const char *folder, char *name, const char *type, GError **error)
+PageFile *
+page_file_new (const char *name, char *text, gsize length)
 {
+  PageFile *self = g_new0 (PageFile, 1);
+
+  self->name = g_strdup (name);
+  self->path = g_str_equal (name, BEGIN) ? g_strdup ("/") : g_strconcat ("/", name, NULL);
+  self->content = g_bytes_new_take (text, length);
+  return self;
+}
+
+GPtrArray *
+page_files_new (void)
+{
+  return g_ptr_array_new_with_free_func (page_file_free);
+}
+
+/* That of FOLDER called STEM and the ending of KIND. FALSE with ERROR set. */
+static gboolean
+add (GPtrArray *self, const char *folder, const char *stem, guint kind, GError **error)
+{
+  g_autofree char *name = g_strconcat (stem, kinds[kind].ending, NULL);
   g_autofree char *file = g_build_filename (folder, name, NULL);
-  PageFile        *page = g_new0 (PageFile, 1);
+  PageFile        *page;
   char            *text;
   gsize            length;
 
-  page->name = name;
-  page->path = g_str_equal (name, BEGIN) ? g_strdup ("/") : g_strconcat ("/", name, NULL);
-  page->type = type;
-  g_ptr_array_add (self, page);
   if (!g_file_get_contents (file, &text, &length, error))
     return FALSE;
-  page->content = g_bytes_new_take (text, length);
+  page = page_file_new (name, text, length);
+  page->type = kinds[kind].type;
+  g_ptr_array_add (self, page);
   return TRUE;
 }
 
 GPtrArray *
 page_files_read (const char *folder, GError **error)
 {
-  g_autoptr (GPtrArray) self = g_ptr_array_new_with_free_func (page_file_free);
+  g_autoptr (GPtrArray) self = page_files_new ();
 
   for (guint kind = 0; kind < G_N_ELEMENTS (kinds); kind++)
     {
       g_auto (GStrv) names = folder_entries (folder, kinds[kind].ending);
 
       for (guint i = 0; names[i] != NULL; i++)
-        if (!add (self, folder, g_strconcat (names[i], kinds[kind].ending, NULL), kinds[kind].type,
-                  error))
+        if (!add (self, folder, names[i], kind, error))
           return NULL;
     }
   if (page_files_find (self, "/") != NULL)

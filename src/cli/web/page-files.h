@@ -11,7 +11,13 @@ typedef struct
   GBytes     *content;
 } PageFile;
 
-/* PageFile, owned by the array. NULL with ERROR set: also where FOLDER holds no page. */
+/* TEXT is taken; of no type. */
+PageFile *page_file_new (const char *name, char *text, gsize length);
+
+/* Of PageFile, owned by the array. */
+GPtrArray *page_files_new (void);
+
+/* Those of FOLDER. NULL with ERROR set: also where FOLDER holds no page. */
 GPtrArray *page_files_read (const char *folder, GError **error);
 
 /* That of PATH; NULL: there is none. */
