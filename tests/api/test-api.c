@@ -4,6 +4,7 @@
  */
 #include <check.h>
 #include <json-c/json.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "../suite.h"
@@ -358,6 +359,45 @@ START_TEST (test_progress)
 }
 END_TEST
 
+typedef struct
+{
+  ShardsimStop *stop;
+  gint          over, looked;
+} Looker;
+
+static void *
+look (void *data)
+{
+  Looker *self = data;
+
+  while (!g_atomic_int_get (&self->over))
+    {
+      json_object_put (progress_of (self->stop));
+      g_atomic_int_inc (&self->looked);
+    }
+  return NULL;
+}
+
+/* Whoever looks all the time changes nothing about the answer. */
+START_TEST (test_progress_meanwhile)
+{
+  Looker    looker = { .stop = shardsim_stop_new () };
+  pthread_t thread;
+  char     *alone = ask_command (1, NULL), *seen;
+
+  ck_assert_int_eq (pthread_create (&thread, NULL, look, &looker), 0);
+  while (g_atomic_int_get (&looker.looked) == 0)
+    g_thread_yield ();
+  seen = ask_command (1, looker.stop);
+  g_atomic_int_set (&looker.over, TRUE);
+  pthread_join (thread, NULL);
+  ck_assert_str_eq (seen, alone);
+  shardsim_free (alone);
+  shardsim_free (seen);
+  shardsim_stop_free (looker.stop);
+}
+END_TEST
+
 /* A plan says which of its searches is under way. */
 START_TEST (test_progress_of_plan)
 {
@@ -515,6 +555,7 @@ SUITE_MAIN (api)
   tcase_add_loop_test (tcase, test_commands, 0, G_N_ELEMENTS (commands));
   tcase_add_loop_test (tcase, test_stopped_commands, 0, G_N_ELEMENTS (commands));
   tcase_add_test (tcase, test_progress);
+  tcase_add_test (tcase, test_progress_meanwhile);
   tcase_add_test (tcase, test_progress_of_plan);
   tcase_add_loop_test (tcase, test_bad_requests_of_commands, 0, G_N_ELEMENTS (commands));
   tcase_add_test (tcase, test_null_unsets);
