@@ -60,9 +60,9 @@ async function upload(file) {
   return answer.file;
 }
 
-// The request of the scenario with other values for some of its keys.
-async function request(other = {}) {
-  const set = { ...state.set, ...other };
+// The request of the scenario.
+async function request() {
+  const set = { ...state.set };
   if (state.model && set['model.config'] === state.model.name)
     set['model.config'] = await upload(state.model);
   return state.given
@@ -141,8 +141,8 @@ async function predict() {
 // The prediction is there; what would fit takes longer.
 async function findRemedies(body, own) {
   showProposals('Looking for what makes it fit ...', [], apply);
-  const answer = await post('/api/predict', { ...body, remedies: true }, own.signal);
-  if (answer.results?.[0]) proposals(answer.results[0]);
+  const answer = await post('/api/propose', { ...body, remedies: true }, own.signal);
+  proposals(answer.results?.[0] ?? now);
 }
 
 // ---- the address -------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ const batch = one =>
 
 // Options with a press each, and figures of the hardware, which nobody can press.
 async function advise(button) {
-  const answer = await long(button, '/api/predict', { ...(await request()), advise: true });
+  const answer = await long(button, '/api/propose', { ...(await request()), advise: true });
   if (problems(answer)) return;
   const { options, figures } = answer.results[0].advice ?? { options: [], figures: [] };
   showProposals(
@@ -330,12 +330,20 @@ async function search(button) {
   );
 }
 
+let drawing = null; // the AbortController of the last curve
+
+// All points are of the scenario as it is now, whatever it becomes meanwhile.
 async function curve(key, values) {
-  const points = values.map(value => [value, null]);
-  for (const [i, value] of values.entries()) {
-    const answer = await post('/api/predict', await request({ [fullKey(key)]: value }));
-    points[i] = [value, answer.results?.[0] ?? null];
-    showCurve(key, points.slice(0, i + 1));
+  drawing?.abort();
+  const own = (drawing = new AbortController());
+  const base = await request();
+  const points = [];
+  for (const value of values) {
+    const body = { ...base, set: { ...base.set, [fullKey(key)]: value } };
+    const answer = await post('/api/predict', body, own.signal).catch(() => null);
+    if (own.signal.aborted) return;
+    points.push([value, answer?.results?.[0] ?? null]);
+    showCurve(key, points);
   }
 }
 

@@ -43,8 +43,7 @@ function find(answers, set) {
 function answer(path, body) {
   const request = body ? JSON.parse(body) : {};
   if (data.lists[path]) return data.lists[path];
-  if (!request.text && !request.advise && path === '/api/predict')
-    return find(data.predictions, request.set);
+  if (!request.text && path === '/api/predict') return find(data.predictions, request.set);
   if (!request.text && path === '/api/scenario') return find(data.texts, request.set);
   return refusal(gridText());
 }

@@ -152,6 +152,19 @@ class Controls(PageCase):
         self.browser.run(pressing("Draw"))
         self.browser.wait("document.querySelectorAll('#curve circle').length === 4")
 
+    def test_curve_is_of_one_scenario(self):
+        """That it was drawn of, also where another is shown before it is done."""
+        drawn = "document.querySelectorAll('#curve circle').length === 4"
+        text = "document.getElementById('curve').textContent"
+        self.start()
+        self.browser.run(pressing("Draw"))
+        self.browser.wait(drawn)
+        said = self.browser.run(text)
+        self.browser.run("document.getElementById('curve').replaceChildren()")
+        self.browser.run(f"{pressing('Draw')}; {setting('training.seq_len', '2048')}")
+        self.browser.wait(drawn)
+        self.assertEqual(self.browser.run(text), said)
+
     def test_largest(self):
         self.start()
         self.browser.run(pressing("Longest sequence"))
@@ -403,7 +416,11 @@ class Random(PageCase):
             value = draw.choice(["1", "2", "0", "-1", "8", "", "x", "1e9", "2 GB/s", "<b>"])
             self.browser.run(touching(draw.randrange(10**6), value))
             if draw.random() < 0.2:
-                self.browser.run(f"location.hash !== {begin} && history.back()")
+                self.browser.run(
+                    f"location.hash === {begin} || new Promise(done => {{"
+                    "addEventListener('popstate', done, { once: true }); history.back(); })"
+                    ".then(() => true)"
+                )
         self.browser.run(
             "location.hash = '#cluster.name=1+x+dgx-h100&model.config=llama-2-7b"
             "&strategy.name=ddp&training.seq_len=1024'"

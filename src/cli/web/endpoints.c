@@ -19,6 +19,7 @@ scenario (const char *request, G_GNUC_UNUSED ShardsimStop *stop)
 
 static const Endpoint endpoints[] = {
   { "/api/predict", shardsim_predict_until, A_PREDICTION },
+  { "/api/propose", shardsim_predict_until, A_SEARCH }, /* with what would fit, or be faster */
   { "/api/scenario", scenario, A_PREDICTION },
   { "/api/maximum", shardsim_maximum, A_SEARCH },
   { "/api/search", shardsim_search, A_SEARCH },
