@@ -77,6 +77,14 @@ extern "C"
   char *shardsim_maximum (const char *request, ShardsimStop *stop);
 
   /*
+ * What the streams of a scenario do in a step, as boxes for a picture: {"from": "10 ms", "to": "20
+ * ms"} of the step, {"rank": 0} of the ranks that the answer names or {"all_ranks": true} for the
+ * computing streams of each, {"boxes": 5000} at most; neighbours that are too narrow for that are
+ * one box. The answer: report/answer/timeline.h, "diagnostics" and "error".
+ */
+  char *shardsim_timeline (const char *request, ShardsimStop *stop);
+
+  /*
  * The scenarios of REQUEST (file, text, name, set, ...; they may leave the strategy open) as people
  * keep them: {"options": "--tp 2 ...", of `set` alone, "scenarios": [{"name", "yaml"}],
  * "diagnostics", "error"}.

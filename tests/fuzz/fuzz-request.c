@@ -27,6 +27,7 @@ static const struct
   { "plan", shardsim_plan },
   { "sensitivity", shardsim_sensitivity },
   { "maximum", shardsim_maximum },
+  { "timeline", shardsim_timeline },
   { "scenario", scenario },
 };
 

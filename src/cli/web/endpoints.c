@@ -20,6 +20,7 @@ scenario (const char *request, G_GNUC_UNUSED ShardsimStop *stop)
 static const Endpoint endpoints[] = {
   { "/api/predict", shardsim_predict_until, A_PREDICTION },
   { "/api/scenario", scenario, A_PREDICTION },
+  { "/api/timeline", shardsim_timeline, A_PREDICTION },
   { "/api/maximum", shardsim_maximum, A_SEARCH },
   { "/api/search", shardsim_search, A_SEARCH },
   { "/api/plan", shardsim_plan, A_SEARCH },
