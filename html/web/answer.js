@@ -206,7 +206,8 @@ function memory(p) {
   });
 }
 
-const TIMES = [
+// Name, key of a prediction; a colour is a place in it.
+export const PARTS = [
   ['model kernels', 'time_compute_s'],
   ['between nodes', 'time_inter_node_s'],
   ['optimizer', 'time_optimizer_s'],
@@ -221,7 +222,7 @@ const TIMES = [
 ];
 
 function time(p) {
-  const values = TIMES.map(([name, key]) => [name, p[key] ?? 0]);
+  const values = PARTS.map(([name, key]) => [name, p[key] ?? 0]);
   const parts = values
     .map(([name, value], i) => ({
       name,

@@ -21,7 +21,10 @@ import {
   showProposals,
   table,
 } from './answer.js';
+import { buildPanels, updatePanels } from './panel.js';
+import { timelinePanel } from './timeline.js';
 
+const PANELS = [timelinePanel];
 const START = {
   'cluster.name': '8 x dgx-h100',
   'model.config': 'llama-3.1-8b',
@@ -129,6 +132,7 @@ async function predict() {
     proposals(now);
     showGoal();
     pins();
+    updatePanels(now);
     if (!now.fits) await findRemedies(body, own);
   } catch (error) {
     if (error.name !== 'AbortError') showNothing(`The server does not answer: ${error.message}`);
@@ -487,6 +491,7 @@ async function begin() {
   takeFiles();
   goal();
   tools();
+  buildPanels(PANELS, { now: () => now, post, request, long, problems, apply });
   readAddress();
   if (address() !== location.hash) history.replaceState(null, '', address());
   show();

@@ -85,12 +85,13 @@ START_TEST (test_window)
   add (self, 0, 0, 5000, TIME_COMPUTE);
   add (self, 2, 0, 1000, TIME_COMPUTE);    /* ends where it begins */
   add (self, 2, 1500, 5000, TIME_COMPUTE); /* reaches out of it */
-  add (self, 3, 500, 1000, TIME_HOST);
+  add (self, 3, 100, 300, TIME_COMPUTE);
+  add (self, 3, 500, 1000, TIME_HOST); /* mostly */
   boxes = timeline_boxes (self, &window);
   ck_assert_uint_eq (boxes->len, 2);
   assert_box (box_at (boxes, 0), 1500, 2000, 1);
   assert_box (box_at (boxes, 1), 1000, 1500, 1);
-  window.rank = TIMELINE_ALL_RANKS; /* lanes that compute */
+  window.rank = TIMELINE_ALL_RANKS; /* lanes that mostly compute */
   of_all = timeline_boxes (self, &window);
   ck_assert_uint_eq (of_all->len, 2);
   ck_assert_uint_eq (box_at (of_all, 0)->longest->lane, 0);

@@ -277,6 +277,78 @@ class Address(PageCase):
         )
 
 
+class Panels(PageCase):
+    """What opens below the prediction. Each is opened and looked at in both widths by Looks."""
+
+    def open_panel(self, name, ready):
+        self.browser.run(f"document.getElementById('panel-{name}').open = true")
+        self.browser.wait(ready)
+
+    def text_of(self, selector):
+        return self.browser.run(f"document.querySelector('{selector}').textContent")
+
+    def key(self, selector, key, shift="false"):
+        self.browser.run(
+            f"document.querySelector('{selector}').dispatchEvent(new KeyboardEvent('keydown',"
+            f" {{ key: '{key}', shiftKey: {shift}, bubbles: true }}))"
+        )
+
+    def test_timeline_by_keyboard(self):
+        self.start()
+        self.open_panel("timeline", "document.querySelectorAll('.timeline rect').length > 100")
+        about, boxes = ".about", "document.querySelectorAll('.timeline rect:not(.chosen)').length"
+        self.key(".timeline", "ArrowDown")
+        self.key(".timeline", "ArrowDown")
+        self.key(".timeline", "ArrowRight")
+        self.assertRegex(self.text_of(about), r"bound by \w+; rank 0.*, compute\)")
+        first = self.text_of(about)
+        self.key(".timeline", "ArrowRight")
+        self.assertNotEqual(self.text_of(about), first)
+        self.key(".timeline", "ArrowLeft")
+        self.assertEqual(self.text_of(about), first)
+        whole = self.browser.run(boxes)
+        for _ in range(6):
+            self.key(".timeline", "+")
+        self.assertLess(self.browser.run(boxes), whole)
+        # the server has cut what is seen anew: ops stand by themselves
+        self.browser.wait("document.querySelectorAll('.timeline rect + text').length > 3")
+        self.key(".timeline", "Home")
+        self.browser.wait(f"{boxes} > {whole} / 2")
+
+    def test_timeline_of_many_stages(self):
+        """405B on 16 stages: a row each, few enough boxes, and keys that answer at once."""
+        self.start(
+            "#cluster.name=2048+x+dgx-h100&model.config=llama-3.1-405b&strategy.name=fsdp2"
+            "&training.seq_len=8192&mesh.tp=8&mesh.pp=16&training.grad_accum=16"
+            "&training.activation_checkpointing=full"
+        )
+        self.open_panel("timeline", "document.querySelectorAll('.timeline rect').length > 100")
+        rows = self.browser.run(
+            "[...document.querySelectorAll('.timeline text')].map(e => e.textContent)"
+            ".filter(text => text.startsWith('stage')).length"
+        )
+        self.assertEqual(rows, 16)
+        self.assertLess(
+            self.browser.run("document.querySelectorAll('.timeline rect').length"), 6000
+        )
+        self.key(".timeline", "+")
+        took = self.browser.run(
+            "(() => { const begin = performance.now(); document.querySelector('.timeline')"
+            ".dispatchEvent(new KeyboardEvent('keydown', { key: '+' }));"
+            " return performance.now() - begin; })()"
+        )
+        self.assertLess(took, 1000)
+
+    def test_timeline_follows_the_scenario(self):
+        self.start()
+        self.open_panel("timeline", "document.querySelectorAll('.timeline rect').length > 100")
+        before = self.text_of("#panel-timeline .soft")
+        self.change("training.micro_batch", "2")
+        self.browser.wait(
+            f"document.querySelector('#panel-timeline .soft').textContent !== {json.dumps(before)}"
+        )
+
+
 class Looks(PageCase):
     def test_widths(self):
         folder = os.environ.get("SHARDSIM_WEB_PICTURES")

@@ -14,7 +14,7 @@ typedef struct
 typedef struct
 {
   const Timeline *timeline;
-  Names           lanes, labels, parts, bindings;
+  Names           lanes, labels, parts, bindings, phases;
 } Writer;
 
 static Names
@@ -72,9 +72,11 @@ box_json (Writer *self, const TimelineBox *box)
   const TimelineSlice *slice = box->longest;
   struct json_object  *row = json_object_new_array ();
   const char          *label = g_ptr_array_index (self->timeline->labels, slice->label);
-  const gint           places[] = { text_place (&self->labels, label),
-                                    text_place (&self->parts, time_part_key ((TimePart) slice->part)),
-                                    text_place (&self->bindings, slice->binding), (gint) box->n };
+  const char *phase = slice->phase != PHASE_NONE ? schedule_phase_name (slice->phase) : NULL;
+  const gint  places[] = { text_place (&self->labels, label),
+                           text_place (&self->parts, time_part_key ((TimePart) slice->part)),
+                           text_place (&self->bindings, slice->binding), (gint) box->n,
+                           text_place (&self->phases, phase) };
 
   json_object_array_add (row, json_object_new_int (lane_place (self, slice->lane)));
   json_object_array_add (row, json_number ((double) box->begin / PER_SECOND));
@@ -114,7 +116,7 @@ report_timeline_json (const Timeline *self, const TimelineWindow *window, GStrin
 {
   g_autoptr (GArray)  boxes = timeline_boxes (self, window);
   struct json_object *root = json_document_new (), *list = json_object_new_array ();
-  Writer              writer = { self, names_new (), names_new (), names_new (), names_new () };
+  Writer writer = { self, names_new (), names_new (), names_new (), names_new (), names_new () };
 
   for (guint i = 0; i < boxes->len; i++)
     json_object_array_add (list, box_json (&writer, &g_array_index (boxes, TimelineBox, i)));
@@ -123,6 +125,7 @@ report_timeline_json (const Timeline *self, const TimelineWindow *window, GStrin
   add_names (&writer.parts, "parts", root);
   add_names (&writer.labels, "labels", root);
   add_names (&writer.bindings, "bindings", root);
+  add_names (&writer.phases, "phases", root);
   json_object_object_add (root, "boxes", list);
   json_finish (root, out);
 }

@@ -4,16 +4,20 @@
 static gboolean *
 find_lanes (const Timeline *self, guint rank)
 {
-  gboolean *shown = g_new0 (gboolean, self->lanes->len + 1);
+  gboolean            *shown = g_new0 (gboolean, self->lanes->len + 1);
+  g_autofree SimTime  *computes = g_new0 (SimTime, self->lanes->len + 1);
+  g_autofree SimTime  *runs = g_new0 (SimTime, self->lanes->len + 1);
+  const TimelineSlice *slices = (const TimelineSlice *) (gconstpointer) self->slices->data;
 
-  for (guint i = 0; rank != TIMELINE_ALL_RANKS && i < self->lanes->len; i++)
-    shown[i] = g_array_index (self->lanes, TimelineLane, i).rank == rank;
-  for (guint i = 0; rank == TIMELINE_ALL_RANKS && i < self->slices->len; i++)
+  for (guint i = 0; i < self->slices->len; i++)
     {
-      const TimelineSlice *slice = &g_array_index (self->slices, TimelineSlice, i);
-
-      shown[slice->lane] = shown[slice->lane] || slice->part == TIME_COMPUTE;
+      runs[slices[i].lane] += slices[i].duration;
+      computes[slices[i].lane] += slices[i].part == TIME_COMPUTE ? slices[i].duration : 0;
     }
+  for (guint i = 0; i < self->lanes->len; i++)
+    shown[i] = rank == TIMELINE_ALL_RANKS
+                   ? 2 * computes[i] > runs[i]
+                   : g_array_index (self->lanes, TimelineLane, i).rank == rank;
   return shown;
 }
 

@@ -10,7 +10,7 @@
 typedef struct
 {
   SimTime from, to; /* inside the timeline; `to` 0: its end */
-  guint   rank;     /* whose lanes; TIMELINE_ALL_RANKS: of each the lanes that compute */
+  guint   rank;     /* whose lanes; TIMELINE_ALL_RANKS: of each the lanes that mostly compute */
   guint   most;     /* boxes, at least one for each lane */
 } TimelineWindow;
 

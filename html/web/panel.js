@@ -1,0 +1,59 @@
+// Panels: what is looked at beside the prediction, each behind a line that opens it.
+import { element } from './form.js';
+
+const panels = [];
+
+// A panel: { id, title, build(box, page) }; `build` returns what is called with each prediction
+// while the panel is open, and when it opens.
+export function buildPanels(list, page) {
+  const parent = document.getElementById('panels');
+  for (const one of list) {
+    const box = element('div', { class: 'panel-body' }),
+      details = element(
+        'details',
+        { class: 'panel', id: `panel-${one.id}` },
+        element('summary', {}, one.title),
+        box,
+      ),
+      update = one.build(box, page);
+    details.addEventListener('toggle', () => details.open && page.now() && update(page.now()));
+    panels.push({ details, update });
+    parent.append(details);
+  }
+}
+
+export function updatePanels(prediction) {
+  for (const one of panels) if (one.details.open) one.update(prediction);
+}
+
+// A button that shows that it works, with what it does beside it once that takes long.
+export function button(text, act, attributes = {}) {
+  return element(
+    'button',
+    { type: 'button', onclick: event => act(event.target), ...attributes },
+    text,
+  );
+}
+
+export function labelled(text, input) {
+  return element('label', { class: 'field' }, element('span', { class: 'name' }, text), input);
+}
+
+// Text that fits into WIDTH pixels of letters of some 6 each.
+export function shortened(text, width) {
+  const most = Math.floor(width / 6.2);
+  if (text.length <= most) return text;
+  return most < 4 ? '' : `${text.slice(0, most - 1)}…`;
+}
+
+// Results are of the scenario that they were asked for: once that changes they say so.
+export function marksOld(box) {
+  let asked = null;
+  return {
+    taken: () => {
+      asked = location.hash;
+      box.classList.remove('old');
+    },
+    look: () => box.classList.toggle('old', asked !== null && asked !== location.hash),
+  };
+}
