@@ -16,11 +16,11 @@ import {
   seconds,
   showCurve,
   showNothing,
-  showPinned,
   showPrediction,
   showProposals,
   table,
 } from './answer.js';
+import { showPinned } from './compare.js';
 import { buildPanels, updatePanels } from './panel.js';
 import { timelinePanel } from './timeline.js';
 
@@ -439,7 +439,6 @@ function pin() {
   if (!now) return;
   pinned.push({
     name: `${pinned.length + 1}: ${now.model}, ${now.strategy}, ${now.n_gpus} GPUs`,
-    set: true,
     prediction: now,
     state: structuredClone(state),
   });

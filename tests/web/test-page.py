@@ -167,9 +167,25 @@ class Controls(PageCase):
         self.start()
         self.browser.run("document.getElementById('pin').click()")
         self.change("cluster.name", "16")
-        rows = self.browser.run("document.querySelectorAll('#pinned tbody tr').length")
-        self.assertEqual(rows, 2)
-        self.assertIn("%", self.browser.run("document.getElementById('pinned').textContent"))
+        self.change("training.micro_batch", "2")
+        heads = "[...document.querySelectorAll('.compare thead th')].map(e => e.textContent)"
+        self.assertEqual(len(self.browser.run(heads)), 2)
+        rows = self.browser.run(
+            "Object.fromEntries([...document.querySelectorAll('.compare tbody tr')].map(row =>"
+            " [row.cells[0].textContent, [...row.cells].slice(1).map(e => e.textContent)]))"
+        )
+        self.assertEqual(rows["training.micro_batch"], ["1", "2"])
+        self.assertEqual(rows["GPUs"], ["64", "128 +100 %"])
+        self.assertNotIn("training.seq_len", rows)
+        now = self.browser.run("document.querySelectorAll('#headline b')[1].textContent")
+        self.assertTrue(rows["Step"][1].startswith(now))
+        self.browser.run("document.querySelector('.compare thead button').click()")
+        self.browser.wait(
+            "document.querySelector('[data-key=\"training.micro_batch\"] input')" ".value === ''"
+        )
+        self.browser.wait(READY)
+        self.browser.run("document.querySelectorAll('.compare thead button')[1].click()")
+        self.assertEqual(self.browser.run(heads), [])
 
     def test_curve(self):
         self.start()

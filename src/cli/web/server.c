@@ -20,6 +20,7 @@ static const struct
   { "/app.js", "app.js", "text/javascript; charset=utf-8" },
   { "/form.js", "form.js", "text/javascript; charset=utf-8" },
   { "/answer.js", "answer.js", "text/javascript; charset=utf-8" },
+  { "/compare.js", "compare.js", "text/javascript; charset=utf-8" },
   { "/panel.js", "panel.js", "text/javascript; charset=utf-8" },
   { "/timeline.js", "timeline.js", "text/javascript; charset=utf-8" },
   { "/style.css", "style.css", "text/css; charset=utf-8" },
