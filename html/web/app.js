@@ -22,9 +22,10 @@ import {
 } from './answer.js';
 import { showPinned } from './compare.js';
 import { buildPanels, updatePanels } from './panel.js';
+import { heatPanel } from './heat.js';
 import { timelinePanel } from './timeline.js';
 
-const PANELS = [timelinePanel];
+const PANELS = [timelinePanel, heatPanel];
 const START = {
   'cluster.name': '8 x dgx-h100',
   'model.config': 'llama-3.1-8b',

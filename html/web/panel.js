@@ -46,6 +46,16 @@ export function shortened(text, width) {
   return most < 4 ? '' : `${text.slice(0, most - 1)}…`;
 }
 
+// Says in BOX what is wrong with an answer; TRUE where there is no result.
+export function sayWrong(box, answer) {
+  const texts = answer.diagnostics
+    .filter(one => one.severity === 'error')
+    .map(one => (one.hint ? `${one.message}: ${one.hint}` : one.message));
+  if (answer.error) texts.push(answer.error);
+  box.textContent = texts.join('; ');
+  return texts.length > 0;
+}
+
 // Results are of the scenario that they were asked for: once that changes they say so.
 export function marksOld(box) {
   let asked = null;

@@ -94,7 +94,8 @@ extern "C"
   /*
  * The option tables, which forms are drawn of: {"sections": [{"name": "training", "options": [{
  * "key": "micro_batch", "type": "number", "default": "1", "help": "...", ...}]}], "strategies":
- * [{"name", "title", "outer", "options": [...]}]}.
+ * [{"name", "title", "outer", "options": [...]}], "commands": [{"name": "plan", "options": [...]}]}:
+ * the latter stand in requests beside the scenario's.
  */
   char *shardsim_options (void);
 

@@ -364,6 +364,49 @@ class Panels(PageCase):
             f"document.querySelector('#panel-timeline .soft').textContent !== {json.dumps(before)}"
         )
 
+    def heat(self, values):
+        """Draws tp down and micro-batches of VALUES to the right."""
+        self.open_panel("heat", "document.querySelector('#panel-heat input').value !== ''")
+        self.browser.run(
+            "(() => { const all = document.querySelectorAll('#panel-heat input');"
+            f" all[1].value = '{values}'; all[3].value = '1, 2'; }})()"
+        )
+        self.browser.run(pressing("Draw the map"))
+
+    def test_heat_map(self):
+        self.start()
+        self.heat("1, 2, 1000")
+        self.browser.wait("document.querySelectorAll('.heat .cell').length === 6")
+        cells = self.browser.run(
+            "[...document.querySelectorAll('.heat .cell')].map(e => [e.className, e.textContent])"
+        )
+        scenario = {"cluster": "8 x dgx-h100", "model": "llama-3.1-8b", "strategy": "fsdp2"}
+        for (kind, text), (tp, batch) in zip(cells, ((t, b) for t in (1, 2) for b in (1, 2, 1000))):
+            own = {**scenario, "seq_len": "8192", "tp": str(tp), "micro_batch": str(batch)}
+            result = self.server.post("/api/predict", {"set": own})["results"][0]
+            rate = float(text.replace(",", ""))
+            self.assertAlmostEqual(rate / result["tokens_per_s_per_gpu"], 1, delta=1e-3)
+            self.assertEqual("unfit" in kind, not result["fits"])
+        self.browser.run("document.querySelector('.heat .cell[tabindex=\"0\"]').focus()")
+        for key in ("ArrowRight", "ArrowDown"):
+            self.browser.run(
+                "document.activeElement.dispatchEvent(new KeyboardEvent('keydown',"
+                f" {{ key: '{key}', bubbles: true }}))"
+            )
+        self.assertIn(
+            "mesh.tp 2", self.browser.run("document.activeElement.getAttribute('aria-label')")
+        )
+        self.browser.run("document.activeElement.click()")
+        self.browser.wait("location.hash.includes('mesh.tp=2')")
+        self.assertIn("training.micro_batch=2", self.browser.run("location.hash"))
+        self.browser.wait("document.querySelector('#panel-heat .old') !== null")
+
+    def test_what_is_wrong_with_a_map(self):
+        self.start()
+        self.heat("1, many")
+        self.browser.wait("document.querySelector('#panel-heat .wrong').textContent !== ''")
+        self.assertIn("many", self.text_of("#panel-heat .wrong"))
+
 
 class Looks(PageCase):
     def test_widths(self):

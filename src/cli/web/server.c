@@ -21,6 +21,8 @@ static const struct
   { "/form.js", "form.js", "text/javascript; charset=utf-8" },
   { "/answer.js", "answer.js", "text/javascript; charset=utf-8" },
   { "/compare.js", "compare.js", "text/javascript; charset=utf-8" },
+  { "/heat.js", "heat.js", "text/javascript; charset=utf-8" },
+  { "/values.js", "values.js", "text/javascript; charset=utf-8" },
   { "/panel.js", "panel.js", "text/javascript; charset=utf-8" },
   { "/timeline.js", "timeline.js", "text/javascript; charset=utf-8" },
   { "/style.css", "style.css", "text/css; charset=utf-8" },
