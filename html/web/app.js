@@ -23,9 +23,11 @@ import {
 import { showPinned } from './compare.js';
 import { buildPanels, updatePanels } from './panel.js';
 import { heatPanel } from './heat.js';
+import { planPanel } from './plan.js';
+import { sensitivityPanel } from './sensitivity.js';
 import { timelinePanel } from './timeline.js';
 
-const PANELS = [timelinePanel, heatPanel];
+const PANELS = [timelinePanel, heatPanel, sensitivityPanel, planPanel];
 const START = {
   'cluster.name': '8 x dgx-h100',
   'model.config': 'llama-3.1-8b',

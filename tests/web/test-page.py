@@ -36,6 +36,18 @@ def pressing(text):
     return f"[...document.querySelectorAll('button')].find(b => b.textContent === '{text}').click()"
 
 
+def field_of(panel, label):
+    """The field of LABEL in a panel."""
+    return (
+        f"[...document.querySelectorAll('#panel-{panel} .field')]"
+        f".find(e => e.querySelector('.name').textContent === '{label}')"
+    )
+
+
+def setting_of(panel, label, value):
+    return f"{field_of(panel, label)}.querySelector('input, select').value = '{value}'"
+
+
 def uploading(name, text):
     """Chooses a file of that name for the page's upload."""
     return f"""(() => {{
@@ -296,7 +308,7 @@ class Address(PageCase):
 class Panels(PageCase):
     """What opens below the prediction. Each is opened and looked at in both widths by Looks."""
 
-    def open_panel(self, name, ready):
+    def open_panel(self, name, ready="true"):
         self.browser.run(f"document.getElementById('panel-{name}').open = true")
         self.browser.wait(ready)
 
@@ -406,6 +418,60 @@ class Panels(PageCase):
         self.heat("1, many")
         self.browser.wait("document.querySelector('#panel-heat .wrong').textContent !== ''")
         self.assertIn("many", self.text_of("#panel-heat .wrong"))
+
+    def test_sensitivity(self):
+        """The bars are of what the interface says; figures that do nothing have none."""
+        self.start()
+        self.open_panel("sensitivity")
+        self.browser.run(setting_of("sensitivity", "Divided and multiplied by", "2"))
+        self.browser.run(pressing("Which hardware matters"))
+        self.browser.wait("document.querySelectorAll('.bars rect').length > 4", 120)
+        scenario = {"cluster": "8 x dgx-h100", "model": "llama-3.1-8b", "strategy": "fsdp2"}
+        answer = self.server.post(
+            "/api/sensitivity",
+            {"set": {**scenario, "seq_len": "8192"}, "only": "figures", "factor": "2"},
+        )
+        step = answer["results"][0]["step_time_s"]
+        effects = {
+            one["figure"]: max(
+                abs((one[key] or step) / step - 1)
+                for key in ("less_step_time_s", "more_step_time_s")
+            )
+            for one in answer["sensitivity"]["figures"]
+        }
+        first = self.text_of("#panel-sensitivity tbody td")
+        self.assertEqual(effects[first], max(effects.values()))
+        rows = self.browser.run("document.querySelectorAll('#panel-sensitivity tbody tr').length")
+        self.assertEqual(rows, sum(one >= 5e-4 for one in effects.values()))
+
+    def test_plan(self):
+        self.start()
+        self.open_panel("plan")
+        self.browser.run(setting_of("plan", "Numbers of nodes", "2,4,8"))
+        self.browser.run(setting_of("plan", "Types of node to choose from", "dgx-h100, dgx-a100"))
+        self.browser.run(pressing("Plan the run"))
+        self.browser.wait("document.querySelectorAll('.plan tbody tr').length === 6", 120)
+        self.assertIn("8 x dgx-h100 meet it", self.text_of("#panel-plan [role=status]"))
+        self.browser.run(
+            "document.querySelector('.plan [aria-label=\"take 4 x dgx-a100\"]').click()"
+        )
+        self.browser.wait("location.hash.includes('cluster.name=4+x+dgx-a100')")
+        self.browser.wait("document.querySelector('#panel-plan .old') !== null")
+
+    def test_what_is_wrong_with_a_plan_stands_beside_its_field(self):
+        self.start()
+        self.open_panel("plan")
+        for label, value, word in (
+            ("Price of a GPU-hour", "a/b", "a/b"),
+            ("Deadline, days", "soon", "soon"),
+            ("Numbers of nodes", "0", "0"),
+        ):
+            self.browser.run(setting_of("plan", label, value))
+            self.browser.run(pressing("Plan the run"))
+            beside = f"{field_of('plan', label)}.querySelector('.wrong').textContent"
+            self.browser.wait(f"{beside} !== ''")
+            self.assertIn(word, self.browser.run(beside))
+            self.browser.run(setting_of("plan", label, ""))
 
 
 class Looks(PageCase):

@@ -54,6 +54,9 @@ class Answers(ServerCase):
             for option in options:
                 self.assertTrue(option["help"], option["key"])
         self.assertIn("fsdp2", [one["name"] for one in tables["strategies"]])
+        commands = {one["name"]: one["options"] for one in tables["commands"]}
+        self.assertIn("tokens", [one["key"] for one in commands["plan"]])
+        self.assertIn("factor", [one["key"] for one in commands["sensitivity"]])
 
     def test_upload_is_a_model(self):
         with open(f"{ROOT}/workloads/models/llama-3.1-8b.json", encoding="utf-8") as file:
