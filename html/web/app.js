@@ -24,10 +24,11 @@ import { showPinned } from './compare.js';
 import { buildPanels, updatePanels } from './panel.js';
 import { heatPanel } from './heat.js';
 import { planPanel } from './plan.js';
+import { recordPanel } from './record.js';
 import { sensitivityPanel } from './sensitivity.js';
 import { timelinePanel } from './timeline.js';
 
-const PANELS = [timelinePanel, heatPanel, sensitivityPanel, planPanel];
+const PANELS = [timelinePanel, heatPanel, sensitivityPanel, planPanel, recordPanel];
 const START = {
   'cluster.name': '8 x dgx-h100',
   'model.config': 'llama-3.1-8b',
@@ -493,7 +494,7 @@ async function begin() {
   takeFiles();
   goal();
   tools();
-  buildPanels(PANELS, { now: () => now, post, request, long, problems, apply });
+  buildPanels(PANELS, { now: () => now, get, post, request, long, problems, apply });
   readAddress();
   if (address() !== location.hash) history.replaceState(null, '', address());
   show();

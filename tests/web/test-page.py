@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """The page of `shardsim web` in a real browser: each control, the address, files, and no noise."""
 
+import csv
 import os
 import random
 import shutil
-import subprocess
 import json
+import statistics
+import subprocess
 import sys
 import unittest
 from urllib.parse import urlsplit
@@ -472,6 +474,23 @@ class Panels(PageCase):
             self.browser.wait(f"{beside} !== ''")
             self.assertIn(word, self.browser.run(beside))
             self.browser.run(setting_of("plan", label, ""))
+
+    def test_record(self):
+        """Every run of the shipped table is a dot; medians are those of the table."""
+        with open(f"{ROOT}/hwprofiles/record/training.csv", encoding="utf-8") as file:
+            runs = list(csv.DictReader(file))
+        self.start()
+        self.open_panel("record", "document.querySelector('.record .dot') !== null")
+        dots = self.browser.run("document.querySelectorAll('.record .dot').length")
+        self.assertEqual(dots, len(runs))
+        rows = self.browser.run(
+            "Object.fromEntries([...document.querySelectorAll('#panel-record tbody tr')].map(row =>"
+            " [row.cells[0].textContent, row.cells[2].textContent]))"
+        )
+        own = [abs(float(one["error"])) for one in runs if one["strategy"] == "fsdp2"]
+        self.assertAlmostEqual(
+            float(rows["fsdp2 (this one)"].split()[0]), 100 * statistics.median(own), delta=0.05
+        )
 
 
 class Looks(PageCase):

@@ -120,6 +120,8 @@ endpoint_get (const char *path)
     return version ();
   if (g_str_equal (path, "/api/options"))
     return shardsim_options ();
+  if (g_str_equal (path, "/api/validate"))
+    return shardsim_track_record ();
   return g_str_has_prefix (path, LISTS) ? shardsim_list (path + strlen (LISTS)) : NULL;
 }
 

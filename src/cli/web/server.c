@@ -25,6 +25,7 @@ static const struct
   { "/heat.js", "heat.js", "text/javascript; charset=utf-8" },
   { "/values.js", "values.js", "text/javascript; charset=utf-8" },
   { "/plan.js", "plan.js", "text/javascript; charset=utf-8" },
+  { "/record.js", "record.js", "text/javascript; charset=utf-8" },
   { "/sensitivity.js", "sensitivity.js", "text/javascript; charset=utf-8" },
   { "/panel.js", "panel.js", "text/javascript; charset=utf-8" },
   { "/timeline.js", "timeline.js", "text/javascript; charset=utf-8" },
