@@ -23,12 +23,13 @@ import {
 import { showPinned } from './compare.js';
 import { buildPanels, updatePanels } from './panel.js';
 import { heatPanel } from './heat.js';
+import { machinePanel } from './machine.js';
 import { planPanel } from './plan.js';
 import { recordPanel } from './record.js';
 import { sensitivityPanel } from './sensitivity.js';
 import { timelinePanel } from './timeline.js';
 
-const PANELS = [timelinePanel, heatPanel, sensitivityPanel, planPanel, recordPanel];
+const PANELS = [timelinePanel, heatPanel, sensitivityPanel, planPanel, recordPanel, machinePanel];
 const START = {
   'cluster.name': '8 x dgx-h100',
   'model.config': 'llama-3.1-8b',

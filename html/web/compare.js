@@ -2,6 +2,7 @@
 // differ.
 import { PARTS, bytes, digits, fill, seconds, title } from './answer.js';
 import { element, state } from './form.js';
+import { signed } from './panel.js';
 
 const memory = use => (use.peak_bytes > 0 ? use.peak_bytes : null);
 
@@ -30,12 +31,11 @@ const LEAST_PART = 0.005; // of a step: less is not shown
 function cell(value, first, show, best) {
   if (value === null) return element('td', {}, '–');
   const change = first === null || first === 0 ? 0 : value / first - 1;
-  const text = `${change > 0 ? '+' : '−'}${digits(Number(Math.abs(100 * change).toPrecision(3)))} %`;
   return element(
     'td',
     { class: best ? 'best' : '' },
     show(value),
-    ...(Math.abs(change) < 5e-4 ? [] : [element('small', {}, ` ${text}`)]),
+    ...(Math.abs(change) < 5e-4 ? [] : [element('small', {}, ` ${signed(change)}`)]),
   );
 }
 

@@ -47,7 +47,8 @@ function apply(cell) {
 function said(cell, text) {
   const place = `${cell.x} ${cell.x_text}, ${cell.y} ${cell.y_text}`;
   if (!cell.possible) return `${place}: cannot be`;
-  return `${place}: ${text}, ${cell.fits ? 'fits' : 'does not fit'}, bound by ${cell.binding_resource}`;
+  const fits = cell.fits ? 'fits' : 'does not fit';
+  return `${place}: ${text}, ${fits}, bound by ${cell.binding_resource}`;
 }
 
 function cellOf(cell, metric, range) {

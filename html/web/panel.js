@@ -1,4 +1,5 @@
 // Panels: what is looked at beside the prediction, each behind a line that opens it.
+import { digits, shape } from './answer.js';
 import { element } from './form.js';
 
 const panels = [];
@@ -66,4 +67,33 @@ export function marksOld(box) {
     },
     look: () => box.classList.toggle('old', asked !== null && asked !== location.hash),
   };
+}
+
+// ---- words and shapes --------------------------------------------------------------------------
+
+// "3.14 %", of three digits.
+export const percent = value => `${digits(Number((100 * value).toPrecision(3)))} %`;
+
+// "+3.14 %", of a change.
+export function signed(value) {
+  if (Math.abs(value) < 5e-5) return '0 %';
+  return `${value < 0 ? '−' : '+'}${percent(Math.abs(value))}`;
+}
+
+export function svgText(attributes, content) {
+  return Object.assign(shape('text', attributes), { textContent: content });
+}
+
+// An entry of a legend: what the boxes of class KIND are.
+export function swatch(kind, name) {
+  return element(
+    'li',
+    {},
+    shape(
+      'svg',
+      { viewBox: '0 0 10 10', 'aria-hidden': 'true' },
+      shape('rect', { width: 10, height: 10, class: kind }),
+    ),
+    name,
+  );
 }

@@ -2,7 +2,7 @@
 import { digits, seconds } from './answer.js';
 import { commandForm } from './command-form.js';
 import { change, element, parseOptions } from './form.js';
-import { button, labelled, marksOld } from './panel.js';
+import { button, labelled, marksOld, percent } from './panel.js';
 
 const DAY = 86400;
 const FRONT = {
@@ -54,8 +54,8 @@ function row(one) {
       ? [
           digits(one.n_gpus),
           seconds(one.step_time_s),
-          `${digits(Number(one.mfu_percent.toPrecision(3)))} %`,
-          `${digits(Number((100 * one.goodput).toPrecision(3)))} %`,
+          percent(one.mfu_percent / 100),
+          percent(one.goodput),
           days(one.wall_s),
           `${days(one.wall_p10_s)} – ${days(one.wall_p90_s)}`,
           amount(one.gpu_hours),

@@ -1,7 +1,7 @@
 // How far predictions of published runs were off: a dot a run, in rows of those that are alike.
-import { digits, shape, table } from './answer.js';
+import { shape, table } from './answer.js';
 import { element } from './form.js';
-import { labelled, sayWrong } from './panel.js';
+import { labelled, percent, sayWrong, signed, svgText } from './panel.js';
 
 const GROUPS = {
   strategy: 'strategy',
@@ -57,8 +57,6 @@ function errorsOf(list) {
   return [quantile(sorted, 0.5), quantile(sorted, 0.9)];
 }
 
-const percent = value => `${digits(Number((100 * value).toPrecision(3)))} %`;
-
 // The group that the scenario is of, or null.
 function own(key) {
   if (!now) return null;
@@ -77,10 +75,6 @@ function own(key) {
 
 // ---- the picture -------------------------------------------------------------------------------
 
-function text(attributes, content) {
-  return Object.assign(shape('text', attributes), { textContent: content });
-}
-
 function dots(list, y, x) {
   return list.map((run, i) => {
     const off = Math.abs(run.error) > REACH,
@@ -89,7 +83,7 @@ function dots(list, y, x) {
       'circle',
       { class: off ? 'dot off' : 'dot', cx: x(error), cy: y + 4 + ((i * 7) % 11) * 1.4, r: 2.6 },
       Object.assign(shape('title'), {
-        textContent: `${run.id}: ${run.error > 0 ? '+' : '−'}${percent(Math.abs(run.error))}`,
+        textContent: `${run.id}: ${signed(run.error)}`,
       }),
     );
   });
@@ -104,7 +98,7 @@ function picture(all, mine) {
     class: 'plot record',
     viewBox: `0 0 ${width} ${height}`,
     role: 'img',
-    'aria-label': `errors of ${runs.length} predictions by ${GROUPS[by.value]}; the table says the same`,
+    'aria-label': `errors of ${runs.length} predictions by ${GROUPS[by.value]}, as the table says`,
   });
   svg.append(
     shape('rect', {
@@ -118,20 +112,20 @@ function picture(all, mine) {
   for (const at of [-0.5, -0.25, 0, 0.25, 0.5])
     svg.append(
       shape('line', { class: 'axis', x1: x(at), x2: x(at), y1: 18, y2: height }),
-      text(
+      svgText(
         {
           x: x(at),
           y: 12,
           'text-anchor': at === -0.5 && above ? 'start' : at === 0.5 ? 'end' : 'middle',
         },
-        at === 0 ? 'as measured' : `${at > 0 ? '+' : '−'}${percent(Math.abs(at))}`,
+        at === 0 ? 'as measured' : signed(at),
       ),
     );
   all.forEach(([name, list], i) => {
     const y = 24 + i * row;
     svg.append(
       ...dots(list, y + above, x),
-      text(
+      svgText(
         { class: name === mine ? 'mine' : '', x: 0, y: y + (above ? 12 : 15) },
         `${name}${name === mine ? ' (this one)' : ''}`,
       ),
@@ -147,8 +141,8 @@ function draw() {
     element(
       'p',
       { class: 'soft' },
-      `${runs.length} published runs that no constant was fitted to; a dot is predicted speed over ` +
-        'measured, the band ±10 %. What is further off than the axis stands at its end.',
+      `${runs.length} published runs that no constant was fitted to; a dot is predicted over ` +
+        'measured speed, the band ±10 %. What is further off stands at the end of the axis.',
     ),
     picture(all, mine),
     table(

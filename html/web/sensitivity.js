@@ -1,9 +1,9 @@
 // Which figure of the hardware matters: how much longer a step is with less of it, and shorter
 // with more.
-import { digits, seconds, shape, table } from './answer.js';
+import { seconds, shape, table } from './answer.js';
 import { commandForm } from './command-form.js';
 import { element } from './form.js';
-import { button, marksOld } from './panel.js';
+import { button, marksOld, signed, svgText, swatch } from './panel.js';
 
 const MOST = 14; // bars
 const LEAST = 5e-4; // of a step: less is no bar
@@ -15,22 +15,12 @@ let page, form, result, old;
 
 const changeOf = (time, base) => (time === null ? 0 : time / base - 1);
 
-function signed(value) {
-  if (Math.abs(value) < 5e-5) return '0 %';
-  const percents = Number(Math.abs(100 * value).toPrecision(3));
-  return `${value < 0 ? '−' : '+'}${digits(percents)} %`;
-}
-
 // [figure, change with less, change with more], the largest first.
 function effects(figures, base) {
   return figures
     .map(one => [one, changeOf(one.less_step_time_s, base), changeOf(one.more_step_time_s, base)])
     .filter(([, less, more]) => Math.max(Math.abs(less), Math.abs(more)) >= LEAST)
     .sort((a, b) => Math.max(...b.slice(1).map(Math.abs)) - Math.max(...a.slice(1).map(Math.abs)));
-}
-
-function text(attributes, content) {
-  return Object.assign(shape('text', attributes), { textContent: content });
 }
 
 function bar(value, kind, top, { middle, longest }, most) {
@@ -40,7 +30,7 @@ function bar(value, kind, top, { middle, longest }, most) {
     side = value < 0 ? [left - 4, 'end'] : [left + width + 4, 'start'];
   return [
     shape('rect', { class: kind, x: left, y: top, width, height: 9 }),
-    text({ class: 'value', x: side[0], y: top + 9, 'text-anchor': side[1] }, signed(value)),
+    svgText({ class: 'value', x: side[0], y: top + 9, 'text-anchor': side[1] }, signed(value)),
   ];
 }
 
@@ -57,14 +47,14 @@ function bars(list, factor) {
     'aria-label': `change of the step time with each figure divided and multiplied by ${factor}`,
   });
   picture.append(
-    text({ x: middle - 6, y: 14, 'text-anchor': 'end' }, '← shorter step'),
-    text({ x: middle + 6, y: 14 }, 'longer step →'),
+    svgText({ x: middle - 6, y: 14, 'text-anchor': 'end' }, '← shorter step'),
+    svgText({ x: middle + 6, y: 14 }, 'longer step →'),
     shape('line', { class: 'axis', x1: middle, x2: middle, y1: 20, y2: height }),
   );
   list.forEach(([figure, less, more], i) => {
     const y = 24 + i * row;
     picture.append(
-      text({ x: 0, y: y + (above || 15) - 2 }, figure.figure),
+      svgText({ x: 0, y: y + (above || 15) - 2 }, figure.figure),
       ...bar(less, 'f7', y + above + 2, form, most),
       ...bar(more, 'f0', y + above + 12, form, most),
     );
@@ -73,22 +63,11 @@ function bars(list, factor) {
 }
 
 function legend(factor) {
-  const entry = (kind, name) =>
-    element(
-      'li',
-      {},
-      shape(
-        'svg',
-        { viewBox: '0 0 10 10', 'aria-hidden': 'true' },
-        shape('rect', { width: 10, height: 10, class: kind }),
-      ),
-      name,
-    );
   return element(
     'ul',
     { class: 'legend' },
-    entry('f7', `the figure divided by ${factor}`),
-    entry('f0', `multiplied by ${factor}`),
+    swatch('f7', `the figure divided by ${factor}`),
+    swatch('f0', `multiplied by ${factor}`),
   );
 }
 

@@ -1,7 +1,7 @@
 // What each stream of a rank does in a step: boxes over time, by pointer and by keyboard.
 import { PARTS, seconds, shape } from './answer.js';
 import { element } from './form.js';
-import { button, labelled, shortened } from './panel.js';
+import { button, labelled, shortened, svgText, swatch } from './panel.js';
 
 const ROW = 20; // pixels
 const AXIS = 22;
@@ -101,28 +101,24 @@ function marks() {
   return list;
 }
 
-function text(attributes, content) {
-  return Object.assign(shape('text', attributes), { textContent: content });
-}
-
 function drawAxis(height) {
   const unit = view.to < 1e-3 ? [1e-6, 'us'] : view.to < 1 ? [1e-3, 'ms'] : [1, 's'];
   for (const at of marks())
     picture.append(
       shape('line', { class: 'axis', x1: x(at), x2: x(at), y1: AXIS - 4, y2: height }),
-      text(
+      svgText(
         { x: x(at), y: 12, 'text-anchor': x(at) > width() - 30 ? 'end' : 'middle' },
         `${Number((at / unit[0]).toPrecision(8))}`,
       ),
     );
-  picture.append(text({ x: 0, y: 12 }, unit[1]));
+  picture.append(svgText({ x: 0, y: 12 }, unit[1]));
 }
 
 function drawLanes() {
   view.data.lanes.forEach((lane, i) => {
     const y = AXIS + i * ROW;
     picture.append(
-      text({ x: 0, y: y + ROW - 6 }, shortened(laneName(lane), gutter() - 8)),
+      svgText({ x: 0, y: y + ROW - 6 }, shortened(laneName(lane), gutter() - 8)),
       shape('line', { class: 'axis', x1: gutter(), x2: width(), y1: y + ROW - 1, y2: y + ROW - 1 }),
     );
   });
@@ -132,10 +128,11 @@ function drawBox(box) {
   const left = Math.max(x(box[1]), gutter()),
     wide = Math.max(Math.min(x(end(box)), width()) - left, 0.6);
   const y = AXIS + box[0] * ROW,
-    part = view.data.parts[box[4]];
+    part = view.data.parts[box[4]],
+    back = isBackward(box) ? 'back' : '';
   picture.append(
     shape('rect', {
-      class: `f${colourOf(part)}${part === 'host' ? ' waits' : ''}${isBackward(box) ? ' back' : ''}`,
+      class: [`f${colourOf(part)}`, part === 'host' ? 'waits' : '', back].join(' '),
       x: left,
       y: y + 1,
       width: wide,
@@ -145,9 +142,9 @@ function drawBox(box) {
   const name = part === 'host' ? '' : shortened(labelOf(box), wide - 4);
   if (name && wide > 30)
     picture.append(
-      text(
+      svgText(
         {
-          class: `on${colourOf(part)}${isBackward(box) ? ' back' : ''}`,
+          class: `on${colourOf(part)} ${back}`,
           x: left + 3,
           y: y + ROW - 7,
         },
@@ -222,24 +219,13 @@ function fillNote() {
 }
 
 function fillLegend() {
-  const entry = (kind, name) =>
-    element(
-      'li',
-      {},
-      shape(
-        'svg',
-        { viewBox: '0 0 10 10', 'aria-hidden': 'true' },
-        shape('rect', { width: 10, height: 10, class: kind }),
-      ),
-      name,
-    );
   const of = part => [`f${colourOf(part)}`, PARTS[colourOf(part)]?.[0] ?? part];
   const back = boxes().some(box => isBackward(box) && view.data.parts[box[4]] === 'compute');
   legend.replaceChildren(
     ...view.data.parts.flatMap(part =>
       part === 'compute' && back
-        ? [entry(...of(part)), entry('f0 back', 'model kernels, backward')]
-        : [entry(...of(part))],
+        ? [swatch(...of(part)), swatch('f0 back', 'model kernels, backward')]
+        : [swatch(...of(part))],
     ),
   );
 }

@@ -92,10 +92,16 @@ extern "C"
   char *shardsim_scenario (const char *request);
 
   /*
+ * The cluster of a scenario, which may name no strategy, as it was resolved, for a picture: where
+ * GPUs and cards hang, and the levels of switches: report/answer/machine.h.
+ */
+  char *shardsim_machine (const char *request);
+
+  /*
  * The option tables, which forms are drawn of: {"sections": [{"name": "training", "options": [{
  * "key": "micro_batch", "type": "number", "default": "1", "help": "...", ...}]}], "strategies":
- * [{"name", "title", "outer", "options": [...]}], "commands": [{"name": "plan", "options": [...]}]}:
- * the latter stand in requests beside the scenario's.
+ * [{"name", "title", "outer", "options": [...]}], "commands": [{"name": "plan", "options":
+ * [...]}]}: the latter stand in requests beside the scenario's.
  */
   char *shardsim_options (void);
 

@@ -17,6 +17,12 @@ scenario (const char *request, G_GNUC_UNUSED ShardsimStop *stop)
   return shardsim_scenario (request);
 }
 
+static char *
+machine (const char *request, G_GNUC_UNUSED ShardsimStop *stop)
+{
+  return shardsim_machine (request);
+}
+
 static const struct
 {
   const char *name;
@@ -29,6 +35,7 @@ static const struct
   { "maximum", shardsim_maximum },
   { "timeline", shardsim_timeline },
   { "scenario", scenario },
+  { "machine", machine },
 };
 
 /* Whether DIAGNOSTICS hold an error. */

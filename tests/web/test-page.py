@@ -64,7 +64,7 @@ def touching(number, value):
     """Presses, or sets to VALUE, one of all controls."""
     return f"""(() => {{
       const all = [...document.querySelectorAll('#form select, #form input, #remedies button,'
-        + ' #pin, #pinned button, summary')].filter(e => e.type !== 'file');
+        + ' #pin, #pinned button, #panel-timeline button, summary')].filter(e => e.type !== 'file');
       const one = all[{number} % all.length];
       if (one.matches('button, summary')) {{ one.click(); return; }}
       if (one.matches('select')) one.selectedIndex = {number} % one.options.length;
@@ -492,8 +492,31 @@ class Panels(PageCase):
             float(rows["fsdp2 (this one)"].split()[0]), 100 * statistics.median(own), delta=0.05
         )
 
+    def test_machine(self):
+        self.start()
+        self.open_panel("machine", "document.querySelectorAll('.machine .gpu').length === 8")
+        self.assertEqual(
+            self.browser.run("document.querySelectorAll('.machine .card-tile').length"), 8
+        )
+        label = self.browser.run("document.querySelector('.machine').getAttribute('aria-label')")
+        self.assertIn("8 GPUs: NVIDIA H100", label)
+        self.browser.run(setting("cluster.oversubscription", "2"))
+        self.browser.run(setting("cluster.leaf_nodes", "4"))
+        self.browser.wait(
+            "document.querySelector('#panel-machine').textContent.includes('2 leaves')"
+        )
+
 
 class Looks(PageCase):
+    def open_all(self):
+        """Every panel, with what it shows by itself or at a press."""
+        self.browser.run("document.querySelectorAll('.panel').forEach(e => { e.open = true; })")
+        self.browser.wait("document.querySelector('.timeline rect') !== null")
+        for text in ("Draw the map", "Plan the run"):
+            self.browser.run(pressing(text))
+        for shown in (".heat .cell", ".plan td", ".record .dot", ".machine .gpu"):
+            self.browser.wait(f"document.querySelector('{shown}') !== null", 120)
+
     def test_widths(self):
         folder = os.environ.get("SHARDSIM_WEB_PICTURES")
         for width in (1280, 390):
@@ -501,6 +524,8 @@ class Looks(PageCase):
                 self.browser.size(width, 1400)
                 self.browser.dark(dark)
                 self.start()
+                self.browser.run("document.getElementById('pin').click()")
+                self.open_all()
                 wide = self.browser.run("document.documentElement.scrollWidth")
                 self.assertLessEqual(wide, width)
                 if folder:
@@ -510,6 +535,8 @@ class Looks(PageCase):
     def test_labels(self):
         """What a screen reader says of each control."""
         self.start()
+        self.browser.run("document.getElementById('pin').click()")
+        self.open_all()
         bare = self.browser.run(
             "[...document.querySelectorAll('input, select, button')].filter(e => !(e.labels?.length"
             " || e.getAttribute('aria-label') || e.textContent.trim())).map(e => e.outerHTML)"

@@ -82,6 +82,36 @@ class Answers(ServerCase):
         self.assertEqual(again["results"][0]["step_time_s"], first["results"][0]["step_time_s"])
         self.assertIn("--cluster '2 x dgx-h100'", answer["options"])
 
+    def test_machine_is_the_profile(self):
+        """What hangs where, of nodes whose boards are published; NVLink of a hybrid cube mesh."""
+
+        def node_of(name):
+            return self.server.post("/api/machine", {"set": {**START, "cluster": f"2 x {name}"}})[
+                "node"
+            ]
+
+        dgx = node_of("dgx-h100")
+        self.assertEqual([one["switch"] for one in dgx["gpus"]], [0, 0, 1, 1, 2, 2, 3, 3])
+        self.assertEqual([one["socket"] for one in dgx["cards"]], [0, 0, 0, 0, 1, 1, 1, 1])
+        self.assertEqual((dgx["links"]["kind"], dgx["links"]["pairs"]), ("switch", []))
+        bridged = node_of("a40x8-nvlink-pairs")["links"]["pairs"]
+        self.assertEqual(bridged, [[0, 1], [2, 3], [4, 5], [6, 7]])
+        cube = node_of("dgx-1v")["links"]["pairs"]
+        self.assertEqual(len(cube), 16)
+        for gpu in range(8):
+            self.assertEqual(sum(gpu in pair for pair in cube), 4, gpu)
+
+    def test_machine_has_the_levels_of_its_fabric(self):
+        options = {"fabric": "fat-tree", "leaf_nodes": 4, "group_nodes": 16, "oversubscription": 2}
+        words = {f"cluster.{key}": str(value) for key, value in options.items()}
+        request = {"set": {**START, "cluster": "64 x dgx-h100", **words}}
+        fabric = self.server.post("/api/machine", request)["fabric"]
+        self.assertEqual((fabric["leaves"], fabric["groups"]), (16, 4))
+        self.assertEqual(fabric["oversubscription"], 2)
+        wrong = self.server.post("/api/machine", {"set": {**START, "cluster": "2 x nothing"}})
+        self.assertNotIn("node", wrong)
+        self.assertEqual(wrong["diagnostics"][0]["severity"], "error")
+
     def test_remedies_are_those_of_the_command(self):
         small = {**START, "cluster": "1 x dgx-a100", "model": "llama-3-70b"}
         answer = self.server.post("/api/predict", {"set": small, "remedies": True})

@@ -17,9 +17,16 @@ scenario (const char *request, G_GNUC_UNUSED ShardsimStop *stop)
   return shardsim_scenario (request);
 }
 
+static char *
+machine (const char *request, G_GNUC_UNUSED ShardsimStop *stop)
+{
+  return shardsim_machine (request);
+}
+
 static const Endpoint endpoints[] = {
   { "/api/predict", shardsim_predict_until, A_PREDICTION },
   { "/api/scenario", scenario, A_PREDICTION },
+  { "/api/machine", machine, A_PREDICTION },
   { "/api/timeline", shardsim_timeline, A_PREDICTION },
   { "/api/maximum", shardsim_maximum, A_SEARCH },
   { "/api/search", shardsim_search, A_SEARCH },

@@ -24,6 +24,7 @@ static const struct
   { "/compare.js", "compare.js", "text/javascript; charset=utf-8" },
   { "/heat.js", "heat.js", "text/javascript; charset=utf-8" },
   { "/values.js", "values.js", "text/javascript; charset=utf-8" },
+  { "/machine.js", "machine.js", "text/javascript; charset=utf-8" },
   { "/plan.js", "plan.js", "text/javascript; charset=utf-8" },
   { "/record.js", "record.js", "text/javascript; charset=utf-8" },
   { "/sensitivity.js", "sensitivity.js", "text/javascript; charset=utf-8" },

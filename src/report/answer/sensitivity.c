@@ -162,12 +162,13 @@ rows_of (const Sensitivity *self)
   g_array_set_clear_func (rows, row_clear);
   for (guint i = 0; i < self->figures->len; i++)
     {
-      const FigureEffect *effect = &g_array_index (self->figures, FigureEffect, i);
-      Row                 row = { effect, self->prediction,
-                                  hardware_figure_format (&effect->figure, effect->figure.value), NULL };
+      const FigureEffect   *effect = &g_array_index (self->figures, FigureEffect, i);
+      const HardwareFigure *figure = &effect->figure;
+      Row                   row = { .of = effect, .given = self->prediction };
 
+      row.value = hardware_figure_format (figure, figure->value);
       if (effect->break_even.kind == BREAK_EVEN_AT)
-        row.enough = hardware_figure_format (&effect->figure, effect->break_even.value);
+        row.enough = hardware_figure_format (figure, effect->break_even.value);
       g_array_append_val (rows, row);
     }
   return rows;

@@ -1,4 +1,4 @@
-/* The published runs that predictions were measured against (predict/track-record.h), one by one. */
+/* Published runs that predictions were measured against, one by one: predict/track-record.h. */
 #pragma once
 
 #include "base/config/diag.h"

@@ -1,7 +1,8 @@
 /*
  * What the files of the trace share: trace-event.c makes one event, trace.c those of ops, hosts and
- * memory, trace-causes.c what held an op back, trace-lanes.c the threads of ops that overlap, trace-steps.c the marks of steps,
- * trace-use.c the counters of what is taken of resources, trace-file.c the file.
+ * memory, trace-causes.c what held an op back, trace-lanes.c the threads of ops that overlap,
+ * trace-steps.c the marks of steps, trace-use.c the counters of what is taken of resources,
+ * trace-file.c the file.
  */
 #pragma once
 
