@@ -155,7 +155,7 @@ function linksOf({ links, gpus }, width) {
 }
 
 function nodeSentences({ node }) {
-  const { links, card } = node;
+  const { links, card, gpu } = node;
   const where = {
     switch: `a switch joins all GPUs, ${links.bandwidth} each way a GPU`,
     mesh: `each two GPUs are joined, ${links.bandwidth} each way a pair`,
@@ -163,7 +163,7 @@ function nodeSentences({ node }) {
     graph: `some GPUs are joined, ${links.bandwidth} each way a link`,
   }[links.kind];
   return [
-    `${node.gpus.length} GPUs: ${node.gpu.title}, ${node.gpu.memory}, ${node.gpu.host_link} to the host.`,
+    `${node.gpus.length} GPUs: ${gpu.title}, ${gpu.memory}, ${gpu.host_link} to the host.`,
     `Between them: ${links.title}${where ? `; ${where}` : ''}.`,
     card
       ? `${node.cards.length} network card${node.cards.length === 1 ? '' : 's'}: ${card.title}, ` +

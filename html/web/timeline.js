@@ -8,7 +8,7 @@ const AXIS = 22;
 const DETAIL_MS = 200; // after a zoom, before the window is asked for with all of its boxes
 const MOST_ZOOM = 1e-7; // of a step: what is shorter holds less than an op
 
-const view = { from: 0, to: 1, chosen: null, data: null, rank: null };
+const view = { from: 0, to: 1, chosen: null, data: null, lanes: [], rank: null };
 let page, picture, about, ranks, legend, note;
 let running = null,
   timer = 0,
@@ -46,7 +46,13 @@ async function load() {
   const answer = await ask({});
   picture.classList.remove('busy');
   if (!answer) return;
-  Object.assign(view, { data: answer, from: 0, to: answer.length_s, chosen: null });
+  Object.assign(view, {
+    data: answer,
+    lanes: answer.lanes,
+    from: 0,
+    to: answer.length_s,
+    chosen: null,
+  });
   fillRanks();
   fillNote();
   fillLegend();
@@ -67,11 +73,21 @@ function askForDetail() {
       to: `${Math.min(view.to + span / 2, view.data.length_s)} s`,
     });
     if (!answer) return;
+    const lanes = answer.lanes.map(rowOf);
+    for (const box of answer.boxes) box[0] = lanes[box[0]];
     view.data = answer;
-    view.chosen = null;
+    view.chosen = view.chosen && (boxes().find(box => isPartOf(box, view.chosen)) ?? null);
     draw();
   }, DETAIL_MS);
 }
+
+// Rows stay where they are, whatever lies in the window.
+function rowOf(lane) {
+  const at = view.lanes.findIndex(one => one.rank === lane.rank && one.name === lane.name);
+  return at >= 0 ? at : view.lanes.push(lane) - 1;
+}
+
+const isPartOf = (box, whole) => box[0] === whole[0] && end(box) > whole[1] && box[1] < end(whole);
 
 // ---- what is drawn -----------------------------------------------------------------------------
 
@@ -115,7 +131,7 @@ function drawAxis(height) {
 }
 
 function drawLanes() {
-  view.data.lanes.forEach((lane, i) => {
+  view.lanes.forEach((lane, i) => {
     const y = AXIS + i * ROW;
     picture.append(
       svgText({ x: 0, y: y + ROW - 6 }, shortened(laneName(lane), gutter() - 8)),
@@ -169,7 +185,7 @@ function drawChosen() {
 }
 
 function draw() {
-  const height = AXIS + view.data.lanes.length * ROW;
+  const height = AXIS + view.lanes.length * ROW;
   picture.setAttribute('viewBox', `0 0 ${width()} ${height}`);
   picture.setAttribute('height', height);
   picture.replaceChildren();
@@ -184,7 +200,7 @@ function draw() {
 const labelOf = box => view.data.labels[box[3]] + (box[6] > 1 ? ` and ${box[6] - 1} more` : '');
 
 function sayBox(box) {
-  const lane = view.data.lanes[box[0]],
+  const lane = view.lanes[box[0]],
     part = PARTS[colourOf(view.data.parts[box[4]])]?.[0] ?? view.data.parts[box[4]],
     phase = box[7] >= 0 ? `, ${view.data.phases[box[7]]}` : '';
   const binds = box[5] >= 0 ? `, bound by ${view.data.bindings[box[5]]}` : '';

@@ -337,11 +337,14 @@ class Panels(PageCase):
         self.key(".timeline", "ArrowLeft")
         self.assertEqual(self.text_of(about), first)
         whole = self.browser.run(boxes)
+        rows = "document.querySelector('.timeline').getAttribute('height')"
+        tall = self.browser.run(rows)
         for _ in range(6):
             self.key(".timeline", "+")
         self.assertLess(self.browser.run(boxes), whole)
         # the server has cut what is seen anew: ops stand by themselves
         self.browser.wait("document.querySelectorAll('.timeline rect + text').length > 3")
+        self.assertEqual(self.browser.run(rows), tall)
         self.key(".timeline", "Home")
         self.browser.wait(f"{boxes} > {whole} / 2")
 
