@@ -552,11 +552,16 @@ class Random(PageCase):
         """Whatever is pressed, and in whatever order: no error in the console."""
         draw = random.Random(os.environ.get("SHARDSIM_WEB_SEED", "1"))
         self.start()
+        # back as often as there is something to go back to: before it lies another page
+        self.browser.run(
+            "(() => { const push = history.pushState.bind(history); window.went = 0;"
+            " history.pushState = (...all) => { window.went++; push(...all); }; })()"
+        )
         for _ in range(int(os.environ.get("SHARDSIM_WEB_CLICKS", "60"))):
             value = draw.choice(["1", "2", "0", "-1", "8", "", "x", "1e9", "2 GB/s", "<b>"])
             self.browser.run(touching(draw.randrange(10**6), value))
             if draw.random() < 0.2:
-                self.browser.run("history.back()")
+                self.browser.run("window.went > 0 ? (window.went--, history.back()) : null")
         self.browser.run(
             "location.hash = '#cluster.name=1+x+dgx-h100&model.config=llama-2-7b"
             "&strategy.name=ddp&training.seq_len=1024'"
