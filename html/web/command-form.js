@@ -19,6 +19,9 @@ function keyAt(body, column) {
 const named = one =>
   /^--([a-z-]+)/m.exec(`${one.message}\n${one.hint ?? ''}`)?.[1].replaceAll('-', '_');
 
+// What a field shows while nothing is set: the default, or what its help gives as an example.
+const hintOf = option => option.default ?? /'([^']+)'/.exec(option.help ?? '')?.[1] ?? '';
+
 const textOf = one => (one.hint ? `${one.message}: ${one.hint}` : one.message);
 
 // NAME: of the command; FRONT: { key: label } of what is not behind "More"; VALUES: to begin with.
@@ -28,6 +31,7 @@ export function commandForm(name, front, values = {}) {
   for (const option of optionTable(name)) {
     const input = Object.assign(optionControl(option), { value: values[option.key] ?? '' }),
       wrong = element('span', { class: 'wrong' });
+    if (input.matches('input')) input.placeholder = hintOf(option);
     const box = element(
       'label',
       { class: 'field' },
