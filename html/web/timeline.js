@@ -11,6 +11,7 @@ const MOST_ZOOM = 1e-7; // of a step: what is shorter holds less than an op
 const view = { from: 0, to: 1, chosen: null, data: null, lanes: [], rank: null };
 let page, picture, about, ranks, legend, note;
 let running = null,
+  pixels = 800,
   timer = 0,
   shown = ''; // the address of the scenario that is shown
 
@@ -92,7 +93,7 @@ const isPartOf = (box, whole) => box[0] === whole[0] && end(box) > whole[1] && b
 // ---- what is drawn -----------------------------------------------------------------------------
 
 const visible = () => boxes().filter(box => end(box) > view.from && box[1] < view.to);
-const width = () => Math.max(picture.clientWidth, 200);
+const width = () => pixels; // measured once a drawing: each look at it lays the page out anew
 const gutter = () => (width() < 560 ? 84 : 140);
 const x = time =>
   gutter() + ((time - view.from) / (view.to - view.from)) * (width() - gutter() - 2);
@@ -185,6 +186,7 @@ function drawChosen() {
 }
 
 function draw() {
+  pixels = Math.max(picture.clientWidth, 200);
   const height = AXIS + view.lanes.length * ROW;
   picture.setAttribute('viewBox', `0 0 ${width()} ${height}`);
   picture.setAttribute('height', height);
