@@ -12,7 +12,7 @@ export function shape(name, attributes = {}, ...children) {
 
 // ---- numbers -----------------------------------------------------------------------------------
 
-function digits(value) {
+export function digits(value) {
   return Number(value.toPrecision(4)).toLocaleString('en', { maximumFractionDigits: 6 });
 }
 
@@ -53,7 +53,7 @@ function card(name, value, kind = '') {
   );
 }
 
-function title(text) {
+export function title(text) {
   return element('h2', {}, text);
 }
 
@@ -206,7 +206,8 @@ function memory(p) {
   });
 }
 
-const TIMES = [
+// Name, key of a prediction; a colour is a place in it.
+export const PARTS = [
   ['model kernels', 'time_compute_s'],
   ['between nodes', 'time_inter_node_s'],
   ['optimizer', 'time_optimizer_s'],
@@ -221,7 +222,7 @@ const TIMES = [
 ];
 
 function time(p) {
-  const values = TIMES.map(([name, key]) => [name, p[key] ?? 0]);
+  const values = PARTS.map(([name, key]) => [name, p[key] ?? 0]);
   const parts = values
     .map(([name, value], i) => ({
       name,
@@ -290,7 +291,7 @@ function details(p) {
   ];
 }
 
-function fill(id, ...children) {
+export function fill(id, ...children) {
   document.getElementById(id).replaceChildren(...children);
 }
 
@@ -331,59 +332,6 @@ export function showProposals(heading, list, apply) {
           ),
         ),
       ),
-    ),
-  );
-}
-
-// ---- pinned ------------------------------------------------------------------------------------
-
-const METRICS = [
-  ['step', p => p.step_time_s, seconds],
-  ['tokens/s/GPU', p => p.tokens_per_s_per_gpu, digits],
-  ['MFU', p => p.mfu_percent, value => `${digits(value)} %`],
-  ['GPU memory', p => p.hbm.peak_bytes, bytes],
-  ['GPUs', p => p.n_gpus, digits],
-];
-
-export function showPinned(pinned, now, open, drop) {
-  if (pinned.length === 0) {
-    fill('pinned');
-    return;
-  }
-  const all = now ? [...pinned, { name: 'now', prediction: now }] : pinned;
-  const cell = (one, value, format) => {
-    const base = value(pinned[0].prediction),
-      own = value(one.prediction);
-    const more =
-      one === pinned[0] || base === 0
-        ? ''
-        : ` (${own >= base ? '+' : ''}${digits(100 * (own / base - 1))} %)`;
-    return `${format(own)}${more}`;
-  };
-  const name = one =>
-    one.set
-      ? element(
-          'span',
-          {},
-          element('button', { type: 'button', onclick: () => open(one) }, one.name),
-          ' ',
-          element(
-            'button',
-            { type: 'button', 'aria-label': `drop ${one.name}`, onclick: () => drop(one) },
-            '×',
-          ),
-        )
-      : one.name;
-  fill(
-    'pinned',
-    title('Pinned, and now'),
-    table(
-      ['Scenario', ...METRICS.map(([text]) => text), 'fits'],
-      all.map(one => [
-        name(one),
-        ...METRICS.map(([, value, format]) => cell(one, value, format)),
-        one.prediction.fits ? 'yes' : 'no',
-      ]),
     ),
   );
 }

@@ -14,14 +14,22 @@ import {
   goalText,
   showCurve,
   showNothing,
-  showPinned,
   showPrediction,
   showProposals,
   table,
 } from './answer.js';
 import { grid, valuesOf } from './grid.js';
 import { foundTable, progressBox, watch } from './progress.js';
+import { showPinned } from './compare.js';
+import { buildPanels, updatePanels } from './panel.js';
+import { heatPanel } from './heat.js';
+import { machinePanel } from './machine.js';
+import { planPanel } from './plan.js';
+import { recordPanel } from './record.js';
+import { sensitivityPanel } from './sensitivity.js';
+import { timelinePanel } from './timeline.js';
 
+const PANELS = [timelinePanel, heatPanel, sensitivityPanel, planPanel, recordPanel, machinePanel];
 const START = {
   'cluster.name': '8 x dgx-h100',
   'model.config': 'llama-3.1-8b',
@@ -130,6 +138,7 @@ async function predict() {
     proposals(now);
     showGoal();
     pins();
+    updatePanels(now);
     if (!now.fits) await findRemedies(body, own);
   } catch (error) {
     if (error.name !== 'AbortError') showNothing(`The server does not answer: ${error.message}`);
@@ -442,7 +451,6 @@ function pin() {
   if (!now) return;
   pinned.push({
     name: `${pinned.length + 1}: ${now.model}, ${now.strategy}, ${now.n_gpus} GPUs`,
-    set: true,
     prediction: now,
     state: structuredClone(state),
   });
@@ -494,6 +502,7 @@ async function begin() {
   takeFiles();
   goal();
   tools();
+  buildPanels(grid ? [] : PANELS, { now: () => now, get, post, request, long, problems, apply });
   readAddress();
   if (address() !== location.hash) history.replaceState(null, '', address());
   show();

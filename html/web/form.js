@@ -131,30 +131,28 @@ function edit(key) {
   };
 }
 
-function control(option, key) {
+// What OPTION is set with; '' is its default.
+export function optionControl(option, onchange = () => {}) {
   const hint = option.default ?? option.example ?? '';
-  if (option.type === 'switch')
+  const words =
+    option.type === 'switch' ? ['true', 'false'] : (option.choices?.flatMap(numbered) ?? null);
+  if (words)
     return element(
       'select',
-      { onchange: edit(key) },
+      { onchange },
       element('option', { value: '' }, `default (${hint})`),
-      element('option', { value: 'true' }, 'true'),
-      element('option', { value: 'false' }, 'false'),
-    );
-  if (option.type === 'word')
-    return element(
-      'select',
-      { onchange: edit(key) },
-      element('option', { value: '' }, `default (${hint})`),
-      ...option.choices.flatMap(numbered).map(word => element('option', { value: word }, word)),
+      ...words.map(word => element('option', { value: word }, word)),
     );
   return element('input', {
     type: 'text',
     placeholder: hint,
-    onchange: edit(key),
+    onchange,
     inputmode: option.type === 'number' ? 'numeric' : null,
   });
 }
+
+// The table of the options that a command has beside the scenario's.
+export const optionTable = command => tables.commands.find(one => one.name === command).options;
 
 // "layers:K" takes a number: some of them.
 function numbered(word) {
@@ -195,7 +193,7 @@ function fixedChoice(key, label) {
 }
 
 function field(key, option, label) {
-  const input = control(option, key),
+  const input = optionControl(option, edit(key)),
     wrong = element('span', { class: 'wrong' });
   const range = SLIDERS[key] && label ? slider(key, SLIDERS[key]) : null;
   const box = element(

@@ -87,6 +87,14 @@ extern "C"
   char *shardsim_maximum (const char *request, ShardsimStop *stop);
 
   /*
+ * What the streams of a scenario do in a step, as boxes for a picture: {"from": "10 ms", "to": "20
+ * ms"} of the step, {"rank": 0} of the ranks that the answer names or {"all_ranks": true} for the
+ * computing streams of each, {"boxes": 5000} at most; neighbours that are too narrow for that are
+ * one box. The answer: report/answer/timeline.h, "diagnostics" and "error".
+ */
+  char *shardsim_timeline (const char *request, ShardsimStop *stop);
+
+  /*
  * The scenarios of REQUEST (file, text, name, set, ...; they may leave the strategy open) as people
  * keep them: {"options": "--tp 2 ...", of `set` alone, "scenarios": [{"name", "yaml"}],
  * "diagnostics", "error"}.
@@ -94,9 +102,16 @@ extern "C"
   char *shardsim_scenario (const char *request);
 
   /*
+ * The cluster of a scenario, which may name no strategy, as it was resolved, for a picture: where
+ * GPUs and cards hang, and the levels of switches: report/answer/machine.h.
+ */
+  char *shardsim_machine (const char *request);
+
+  /*
  * The option tables, which forms are drawn of: {"sections": [{"name": "training", "options": [{
  * "key": "micro_batch", "type": "number", "default": "1", "help": "...", ...}]}], "strategies":
- * [{"name", "title", "outer", "options": [...]}]}.
+ * [{"name", "title", "outer", "options": [...]}], "commands": [{"name": "plan", "options":
+ * [...]}]}: the latter stand in requests beside the scenario's.
  */
   char *shardsim_options (void);
 
@@ -106,6 +121,13 @@ extern "C"
  * "diagnostics": [...]}.
  */
   char *shardsim_list (const char *kind);
+
+  /*
+ * How near predictions came to published training runs, run by run: {"columns": ["id",
+ * "generation", "gpu", "framework", "strategy", "nodes", "precision", "error"], "runs": [[...]],
+ * "diagnostics": [...]}; an error of 0.05 is a prediction that is 5 % too fast.
+ */
+  char *shardsim_track_record (void);
 
   /*
  * The most memory that this process may have of the machine while it simulates, "16 GB"; NULL: as

@@ -221,6 +221,7 @@ static const struct
   { "map", shardsim_sensitivity, ", \"map\": [\"mesh.tp=1,2\", \"training.micro_batch=1,2\"]",
     "heat_map" },
   { "maximum", shardsim_maximum, ", \"max\": \"seq-len\"", "maximum" },
+  { "timeline", shardsim_timeline, ", \"all_ranks\": true, \"boxes\": 9", "boxes" },
 };
 
 /* What a form is drawn of, and a scenario as text. */

@@ -17,6 +17,12 @@ scenario (const char *request, G_GNUC_UNUSED ShardsimStop *stop)
   return shardsim_scenario (request);
 }
 
+static char *
+machine (const char *request, G_GNUC_UNUSED ShardsimStop *stop)
+{
+  return shardsim_machine (request);
+}
+
 static const struct
 {
   const char *name;
@@ -27,7 +33,9 @@ static const struct
   { "plan", shardsim_plan },
   { "sensitivity", shardsim_sensitivity },
   { "maximum", shardsim_maximum },
+  { "timeline", shardsim_timeline },
   { "scenario", scenario },
+  { "machine", machine },
 };
 
 /* Whether DIAGNOSTICS hold an error. */

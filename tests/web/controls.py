@@ -27,6 +27,18 @@ def pressing(text):
     return f"[...document.querySelectorAll('button')].find(b => b.textContent === '{text}').click()"
 
 
+def field_of(panel, label):
+    """The field of LABEL in a panel."""
+    return (
+        f"[...document.querySelectorAll('#panel-{panel} .field')]"
+        f".find(e => e.querySelector('.name').textContent === '{label}')"
+    )
+
+
+def setting_of(panel, label, value):
+    return f"{field_of(panel, label)}.querySelector('input, select').value = '{value}'"
+
+
 def uploading(name, text):
     """Chooses a file of that name for the page's upload."""
     return f"""(() => {{
@@ -41,7 +53,7 @@ def touching(number, value):
     """Presses, or sets to VALUE, one of all controls."""
     return f"""(() => {{
       const all = [...document.querySelectorAll('#form select, #form input, #remedies button,'
-        + ' #tools button, #found button,'
+        + ' #tools button, #found button, #panel-timeline button,'
         + ' #pin, #pinned button, summary')].filter(
         e => e.type !== 'file' && !e.disabled);
       const one = all[{number} % all.length];

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """The page of `shardsim web` in a real browser: each control, the address, files, and no noise."""
 
+import csv
 import os
 import random
-import subprocess
 import json
+import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -12,7 +14,18 @@ import unittest
 from urllib.parse import urlsplit
 
 from browser import Browser
-from controls import CHROMIUM, PICTURES, READY, SUMMARY, pressing, setting, touching, uploading
+from controls import (
+    CHROMIUM,
+    PICTURES,
+    READY,
+    SUMMARY,
+    field_of,
+    pressing,
+    setting,
+    setting_of,
+    touching,
+    uploading,
+)
 from served import Served
 
 PROGRAM, ROOT = sys.argv[1], sys.argv[2]
@@ -143,9 +156,25 @@ class Controls(PageCase):
         self.start()
         self.browser.run("document.getElementById('pin').click()")
         self.change("cluster.name", "16")
-        rows = self.browser.run("document.querySelectorAll('#pinned tbody tr').length")
-        self.assertEqual(rows, 2)
-        self.assertIn("%", self.browser.run("document.getElementById('pinned').textContent"))
+        self.change("training.micro_batch", "2")
+        heads = "[...document.querySelectorAll('.compare thead th')].map(e => e.textContent)"
+        self.assertEqual(len(self.browser.run(heads)), 2)
+        rows = self.browser.run(
+            "Object.fromEntries([...document.querySelectorAll('.compare tbody tr')].map(row =>"
+            " [row.cells[0].textContent, [...row.cells].slice(1).map(e => e.textContent)]))"
+        )
+        self.assertEqual(rows["training.micro_batch"], ["1", "2"])
+        self.assertEqual(rows["GPUs"], ["64", "128 +100 %"])
+        self.assertNotIn("training.seq_len", rows)
+        now = self.browser.run("document.querySelectorAll('#headline b')[1].textContent")
+        self.assertTrue(rows["Step"][1].startswith(now))
+        self.browser.run("document.querySelector('.compare thead button').click()")
+        self.browser.wait(
+            "document.querySelector('[data-key=\"training.micro_batch\"] input')" ".value === ''"
+        )
+        self.browser.wait(READY)
+        self.browser.run("document.querySelectorAll('.compare thead button')[1].click()")
+        self.assertEqual(self.browser.run(heads), [])
 
     def test_curve(self):
         self.start()
@@ -381,13 +410,220 @@ class Speed(unittest.TestCase):
         self.compare({**scenario, "seq_len": "8192", "tp": "8", "pp": "16", "grad_accum": "16"}, 2)
 
 
+class Panels(PageCase):
+    """What opens below the prediction. Each is opened and looked at in both widths by Looks."""
+
+    def open_panel(self, name, ready="true"):
+        self.browser.run(f"document.getElementById('panel-{name}').open = true")
+        self.browser.wait(ready)
+
+    def text_of(self, selector):
+        return self.browser.run(f"document.querySelector('{selector}').textContent")
+
+    def key(self, selector, key, shift="false"):
+        self.browser.run(
+            f"document.querySelector('{selector}').dispatchEvent(new KeyboardEvent('keydown',"
+            f" {{ key: '{key}', shiftKey: {shift}, bubbles: true }}))"
+        )
+
+    def test_timeline_by_keyboard(self):
+        self.start()
+        self.open_panel("timeline", "document.querySelectorAll('.timeline rect').length > 100")
+        about, boxes = ".about", "document.querySelectorAll('.timeline rect:not(.chosen)').length"
+        self.key(".timeline", "ArrowDown")
+        self.key(".timeline", "ArrowDown")
+        self.key(".timeline", "ArrowRight")
+        self.assertRegex(self.text_of(about), r"bound by \w+; rank 0.*, compute\)")
+        first = self.text_of(about)
+        self.key(".timeline", "ArrowRight")
+        self.assertNotEqual(self.text_of(about), first)
+        self.key(".timeline", "ArrowLeft")
+        self.assertEqual(self.text_of(about), first)
+        whole = self.browser.run(boxes)
+        rows = "document.querySelector('.timeline').getAttribute('height')"
+        tall = self.browser.run(rows)
+        for _ in range(6):
+            self.key(".timeline", "+")
+        self.assertLess(self.browser.run(boxes), whole)
+        # the server has cut what is seen anew: ops stand by themselves
+        self.browser.wait("document.querySelectorAll('.timeline rect + text').length > 3")
+        self.assertEqual(self.browser.run(rows), tall)
+        self.key(".timeline", "Home")
+        self.browser.wait(f"{boxes} > {whole} / 2")
+
+    def test_timeline_of_many_stages(self):
+        """405B on 16 stages: a row each, and few enough boxes to be drawn at once."""
+        self.start(
+            "#cluster.name=2048+x+dgx-h100&model.config=llama-3.1-405b&strategy.name=fsdp2"
+            "&training.seq_len=8192&mesh.tp=8&mesh.pp=16&training.grad_accum=16"
+            "&training.activation_checkpointing=full"
+        )
+        self.open_panel("timeline", "document.querySelectorAll('.timeline rect').length > 100")
+        rows = self.browser.run(
+            "[...document.querySelectorAll('.timeline text')].map(e => e.textContent)"
+            ".filter(text => text.startsWith('stage')).length"
+        )
+        self.assertEqual(rows, 16)
+        self.assertLess(
+            self.browser.run("document.querySelectorAll('.timeline rect').length"), 6000
+        )
+
+    def test_timeline_follows_the_scenario(self):
+        self.start()
+        self.open_panel("timeline", "document.querySelectorAll('.timeline rect').length > 100")
+        before = self.text_of("#panel-timeline .soft")
+        self.change("training.micro_batch", "2")
+        self.browser.wait(
+            f"document.querySelector('#panel-timeline .soft').textContent !== {json.dumps(before)}"
+        )
+
+    def heat(self, values):
+        """Draws tp down and micro-batches of VALUES to the right."""
+        self.open_panel("heat", "document.querySelector('#panel-heat input').value !== ''")
+        self.browser.run(
+            "(() => { const all = document.querySelectorAll('#panel-heat input');"
+            f" all[1].value = '{values}'; all[3].value = '1, 2'; }})()"
+        )
+        self.browser.run(pressing("Draw the map"))
+
+    def test_heat_map(self):
+        self.start()
+        self.heat("1, 2, 1000")
+        self.browser.wait("document.querySelectorAll('.heat .cell').length === 6")
+        cells = self.browser.run(
+            "[...document.querySelectorAll('.heat .cell')].map(e => [e.className, e.textContent])"
+        )
+        scenario = {"cluster": "8 x dgx-h100", "model": "llama-3.1-8b", "strategy": "fsdp2"}
+        for (kind, text), (tp, batch) in zip(cells, ((t, b) for t in (1, 2) for b in (1, 2, 1000))):
+            own = {**scenario, "seq_len": "8192", "tp": str(tp), "micro_batch": str(batch)}
+            result = self.server.post("/api/predict", {"set": own})["results"][0]
+            rate = float(text.replace(",", ""))
+            self.assertAlmostEqual(rate / result["tokens_per_s_per_gpu"], 1, delta=1e-3)
+            self.assertEqual("unfit" in kind, not result["fits"])
+        self.browser.run("document.querySelector('.heat .cell[tabindex=\"0\"]').focus()")
+        for key in ("ArrowRight", "ArrowDown"):
+            self.browser.run(
+                "document.activeElement.dispatchEvent(new KeyboardEvent('keydown',"
+                f" {{ key: '{key}', bubbles: true }}))"
+            )
+        self.assertIn(
+            "mesh.tp 2", self.browser.run("document.activeElement.getAttribute('aria-label')")
+        )
+        self.browser.run("document.activeElement.click()")
+        self.browser.wait("location.hash.includes('mesh.tp=2')")
+        self.assertIn("training.micro_batch=2", self.browser.run("location.hash"))
+        self.browser.wait("document.querySelector('#panel-heat .old') !== null")
+
+    def test_what_is_wrong_with_a_map(self):
+        self.start()
+        self.heat("1, many")
+        self.browser.wait("document.querySelector('#panel-heat .wrong').textContent !== ''")
+        self.assertIn("many", self.text_of("#panel-heat .wrong"))
+
+    def test_sensitivity(self):
+        """The bars are of what the interface says; figures that do nothing have none."""
+        self.start()
+        self.open_panel("sensitivity")
+        self.browser.run(setting_of("sensitivity", "Divided and multiplied by", "2"))
+        self.browser.run(pressing("Which hardware matters"))
+        self.browser.wait("document.querySelectorAll('.bars rect').length > 4", 120)
+        scenario = {"cluster": "8 x dgx-h100", "model": "llama-3.1-8b", "strategy": "fsdp2"}
+        answer = self.server.post(
+            "/api/sensitivity",
+            {"set": {**scenario, "seq_len": "8192"}, "only": "figures", "factor": "2"},
+        )
+        step = answer["results"][0]["step_time_s"]
+        effects = {
+            one["figure"]: max(
+                abs((one[key] or step) / step - 1)
+                for key in ("less_step_time_s", "more_step_time_s")
+            )
+            for one in answer["sensitivity"]["figures"]
+        }
+        first = self.text_of("#panel-sensitivity tbody td")
+        self.assertEqual(effects[first], max(effects.values()))
+        rows = self.browser.run("document.querySelectorAll('#panel-sensitivity tbody tr').length")
+        self.assertEqual(rows, sum(one >= 5e-4 for one in effects.values()))
+
+    def test_plan(self):
+        self.start()
+        self.open_panel("plan")
+        self.browser.run(setting_of("plan", "Numbers of nodes", "2,4,8"))
+        self.browser.run(setting_of("plan", "Types of node to choose from", "dgx-h100, dgx-a100"))
+        self.browser.run(pressing("Plan the run"))
+        self.browser.wait("document.querySelectorAll('.plan tbody tr').length === 6", 120)
+        self.assertIn("8 x dgx-h100 meet it", self.text_of("#panel-plan [role=status]"))
+        self.browser.run(
+            "document.querySelector('.plan [aria-label=\"take 4 x dgx-a100\"]').click()"
+        )
+        self.browser.wait("location.hash.includes('cluster.name=4+x+dgx-a100')")
+        self.browser.wait("document.querySelector('#panel-plan .old') !== null")
+
+    def test_what_is_wrong_with_a_plan_stands_beside_its_field(self):
+        self.start()
+        self.open_panel("plan")
+        for label, value, word in (
+            ("Price of a GPU-hour", "a/b", "a/b"),
+            ("Deadline, days", "soon", "soon"),
+            ("Numbers of nodes", "0", "0"),
+        ):
+            self.browser.run(setting_of("plan", label, value))
+            self.browser.run(pressing("Plan the run"))
+            beside = f"{field_of('plan', label)}.querySelector('.wrong').textContent"
+            self.browser.wait(f"{beside} !== ''")
+            self.assertIn(word, self.browser.run(beside))
+            self.browser.run(setting_of("plan", label, ""))
+
+    def test_record(self):
+        """Every run of the shipped table is a dot; medians are those of the table."""
+        with open(f"{ROOT}/hwprofiles/record/training.csv", encoding="utf-8") as file:
+            runs = list(csv.DictReader(file))
+        self.start()
+        self.open_panel("record", "document.querySelector('.record .dot') !== null")
+        dots = self.browser.run("document.querySelectorAll('.record .dot').length")
+        self.assertEqual(dots, len(runs))
+        rows = self.browser.run(
+            "Object.fromEntries([...document.querySelectorAll('#panel-record tbody tr')].map(row =>"
+            " [row.cells[0].textContent, row.cells[2].textContent]))"
+        )
+        own = [abs(float(one["error"])) for one in runs if one["strategy"] == "fsdp2"]
+        self.assertAlmostEqual(
+            float(rows["fsdp2 (this one)"].split()[0]), 100 * statistics.median(own), delta=0.05
+        )
+
+    def test_machine(self):
+        self.start()
+        self.open_panel("machine", "document.querySelectorAll('.machine .gpu').length === 8")
+        self.assertEqual(
+            self.browser.run("document.querySelectorAll('.machine .card-tile').length"), 8
+        )
+        label = self.browser.run("document.querySelector('.machine').getAttribute('aria-label')")
+        self.assertIn("8 GPUs: NVIDIA H100", label)
+        self.browser.run(setting("cluster.oversubscription", "2"))
+        self.browser.run(setting("cluster.leaf_nodes", "4"))
+        self.browser.wait(
+            "document.querySelector('#panel-machine').textContent.includes('2 leaves')"
+        )
+
+
 class Looks(PageCase):
+    def open_all(self):
+        """Every panel, with what it shows by itself or at a press."""
+        self.browser.run("document.querySelectorAll('.panel').forEach(e => { e.open = true; })")
+        self.browser.wait("document.querySelector('.timeline rect') !== null")
+        for text in ("Draw the map", "Plan the run"):
+            self.browser.run(pressing(text))
+        for shown in (".heat .cell", ".plan td", ".record .dot", ".machine .gpu"):
+            self.browser.wait(f"document.querySelector('{shown}') !== null", 120)
+
     def test_widths(self):
         for width in (1280, 390):
             for dark in (False, True):
                 self.browser.size(width, 1400)
                 self.browser.dark(dark)
                 self.start()
+                self.browser.run("document.getElementById('pin').click()")
+                self.open_all()
                 wide = self.browser.run("document.documentElement.scrollWidth")
                 self.assertLessEqual(wide, width)
                 if PICTURES:
@@ -399,6 +635,8 @@ class Looks(PageCase):
     def test_labels(self):
         """What a screen reader says of each control."""
         self.start()
+        self.browser.run("document.getElementById('pin').click()")
+        self.open_all()
         bare = self.browser.run(
             "[...document.querySelectorAll('input, select, button')].filter(e => !(e.labels?.length"
             " || e.getAttribute('aria-label') || e.textContent.trim())).map(e => e.outerHTML)"

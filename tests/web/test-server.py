@@ -4,6 +4,7 @@
 Values are compared with the command line's; what the page does with them is browser.py's.
 """
 
+import collections
 import json
 import os
 import random
@@ -55,6 +56,9 @@ class Answers(ServerCase):
             for option in options:
                 self.assertTrue(option["help"], option["key"])
         self.assertIn("fsdp2", [one["name"] for one in tables["strategies"]])
+        commands = {one["name"]: one["options"] for one in tables["commands"]}
+        self.assertIn("tokens", [one["key"] for one in commands["plan"]])
+        self.assertIn("factor", [one["key"] for one in commands["sensitivity"]])
 
     def test_upload_is_a_model(self):
         with open(f"{ROOT}/workloads/models/llama-3.1-8b.json", encoding="utf-8") as file:
@@ -79,6 +83,85 @@ class Answers(ServerCase):
         first = self.server.post("/api/predict", {"set": START})
         self.assertEqual(again["results"][0]["step_time_s"], first["results"][0]["step_time_s"])
         self.assertIn("--cluster '2 x dgx-h100'", answer["options"])
+
+    def test_timeline_is_the_trace(self):
+        """Each op of the last period is in one box of its stream, and all of it is shown."""
+        options = self.server.post("/api/scenario", {"set": START})["options"]
+        with tempfile.TemporaryDirectory() as folder:
+            file = f"{folder}/trace.json"
+            command = f"'{PROGRAM}' simulate {options} --no-remedies --trace {file}"
+            subprocess.run(command, shell=True, stdout=subprocess.DEVNULL, check=True)
+            with open(file, encoding="utf-8") as trace:
+                events = json.load(trace)["traceEvents"]
+        answer = self.server.post("/api/timeline", {"set": START, "boxes": 20000})
+        period = answer["period_s"] * 1e6  # us, of the trace: the last but one comes first
+        names = {
+            one["tid"]: one["args"]["name"]
+            for one in events
+            if one["name"] == "thread_name" and one["pid"] == 1
+        }
+        expected = collections.Counter(
+            names[one["tid"]]
+            for one in events
+            if one["ph"] == "X"
+            and one["pid"] == 1
+            and one["ts"] + one["dur"] > period + 1e-6
+            and "step" not in names[one["tid"]]
+        )
+        got, busy = collections.Counter(), collections.Counter()
+        for lane, begin, duration, _, _, _, slices, _ in answer["boxes"]:
+            name = answer["lanes"][lane]["name"]
+            got[name] += slices
+            busy[name] += duration
+            self.assertTrue(0 <= begin <= begin + duration <= answer["period_s"] * (1 + 1e-12))
+        for name in ("compute", "all_gather", "reduce_scatter"):
+            self.assertEqual(got[name], expected[name], name)
+            self.assertGreater(got[name], 20, name)
+        self.assertEqual(sum(got.values()), sum(expected.values()), (got, expected))
+        result = self.server.post("/api/predict", {"set": START})["results"][0]
+        self.assertGreater(busy["compute"], result["time_compute_s"])
+
+    def test_timeline_is_cut(self):
+        """No more boxes than are asked for, and a window holds what lies in it."""
+        for boxes in (8, 100, 1000):
+            answer = self.server.post("/api/timeline", {"set": START, "boxes": boxes})
+            self.assertLessEqual(len(answer["boxes"]), boxes)
+        part = {"set": START, "from": "100 ms", "to": "110 ms"}
+        for _, begin, duration, *_ in self.server.post("/api/timeline", part)["boxes"]:
+            self.assertGreaterEqual(begin, 0.1)
+            self.assertLessEqual(begin + duration, 0.11 + 1e-12)
+        wrong = self.server.post("/api/timeline", {"set": START, "rank": 31})
+        self.assertIn("rank", wrong["diagnostics"][0]["message"])
+
+    def test_machine_is_the_profile(self):
+        """What hangs where, of nodes whose boards are published; NVLink of a hybrid cube mesh."""
+
+        def node_of(name):
+            return self.server.post("/api/machine", {"set": {**START, "cluster": f"2 x {name}"}})[
+                "node"
+            ]
+
+        dgx = node_of("dgx-h100")
+        self.assertEqual([one["switch"] for one in dgx["gpus"]], [0, 0, 1, 1, 2, 2, 3, 3])
+        self.assertEqual([one["socket"] for one in dgx["cards"]], [0, 0, 0, 0, 1, 1, 1, 1])
+        self.assertEqual((dgx["links"]["kind"], dgx["links"]["pairs"]), ("switch", []))
+        bridged = node_of("a40x8-nvlink-pairs")["links"]["pairs"]
+        self.assertEqual(bridged, [[0, 1], [2, 3], [4, 5], [6, 7]])
+        cube = node_of("dgx-1v")["links"]["pairs"]
+        self.assertEqual(len(cube), 16)
+        for gpu in range(8):
+            self.assertEqual(sum(gpu in pair for pair in cube), 4, gpu)
+
+    def test_machine_has_the_levels_of_its_fabric(self):
+        options = {"fabric": "fat-tree", "leaf_nodes": 4, "group_nodes": 16, "oversubscription": 2}
+        words = {f"cluster.{key}": str(value) for key, value in options.items()}
+        request = {"set": {**START, "cluster": "64 x dgx-h100", **words}}
+        fabric = self.server.post("/api/machine", request)["fabric"]
+        self.assertEqual((fabric["leaves"], fabric["groups"]), (16, 4))
+        self.assertEqual(fabric["oversubscription"], 2)
+        wrong = self.server.post("/api/machine", {"set": {**START, "cluster": "2 x nothing"}})
+        self.assertNotIn("node", wrong)
+        self.assertEqual(wrong["diagnostics"][0]["severity"], "error")
 
     def test_remedies_are_those_of_the_command(self):
         small = {**START, "cluster": "1 x dgx-a100", "model": "llama-3-70b"}

@@ -17,10 +17,18 @@ scenario (const char *request, G_GNUC_UNUSED ShardsimStop *stop)
   return shardsim_scenario (request);
 }
 
+static char *
+machine (const char *request, G_GNUC_UNUSED ShardsimStop *stop)
+{
+  return shardsim_machine (request);
+}
+
 static const Endpoint endpoints[] = {
   { "/api/predict", shardsim_predict_until, A_PREDICTION },
   { "/api/propose", shardsim_predict_until, A_SEARCH }, /* with what would fit, or be faster */
   { "/api/scenario", scenario, A_PREDICTION },
+  { "/api/machine", machine, A_PREDICTION },
+  { "/api/timeline", shardsim_timeline, A_PREDICTION },
   { "/api/maximum", shardsim_maximum, A_SEARCH },
   { "/api/search", shardsim_search, A_SEARCH },
   { "/api/plan", shardsim_plan, A_SEARCH },
@@ -126,6 +134,8 @@ endpoint_get (const char *path)
     return version ();
   if (g_str_equal (path, "/api/options"))
     return shardsim_options ();
+  if (g_str_equal (path, "/api/validate"))
+    return shardsim_track_record ();
   return g_str_has_prefix (path, LISTS) ? shardsim_list (path + strlen (LISTS)) : NULL;
 }
 

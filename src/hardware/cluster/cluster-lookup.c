@@ -66,6 +66,36 @@ cluster_nics_of_node (const Cluster *self, guint node)
   return cluster_group_of_node (self, node)->nics;
 }
 
+Attachment
+cluster_gpu_at (const Cluster *self, guint gpu)
+{
+  const NodeGroup *group = group_of_gpu (self, gpu);
+
+  return group->gpu_at[(gpu - group->first_gpu) % group->gpus];
+}
+
+Attachment
+cluster_card_at (const Cluster *self, guint node, guint card)
+{
+  return cluster_group_of_node (self, node)->card_at[card];
+}
+
+FabricShape
+cluster_fabric_shape (const Cluster *self)
+{
+  const Fabric *fabric = &self->fabric;
+
+  return (FabricShape){ .kind = fabric->kind,
+                        .leaves = fabric->leaves,
+                        .rails = fabric->rails,
+                        .leaf_nodes = fabric->leaf_nodes,
+                        .groups = fabric->groups,
+                        .group_nodes = fabric->group_nodes,
+                        .oversubscription = fabric->oversubscription,
+                        .spine_oversubscription = fabric->spine_oversubscription,
+                        .taper = fabric->taper };
+}
+
 gboolean
 cluster_is_uniform (const Cluster *self)
 {

@@ -14,14 +14,6 @@
 #define CLUSTER_MAX_GPUS      1000000u
 #define CLUSTER_MAX_RESOURCES (1u << 26)
 
-/* Where a card or a GPU hangs. */
-typedef struct
-{
-  gint  pcie_switch; /* -1 = directly under the socket's root complex */
-  gint  upper;       /* the switch above that one, counted on from the last of them; -1 = none */
-  guint socket;
-} Attachment;
-
 /*
  * Like nodes. Node n has resources first_resource + (n - first_node) * n_resources + offset[kind]
  * + index. `profile` is the node's with what the scenario overrides; its strings belong to the

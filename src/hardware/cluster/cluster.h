@@ -163,6 +163,31 @@ const GpuProfile  *cluster_gpu_profile (const Cluster *self, guint gpu);
 const NodeProfile *cluster_node_profile (const Cluster *self,
                                          guint node); /* with the scenario's overrides applied */
 const LinkProfile *cluster_intra_profile (const Cluster *self, guint node);
+
+/* Where a card or a GPU hangs in its node. */
+typedef struct
+{
+  gint  pcie_switch; /* -1 = directly under the socket's root complex */
+  gint  upper;       /* the switch above that one, counted on from the last of them; -1 = none */
+  guint socket;
+} Attachment;
+
+Attachment cluster_gpu_at (const Cluster *self, guint gpu);
+Attachment cluster_card_at (const Cluster *self, guint node, guint card);
+
+/* The levels of switches above the nodes, as they were laid out. */
+typedef struct
+{
+  ClusterFabric kind;
+  guint  leaves, rails; /* leaves x rails in all; 0 leaves: one switch that nothing is lost in */
+  guint  leaf_nodes;    /* under a leaf */
+  guint  groups;        /* pods, or groups of a dragonfly; 0: none */
+  guint  group_nodes;   /* of one */
+  double oversubscription, spine_oversubscription, taper; /* as ClusterOptions has them */
+} FabricShape;
+
+FabricShape cluster_fabric_shape (const Cluster *self);
+
 /* NULL without cards */
 const LinkProfile *cluster_nic_profile (const Cluster *self, guint node);
 /* The same under release VERSION of the library; NULL, or no version: nothing is said of it. */

@@ -346,8 +346,7 @@ cluster_route_from_host (const Cluster *self, guint gpu, Route *route)
 guint
 cluster_socket_of_gpu (const Cluster *self, guint gpu)
 {
-  const NodeGroup *group = cluster_group_of_node (self, cluster_node_of_gpu (self, gpu));
-  return group->gpu_at[local_of (self, gpu)].socket;
+  return cluster_gpu_at (self, gpu).socket;
 }
 
 /* The WHICH-th card at DISTANCE from OWN. */

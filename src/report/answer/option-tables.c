@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "decide/explore/sensitivity-options.h"
+#include "decide/plan/plans.h"
 #include "report/document/json-private.h"
 
 static const char *const type_names[] = {
@@ -56,13 +58,20 @@ option_json (const OptionSpec *spec)
   return object;
 }
 
+/* TABLE may be NULL: none. */
+static void
+add_options (struct json_object *list, const OptionSpec *table)
+{
+  for (; table != NULL && table->key != NULL; table++)
+    json_object_array_add (list, option_json (table));
+}
+
 static struct json_object *
 options_json (const OptionSpec *table)
 {
   struct json_object *list = json_object_new_array ();
 
-  for (; table != NULL && table->key != NULL; table++)
-    json_object_array_add (list, option_json (table));
+  add_options (list, table);
   return list;
 }
 
@@ -102,6 +111,31 @@ strategies_json (void)
   return list;
 }
 
+/* Of the commands whose requests have options of their own, beside the scenario's. */
+static struct json_object *
+commands_json (void)
+{
+  static const struct
+  {
+    const char       *name;
+    const OptionSpec *tables[2];
+  } commands[] = { { "plan", { run_options, plan_options } },
+                   { "sensitivity", { sensitivity_options } } };
+  struct json_object *list = json_object_new_array ();
+
+  for (guint i = 0; i < G_N_ELEMENTS (commands); i++)
+    {
+      struct json_object *command = json_object_new_object (), *options = json_object_new_array ();
+
+      json_add_text (command, "name", commands[i].name);
+      for (guint t = 0; t < G_N_ELEMENTS (commands[i].tables); t++)
+        add_options (options, commands[i].tables[t]);
+      json_object_object_add (command, "options", options);
+      json_object_array_add (list, command);
+    }
+  return list;
+}
+
 void
 report_option_tables_json (GString *out)
 {
@@ -109,5 +143,6 @@ report_option_tables_json (GString *out)
 
   json_object_object_add (root, "sections", sections_json ());
   json_object_object_add (root, "strategies", strategies_json ());
+  json_object_object_add (root, "commands", commands_json ());
   json_finish (root, out);
 }

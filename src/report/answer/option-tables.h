@@ -8,7 +8,8 @@
 
 /*
  * Appends {"sections": [{"name": "training", "options": [OPTION]}], "strategies": [{"name",
- * "title", "outer", "options": [OPTION]}]}. OPTION: {"key": "micro_batch", "type": "text",
+ * "title", "outer", "options": [OPTION]}], "commands": [{"name": "plan", "options": [OPTION]}]}: of
+ * commands those beside the scenario's. OPTION: {"key": "micro_batch", "type": "text",
  * "switch", "number", "word" or "quantity", "units" and "example" of a quantity, "default" (null:
  * none), "choices" of a word, "min" and "max" (null: none), "needs", "follows", "file" (whether it
  * may name one), "help", "source"}.

@@ -35,7 +35,17 @@ typedef struct
 {
   const FigureEffect *of;
   const Prediction   *given;
+  char               *value, *enough; /* with a unit; NULL: none */
 } Row;
+
+static void
+row_clear (gpointer data)
+{
+  Row *self = data;
+
+  g_free (self->value);
+  g_free (self->enough);
+}
 
 /* "nic.tx below 45 Gbit/s, then sm". */
 static char *
@@ -135,6 +145,8 @@ static const Column columns[] = {
   { "setback", NULL, COLUMN_WORD, 0, COLUMN_VIA (Row, of, setback),
     .about = "why a better figure makes the step longer ([sensitivity.md](sensitivity.md#limits)); "
              "empty: it does not" },
+  { "value_text", NULL, COLUMN_WORD, COLUMN_JSON_ONLY, COLUMN_MEMBER (Row, value) },
+  { "enough_text", NULL, COLUMN_WORD, COLUMN_JSON_ONLY, COLUMN_MEMBER (Row, enough) },
   COLUMNS_OF_THE_PROGRAM (COLUMN_CSV_ONLY),
   /* of the prediction, which JSON has whole */
   { "caveats", NULL, COLUMN_WORD, COLUMN_CSV_ONLY, COLUMN_VIA (Row, given, caveats),
@@ -147,10 +159,16 @@ rows_of (const Sensitivity *self)
 {
   GArray *rows = g_array_new (FALSE, FALSE, sizeof (Row));
 
+  g_array_set_clear_func (rows, row_clear);
   for (guint i = 0; i < self->figures->len; i++)
     {
-      const Row row = { &g_array_index (self->figures, FigureEffect, i), self->prediction };
+      const FigureEffect   *effect = &g_array_index (self->figures, FigureEffect, i);
+      const HardwareFigure *figure = &effect->figure;
+      Row                   row = { .of = effect, .given = self->prediction };
 
+      row.value = hardware_figure_format (figure, figure->value);
+      if (effect->break_even.kind == BREAK_EVEN_AT)
+        row.enough = hardware_figure_format (figure, effect->break_even.value);
       g_array_append_val (rows, row);
     }
   return rows;

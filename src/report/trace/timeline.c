@@ -174,6 +174,7 @@ read_op (Reader *self, OpId id)
                                                     : SCHEDULE_NONE;
           slice.part = (guint8) time_part_of_op (track->replay, id);
           slice.phase = item->phase;
+          slice.binding = trace_binding (track, record);
           described = TRUE;
         }
       add_slice (self, shown, slice, record->begin, record->end);

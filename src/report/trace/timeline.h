@@ -21,6 +21,8 @@ typedef struct
   guint   layer; /* of the whole model; SCHEDULE_NONE: of none */
   guint8  part;  /* TimePart */
   guint8  phase; /* SchedulePhase */
+  /* What held the op back for longest, "nic.tx"; static. NULL: the host that waits. */
+  const char *binding;
 } TimelineSlice;
 
 /* Bytes of each category from TIME on. */

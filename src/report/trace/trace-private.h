@@ -1,7 +1,8 @@
 /*
  * What the files of the trace share: trace-event.c makes one event, trace.c those of ops, hosts and
- * memory, trace-lanes.c the threads of ops that overlap, trace-steps.c the marks of steps,
- * trace-use.c the counters of what is taken of resources, trace-file.c the file.
+ * memory, trace-causes.c what held an op back, trace-lanes.c the threads of ops that overlap,
+ * trace-steps.c the marks of steps, trace-use.c the counters of what is taken of resources,
+ * trace-file.c the file.
  */
 #pragma once
 
@@ -66,6 +67,18 @@ guint *trace_find_lanes (Track *track);
 /* The thread of an op, and of lane LANE of stream S. */
 guint trace_op_tid (const Track *track, OpId id);
 guint trace_lane_tid (const Track *track, StreamRef s, guint lane);
+
+/* A cause and how long it held an op back. */
+typedef struct
+{
+  const char *name; /* "nic.tx", "channels"; static */
+  SimTime     time;
+} TraceCause;
+
+/* What held the op back while it ran, in order of first occurrence: newly allocated. */
+GArray *trace_causes (const Track *track, const OpRecord *record);
+/* The one that did for longest; NULL: the op took no time. */
+const char *trace_binding (const Track *track, const OpRecord *record);
 
 /* Slices of the steps and marks of the micro-steps of every rank that is shown. */
 void trace_write_steps (const Track *track);

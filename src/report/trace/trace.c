@@ -68,45 +68,16 @@ write_names (const Track *track, const guint *n_lanes)
 
 /* ---- ops ------------------------------------------------------------------------------------- */
 
-static const char *
-segment_name (const Track *track, const TraceSegment *segment)
-{
-  const Cluster *cluster = replay_cluster (track->replay);
-
-  if (segment->cause == CAUSE_CAP)
-    return "channels";
-  if (segment->cause != CAUSE_RESOURCE)
-    return cause_name (segment->cause);
-  return resource_kind_name (
-      cluster_resource (cluster, replay_bound_cluster_resource (replay_bound (track->replay),
-                                                                segment->resource, NULL))
-          ->kind);
-}
-
-/* What held the op back while it ran: microseconds by cause, in order of their first occurrence. */
+/* Microseconds by cause. */
 static struct json_object *
 causes_of (const Track *track, const OpRecord *record)
 {
-  struct json_object   *causes = json_object_new_object ();
-  const TraceSegment   *segments = engine_segments (track->engine, record);
-  g_autoptr (GPtrArray) names = g_ptr_array_new ();
-  g_autoptr (GArray)    sums = g_array_new (FALSE, TRUE, sizeof (SimTime));
+  struct json_object *causes = json_object_new_object ();
+  g_autoptr (GArray)  sums = trace_causes (track, record);
 
-  for (guint i = 0; i < record->n_segments; i++)
-    {
-      gpointer name = (gpointer) segment_name (track, &segments[i]);
-      guint    at;
-
-      if (!g_ptr_array_find (names, name, &at))
-        {
-          at = names->len;
-          g_ptr_array_add (names, name);
-          g_array_set_size (sums, names->len);
-        }
-      g_array_index (sums, SimTime, at) += segments[i].duration;
-    }
-  for (guint i = 0; i < names->len; i++)
-    trace_add_time (causes, g_ptr_array_index (names, i), g_array_index (sums, SimTime, i));
+  for (guint i = 0; i < sums->len; i++)
+    trace_add_time (causes, g_array_index (sums, TraceCause, i).name,
+                    g_array_index (sums, TraceCause, i).time);
   return causes;
 }
 
