@@ -16,12 +16,16 @@ tape_saved_bytes (const Tape *self, CheckpointMode mode, gboolean statistics)
   return bytes;
 }
 
-/*
- * Most bytes that are alive at once while the forward pass runs and keeps what MODE says; or AGAIN,
- * with that, and leaves all that is wanted.
- */
+/* A value while operations run: alive from one of them to another, both included. */
+typedef struct
+{
+  gint   from, to;
+  double bytes;
+} Life;
+
+/* Most bytes of LIVES, one a value, that are alive at once while the forward pass runs. */
 static double
-forward_peak (const Tape *self, CheckpointMode mode, gboolean again)
+most_alive (const Tape *self, const Life *lives)
 {
   double peak = 0;
 
@@ -30,43 +34,50 @@ forward_peak (const Tape *self, CheckpointMode mode, gboolean again)
       double alive = 0;
 
       for (guint i = 0; i < self->values->len; i++)
-        {
-          const TapeTensor *tensor = tape_tensor (self, i);
-
-          gboolean kept = tape_keeps (self, i, mode);
-
-          if ((again && kept)
-              || (tensor->producer <= t
-                  && (tensor->producer == t || tensor->last_use >= t || i == self->output || kept
-                      || (again && tensor->saved))))
-            alive += tensor->bytes;
-        }
+        if (lives[i].from <= t && t <= lives[i].to)
+          alive += lives[i].bytes;
       peak = MAX (peak, alive);
     }
   return peak;
+}
+
+/* A value from its producer to its last reader; one that STAYS to the end of the pass. */
+static Life
+life_of (const TapeTensor *tensor, gboolean stays)
+{
+  return (Life){ tensor->producer, stays ? G_MAXINT : MAX (tensor->producer, tensor->last_use),
+                 tensor->bytes };
+}
+
+/*
+ * Most bytes that are alive at once while the forward pass runs and keeps KEPT, a flag a value; or
+ * AGAIN, with that, and leaves all that is wanted.
+ */
+static double
+forward_peak (const Tape *self, const gboolean *kept, gboolean again)
+{
+  g_autofree Life *lives = g_new (Life, self->values->len);
+
+  for (guint i = 0; i < self->values->len; i++)
+    {
+      const TapeTensor *tensor = tape_tensor (self, i);
+
+      lives[i] = life_of (tensor, i == self->output || kept[i] || (again && tensor->saved));
+      if (again && kept[i])
+        lives[i].from = -1;
+    }
+  return most_alive (self, lives);
 }
 
 /* Most bytes that are alive at once in a forward pass that leaves its output only. */
 static double
 inference_peak (const Tape *self)
 {
-  double peak = 0;
+  g_autofree Life *lives = g_new (Life, self->values->len);
 
-  for (gint t = 0; t < (gint) self->ops->len; t++)
-    {
-      double alive = 0;
-
-      for (guint i = 0; i < self->values->len; i++)
-        {
-          const TapeTensor *tensor = tape_tensor (self, i);
-
-          if (tensor->producer <= t
-              && (tensor->producer == t || tensor->last_use >= t || i == self->output))
-            alive += tensor->bytes;
-        }
-      peak = MAX (peak, alive);
-    }
-  return peak;
+  for (guint i = 0; i < self->values->len; i++)
+    lives[i] = life_of (tape_tensor (self, i), i == self->output);
+  return most_alive (self, lives);
 }
 
 /* ---- the backward pass ---- */
@@ -317,25 +328,15 @@ settle_rerun (GArray *list)
     }
 }
 
+/* A flag a value: whether it is kept under MODE. Newly allocated. */
 static gboolean *
 kept_values (const Tape *self, CheckpointMode mode)
 {
-  gboolean *kept = g_new0 (gboolean, self->values->len);
+  gboolean *kept = g_new (gboolean, self->values->len);
 
   for (guint i = 0; i < self->values->len; i++)
     kept[i] = tape_keeps (self, i, mode);
-  kept[self->output] = TRUE;
   return kept;
-}
-
-static void
-log_forward (Tape *self, CheckpointMode mode)
-{
-  g_autofree gboolean *kept = g_new (gboolean, self->values->len);
-
-  for (guint i = 0; i < self->values->len; i++)
-    kept[i] = tape_keeps (self, i, mode);
-  tape_log_forward (self, kept, NULL, self->values->len);
 }
 
 /* What is logged leaves the output only. */
@@ -364,8 +365,12 @@ tape_finish (Tape *self, TapeValue output, CheckpointMode mode)
   kept = kept_values (self, mode);
   all_kept = kept_values (self, CHECKPOINT_NONE);
   result.saved = tape_saved_bytes (self, mode, TRUE);
-  result.working = MAX (0, forward_peak (self, mode, FALSE) - result.saved);
-  log_forward (self, mode);
+  result.working = MAX (0, forward_peak (self, kept, FALSE) - result.saved);
+  result.backward_bytes = mode == CHECKPOINT_FULL || mode == CHECKPOINT_SELECTIVE_OP
+                              ? forward_peak (self, kept, TRUE)
+                              : 0;
+  tape_log_forward (self, kept, NULL, self->values->len);
+  kept[output] = all_kept[output] = TRUE; /* kernels write it, whoever keeps it */
   result.forward_memory = tape_steal_memory (self, &result.forward_to_peak);
   result.inference = inference_peak (self);
   log_inference (self);
@@ -375,9 +380,6 @@ tape_finish (Tape *self, TapeValue output, CheckpointMode mode)
   rerun = tape_find_rerun (self, mode);
   result.recompute = list_kernels (self, self->forward, &rerun, all_kept);
   settle_rerun (result.recompute);
-  result.backward_bytes = mode == CHECKPOINT_FULL || mode == CHECKPOINT_SELECTIVE_OP
-                              ? forward_peak (self, mode, TRUE)
-                              : 0;
   if (backward)
     run_backward (self, mode, &rerun);
   result.backward_bytes = MAX (result.backward_bytes, self->peak) - result.saved;

@@ -4,14 +4,7 @@
  */
 #include "model/tape/tape-private.h"
 
-/* Values that are alive no longer than operation T: nobody reads or keeps them afterwards. */
-static gboolean
-dies_with (const Tape *self, TapeValue value, gint t, const gboolean *kept)
-{
-  const TapeTensor *tensor = tape_tensor (self, value);
-
-  return !kept[value] && value != self->output && MAX (tensor->last_use, tensor->producer) == t;
-}
+#define NEVER G_MAXINT
 
 /*
  * The forward pass that leaves KEPT (a flag for each of the first N_VALUES) behind; a value of
@@ -20,14 +13,24 @@ dies_with (const Tape *self, TapeValue value, gint t, const gboolean *kept)
 void
 tape_log_forward (Tape *self, const gboolean *kept, const gboolean *alive, guint n_values)
 {
+  g_autofree gint *comes = g_new (gint, n_values), *goes = g_new (gint, n_values);
+
+  for (guint i = 0; i < n_values; i++)
+    {
+      const TapeTensor *tensor = tape_tensor (self, i);
+      const gboolean    is_there = alive != NULL && alive[i];
+      const gboolean    stays = is_there || kept[i] || i == self->output;
+
+      comes[i] = is_there ? NEVER : tensor->producer;
+      goes[i] = stays ? NEVER : MAX (tensor->last_use, tensor->producer);
+    }
   for (gint t = -1; t < (gint) self->ops->len; t++)
     {
       for (guint i = 0; i < n_values; i++)
-        if (tape_tensor (self, i)->producer == t && (alive == NULL || !alive[i]))
+        if (comes[i] == t)
           tape_log_tensor (self, i, TRUE);
       for (guint i = 0; i < n_values; i++)
-        if (tape_tensor (self, i)->producer <= t && dies_with (self, i, t, kept)
-            && (alive == NULL || !alive[i]))
+        if (goes[i] == t)
           tape_log_tensor (self, i, FALSE);
     }
   if (!kept[self->output])

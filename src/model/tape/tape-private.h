@@ -191,8 +191,18 @@ Tape *tape_new (const TrainingOptions *training, gboolean compiled);
 void  tape_free (Tape *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Tape, tape_free)
 
-TapeTensor *tape_tensor (const Tape *self, TapeValue value);
-TapeOp     *tape_op (const Tape *self, guint i);
+static inline TapeTensor *
+tape_tensor (const Tape *self, TapeValue value)
+{
+  return &g_array_index (self->values, TapeTensor, value);
+}
+
+static inline TapeOp *
+tape_op (const Tape *self, guint i)
+{
+  return &g_array_index (self->ops, TapeOp, i);
+}
+
 guint       tape_parts_of (const Tape *self, TapeValue value); /* of what makes it */
 
 /* What is recorded from here on belongs to PARTS, too. Returns what `parts` was, to go back to. */

@@ -42,18 +42,6 @@ tape_free (Tape *self)
   g_free (self);
 }
 
-TapeTensor *
-tape_tensor (const Tape *self, TapeValue value)
-{
-  return &g_array_index (self->values, TapeTensor, value);
-}
-
-TapeOp *
-tape_op (const Tape *self, guint i)
-{
-  return &g_array_index (self->ops, TapeOp, i);
-}
-
 guint
 tape_parts_of (const Tape *self, TapeValue value)
 {
