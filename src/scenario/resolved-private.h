@@ -10,6 +10,7 @@ typedef struct
   TrainingOptions  training;    /* the scenario's, with what the framework's generation launches */
   const ResolvedScenario *base; /* that the cluster is of, a reference; NULL: its own */
   gboolean                is_checked; /* its training is base's, checked with it */
+  const GPtrArray        *known;      /* ResolvedScenario: resolved_on_mesh's; NULL: none */
   Cluster                *cluster;
   Workload             ***batches;      /* [different micro-batches][pipeline stage] */
   PlanBatches             plan_batches; /* the same for the schedule, where there are lengths */

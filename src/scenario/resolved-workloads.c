@@ -327,6 +327,26 @@ load_measured (Resolution *self, DiagList *diags)
 
 /* ---- entry points ---------------------------------------------------------------------------- */
 
+/* The first stage, with what those that are known have built of it. */
+static Workload *
+build_first_stage (const Resolution *self, const ModelShape *shape, const TrainingOptions *training,
+                   const MeshOptions *mesh)
+{
+  g_autoptr (GPtrArray) known = g_ptr_array_new (); /* Workload */
+
+  if (self->view.lengths == NULL && training->measured == NULL && self->known != NULL)
+    for (guint i = 0; i < self->known->len; i++)
+      {
+        const ResolvedScenario *one = g_ptr_array_index (self->known, i);
+
+        g_ptr_array_add (known, (gpointer) one->workload);
+      }
+  return known->len == 0
+             ? workload_new_stage (shape, training, mesh, 0)
+             : workload_new_recomputed (shape, training, mesh,
+                                        (const Workload *const *) known->pdata, known->len);
+}
+
 static Workload **
 build_stages (const Resolution *self, const ModelShape *shape, guint batch)
 {
@@ -335,7 +355,7 @@ build_stages (const Resolution *self, const ModelShape *shape, guint batch)
   Workload      **stages = g_new0 (Workload *, n_stages (self));
 
   for (guint s = 0; s < n_stages (self); s++)
-    stages[s] = s == 0 ? workload_new_stage (shape, &options, &mesh, 0)
+    stages[s] = s == 0 ? build_first_stage (self, shape, &options, &mesh)
                        : workload_new_next_stage (stages[s - 1]);
   return stages;
 }

@@ -311,7 +311,8 @@ trains_alike (const Resolution *self, const ResolvedScenario *base)
 }
 
 ResolvedScenario *
-resolved_on_mesh (const ResolvedScenario *base, const Scenario *scenario, DiagList *diags)
+resolved_on_mesh (const ResolvedScenario *base, const Scenario *scenario, const GPtrArray *known,
+                  DiagList *diags)
 {
   Resolution *self = resolution_new (scenario, base->profiles);
   gboolean    ok;
@@ -320,9 +321,11 @@ resolved_on_mesh (const ResolvedScenario *base, const Scenario *scenario, DiagLi
   self->view.cluster = base->cluster;
   ok = find_software (self, diags);
   self->is_checked = trains_alike (self, base);
+  self->known = known;
   ok = resolved_settle_batch (self, diags) && ok;
   ok = resolved_make_workloads (self, workload_shape (base->workload), diags) && ok
        && resolved_check_precision (self, diags) && check_dispatch (self, diags);
+  self->known = NULL;
   return finish (self, ok);
 }
 

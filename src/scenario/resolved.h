@@ -56,10 +56,12 @@ ResolvedScenario *resolved_with_micro_steps (const ResolvedScenario *self, guint
 /*
  * SCENARIO, which differs from SELF's in nothing but its mesh and training options other than
  * 'kernels' and 'framework': on SELF's cluster and under its profiles. What was checked of the
- * cluster is not checked again, nor training options that are the same. NULL after diagnostics.
+ * cluster is not checked again, nor training options that are the same. KNOWN (may be NULL) are
+ * ResolvedScenarios that differ from SCENARIO in `activation_checkpointing` alone: what they have
+ * built of its layers is shared. NULL after diagnostics.
  */
 ResolvedScenario *resolved_on_mesh (const ResolvedScenario *self, const Scenario *scenario,
-                                    DiagList *diags);
+                                    const GPtrArray *known, DiagList *diags);
 
 /* Nobody changes what others refer to: the same object, freed with the last reference. */
 const ResolvedScenario *resolved_ref (const ResolvedScenario *self);

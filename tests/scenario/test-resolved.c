@@ -218,7 +218,7 @@ START_TEST (test_stages)
       g_autoptr (DiagList)         diags = diag_list_new ();
       g_autoptr (Scenario)         scenario = scenario_with (source, NULL, &layout, 1, diags);
       g_autoptr (ResolvedScenario) alone = resolve (scenario, profiles);
-      g_autoptr (ResolvedScenario) on = resolved_on_mesh (base, scenario, diags);
+      g_autoptr (ResolvedScenario) on = resolved_on_mesh (base, scenario, NULL, diags);
 
       ck_assert_ptr_nonnull (on);
       ck_assert_uint_eq (on->n_data_ranks, alone->n_data_ranks);
@@ -251,9 +251,95 @@ START_TEST (test_stages)
     g_autoptr (DiagList)   diags = diag_list_new ();
     g_autoptr (Scenario)   scenario = scenario_with (source, NULL, &layout, 1, diags);
 
-    ck_assert_ptr_null (resolved_on_mesh (base, scenario, diags));
+    ck_assert_ptr_null (resolved_on_mesh (base, scenario, NULL, diags));
     ck_assert_uint_gt (diag_list_n_errors (diags), 0);
   }
+}
+END_TEST
+
+static gboolean
+programs_are_equal (const MemoryProgram *a, const MemoryProgram *b)
+{
+  gboolean equal = a->n_steps == b->n_steps && a->n_to_peak == b->n_to_peak;
+
+  for (guint i = 0; equal && i < a->n_steps; i++)
+    equal = a->steps[i].tensor == b->steps[i].tensor && a->steps[i].bytes == b->steps[i].bytes;
+  return equal;
+}
+
+/* Whether LAYER has as many kernels as OTHER, and its tensors come and go in the same order. */
+static gboolean
+layers_are_equal (const LayerDesc *layer, const LayerDesc *other)
+{
+  return layer->checkpoint == other->checkpoint && layer->n_forward == other->n_forward
+         && layer->n_recompute == other->n_recompute && layer->n_backward == other->n_backward
+         && layer->saved_bytes == other->saved_bytes && layer->working_bytes == other->working_bytes
+         && layer->backward_bytes == other->backward_bytes
+         && programs_are_equal (&layer->forward_memory, &other->forward_memory)
+         && programs_are_equal (&layer->backward_memory, &other->backward_memory);
+}
+
+/* How many layers of ONE have the kernels of the same layer of one of KNOWN, not a copy of them. */
+static guint
+count_shared (const ResolvedScenario *one, const GPtrArray *known)
+{
+  guint n = 0;
+
+  for (guint l = 0; l < workload_n_layers (one->workload); l++)
+    for (guint k = 0; k < known->len; k++)
+      {
+        const ResolvedScenario *other = g_ptr_array_index (known, k);
+        const LayerDesc        *a = workload_layer (one->workload, l);
+
+        if (workload_layer (other->workload, l)->forward == a->forward)
+          {
+            n++;
+            break;
+          }
+      }
+  return n;
+}
+
+static void
+release (gpointer resolved)
+{
+  resolved_unref (resolved);
+}
+
+/*
+ * What other choices of checkpointing have built of a scenario's layers is what it would build
+ * itself. The last choice keeps some layers whole and recomputes others: it builds none.
+ */
+START_TEST (test_known_layers)
+{
+  static const char *const modes[] = { "none",         "selective",       "full",
+                                       "selective-op", "selective-layer", "layers:3" };
+  g_autoptr (ProfileSet)   profiles = profile_set_new (NULL);
+  g_autoptr (Scenario)     source = fixture_scenario (
+          "cluster.name", "2 x dgx-a100", "model.config", "qwen3-30b-a3b", "training.seq_len", "2048",
+          "mesh.tp", "2", "mesh.sp", "1", "mesh.ep", "4", "strategy.name", "zero1", NULL);
+  g_autoptr (ResolvedScenario) base = resolve (source, profiles);
+  g_autoptr (GPtrArray)        known = g_ptr_array_new_with_free_func (release);
+
+  for (guint i = 0; i < G_N_ELEMENTS (modes); i++)
+    {
+      const ScenarioOverride       mode = { "training.activation_checkpointing", modes[i], "test" };
+      g_autoptr (DiagList)         diags = diag_list_new ();
+      g_autoptr (Scenario)         scenario = scenario_with (source, NULL, &mode, 1, diags);
+      g_autoptr (ResolvedScenario) alone = resolve (scenario, profiles);
+      ResolvedScenario            *on = resolved_on_mesh (base, scenario, known, diags);
+
+      ck_assert_ptr_nonnull (on);
+      ck_assert_uint_eq (workload_n_layers (on->workload), workload_n_layers (alone->workload));
+      ck_assert_double_eq (workload_executed_flops (on->workload),
+                           workload_executed_flops (alone->workload));
+      for (guint l = 0; l < workload_n_layers (alone->workload); l++)
+        ck_assert (layers_are_equal (workload_layer (on->workload, l),
+                                     workload_layer (alone->workload, l)));
+      if (i + 1 == G_N_ELEMENTS (modes))
+        ck_assert_uint_eq (count_shared (on, known), workload_n_layers (on->workload));
+      g_ptr_array_add (known, on);
+    }
 }
 END_TEST
 
@@ -271,6 +357,7 @@ SUITE_MAIN (resolved)
   tcase_add_test (tcase, test_micro_steps);
   tcase_add_test (tcase, test_too_few_micro_steps);
   tcase_add_test (tcase, test_stages);
+  tcase_add_test (tcase, test_known_layers);
   suite_add_tcase (suite, tcase);
   return fixture_main (suite);
 }

@@ -49,7 +49,7 @@ add_axis (SpaceMaker *self, const Lever *lever)
   SearchAxis *axis = g_new0 (SearchAxis, 1);
 
   axis->pipeline = lever != NULL && lever->stages;
-  axis->mesh = TRUE;
+  axis->mesh = axis->recompute = TRUE;
   axis->choices = g_ptr_array_new_with_free_func (choice_free);
   g_ptr_array_add (self->space->axes, axis);
   return axis;
@@ -80,6 +80,7 @@ add_choice (SearchAxis *axis, const SearchChoice *before, const Lever *lever, co
   if (lever != NULL && lever->divides)
     choice->degree *= MAX (number, 1);
   axis->mesh = axis->mesh && g_str_has_prefix (key, "mesh.");
+  axis->recompute = axis->recompute && g_str_equal (key, "training.activation_checkpointing");
   axis->cluster = axis->cluster || is_of_cluster (key);
   if (g_str_equal (key, "training.micro_batch"))
     choice->batch = number;

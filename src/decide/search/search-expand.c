@@ -167,7 +167,7 @@ expand_group (const Search *self, const Node *node, guint group, SearchKit *kit,
               self->space, node->index, search_space_group (self->space, group), diags);
 
   if (scenario != NULL)
-    resolved = search_kit_resolve (kit, self, scenario, node->index, group, FALSE, diags);
+    resolved = search_kit_resolve (kit, self, scenario, node->index, group, FALSE, NULL, diags);
   if (resolved != NULL)
     expand_resolved (self, node, group, resolved, kit->sums, out);
   for (guint i = 0; resolved == NULL && i < n_of_group (self, group); i++)

@@ -45,7 +45,7 @@ search_return_kit (const Search *self, SearchKit *kit)
 
 ResolvedScenario *
 search_kit_resolve (SearchKit *kit, const Search *self, const Scenario *scenario, guint64 structure,
-                    guint group, gboolean whole, DiagList *diags)
+                    guint group, gboolean whole, const GPtrArray *known, DiagList *diags)
 {
   const guint64 trained = search_space_without_mesh (self->space, structure);
   char         *key = g_strdup_printf ("%" G_GUINT64_FORMAT " %u %d", trained, group, whole);
@@ -54,7 +54,7 @@ search_kit_resolve (SearchKit *kit, const Search *self, const Scenario *scenario
 
   if (alike == NULL && search_space_has_one_cluster (self->space))
     alike = g_hash_table_lookup (kit->groups, GUINT_TO_POINTER (group));
-  resolved = alike != NULL ? resolved_on_mesh (alike, scenario, diags)
+  resolved = alike != NULL ? resolved_on_mesh (alike, scenario, known, diags)
                            : resolved_new (scenario, kit->profiles, diags);
   if (resolved != NULL && !g_hash_table_contains (kit->groups, GUINT_TO_POINTER (group)))
     g_hash_table_insert (kit->groups, GUINT_TO_POINTER (group), (gpointer) resolved_ref (resolved));

@@ -110,11 +110,12 @@ void       search_kit_free (SearchKit *kit);
 
 /*
  * SCENARIO of STRUCTURE under GROUP of the variants, WHOLE: on one stage; on the cluster, and with
- * what was checked, of one that differs in its mesh alone. NULL after diagnostics.
+ * what was checked, of one that differs in its mesh alone. KNOWN as in resolved_on_mesh. NULL after
+ * diagnostics.
  */
 ResolvedScenario *search_kit_resolve (SearchKit *kit, const Search *self, const Scenario *scenario,
                                       guint64 structure, guint group, gboolean whole,
-                                      DiagList *diags);
+                                      const GPtrArray *known, DiagList *diags);
 
 /* What STRUCTURE sets KEY to; NULL or FALLBACK: it does not. */
 const char *search_text (const Search *self, guint64 structure, const char *key);

@@ -92,6 +92,12 @@ is_of_pipeline (const SearchAxis *axis)
 }
 
 static gboolean
+is_of_recompute (const SearchAxis *axis)
+{
+  return axis->recompute;
+}
+
+static gboolean
 is_of_mesh (const SearchAxis *axis)
 {
   return axis->mesh;
@@ -120,6 +126,12 @@ guint64
 search_space_without_pipeline (const SearchSpace *self, guint64 structure)
 {
   return without (self, structure, is_of_pipeline);
+}
+
+guint64
+search_space_without_recompute (const SearchSpace *self, guint64 structure)
+{
+  return without (self, structure, is_of_recompute);
 }
 
 guint64

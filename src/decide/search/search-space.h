@@ -23,6 +23,7 @@ typedef struct
 {
   gboolean   pipeline; /* it sets nothing but how layers lie on stages */
   gboolean   mesh;     /* it sets nothing but options of the mesh */
+  gboolean   recompute; /* it sets nothing but what is recomputed */
   gboolean   cluster;  /* it sets what the cluster, or which software, is */
   GPtrArray *choices;  /* SearchChoice */
 } SearchAxis;
@@ -89,6 +90,9 @@ const SearchChoice *search_space_choice (const SearchSpace *self, guint64 struct
 
 /* STRUCTURE without its choices of pipeline axes: equal for structures that compute the same. */
 guint64 search_space_without_pipeline (const SearchSpace *self, guint64 structure);
+
+/* The same without what is recomputed: equal for structures whose layers are the same. */
+guint64 search_space_without_recompute (const SearchSpace *self, guint64 structure);
 
 /* The same without those of axes of the mesh: equal for structures that train alike. */
 guint64 search_space_without_mesh (const SearchSpace *self, guint64 structure);

@@ -2,6 +2,7 @@
 #include "decide/search/search-private.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/parallel.h"
@@ -141,32 +142,70 @@ search_work (const Search *self, const Scenario *scenario)
   return resolved != NULL ? search_screen_compute (self->screen, resolved) : (ScreenedCompute){ 0 };
 }
 
+/* A structure while it is screened. */
+typedef struct
+{
+  guint64         index, layers; /* without what it recomputes: whose layers are the same */
+  guint           at;            /* where its work is written */
+  ScreenedCompute work;
+} Screened;
+
 /* The work of structures, computed in threads. */
 typedef struct
 {
-  Search          *search;
-  const GArray    *keys;          /* guint64 */
-  guint            group, stride; /* of variants; every so many of the keys */
-  ScreenedCompute *work;
+  Search       *search;
+  guint         group;      /* of variants */
+  Screened     *structures; /* those of the same layers one after another */
+  const GArray *begins;     /* guint: of these, and the end */
 } WorkJobs;
 
+/* The work of ONE, and itself among KNOWN, which have the same layers. */
 static void
-compute_work (guint i, gpointer user)
+screen_one (const WorkJobs *jobs, Screened *one, SearchKit *kit, GPtrArray *known)
 {
-  WorkJobs            *jobs = user;
   Search              *self = jobs->search;
-  const guint64        index = g_array_index (jobs->keys, guint64, (gsize) i * jobs->stride);
   g_autoptr (DiagList) diags = diag_list_new ();
   g_autoptr (Scenario) structure = search_space_scenario (
-      self->space, index, search_space_group (self->space, jobs->group), diags);
-  g_autoptr (Scenario) one = structure != NULL ? on_one_stage (self, structure, diags) : NULL;
-  SearchKit           *kit = search_borrow_kit (self);
-  g_autoptr (ResolvedScenario) resolved =
-      one != NULL ? search_kit_resolve (kit, self, one, index, jobs->group, TRUE, diags) : NULL;
+      self->space, one->index, search_space_group (self->space, jobs->group), diags);
+  g_autoptr (Scenario) on_one = structure != NULL ? on_one_stage (self, structure, diags) : NULL;
+  ResolvedScenario *resolved = on_one != NULL ? search_kit_resolve (kit, self, on_one, one->index,
+                                                                    jobs->group, TRUE, known, diags)
+                                              : NULL;
 
-  if (resolved != NULL)
-    jobs->work[i] = search_screen_compute (self->screen, resolved);
-  search_return_kit (self, kit);
+  if (resolved == NULL)
+    return;
+  one->work = search_screen_compute (self->screen, resolved);
+  g_ptr_array_add (known, resolved);
+}
+
+static void
+release (gpointer resolved)
+{
+  resolved_unref (resolved);
+}
+
+/* Structures of the same layers. */
+static void
+screen_run (guint i, gpointer user)
+{
+  const WorkJobs       *jobs = user;
+  const guint          *begins = &g_array_index (jobs->begins, guint, i);
+  SearchKit            *kit = search_borrow_kit (jobs->search);
+  g_autoptr (GPtrArray) known = g_ptr_array_new_with_free_func (release);
+
+  for (guint k = begins[0]; k < begins[1]; k++)
+    screen_one (jobs, &jobs->structures[k], kit, known);
+  search_return_kit (jobs->search, kit);
+}
+
+static gint
+compare_screened (gconstpointer a, gconstpointer b)
+{
+  const Screened *x = a, *y = b;
+
+  if (x->layers != y->layers)
+    return x->layers < y->layers ? -1 : 1;
+  return x->index < y->index ? -1 : x->index > y->index;
 }
 
 static gint
@@ -179,15 +218,43 @@ compare_nodes (gconstpointer a, gconstpointer b)
   return x->index < y->index ? -1 : x->index > y->index;
 }
 
+/* Where other layers begin among N STRUCTURES, and the end. guint. */
+static GArray *
+begins_of (const Screened *structures, guint n)
+{
+  GArray *begins = g_array_new (FALSE, FALSE, sizeof (guint));
+
+  for (guint i = 0; i < n; i++)
+    if (i == 0 || structures[i].layers != structures[i - 1].layers)
+      g_array_append_val (begins, i);
+  g_array_append_val (begins, n);
+  return begins;
+}
+
 /* Of every STRIDE-th of KEYS under GROUP. Newly allocated. */
 static ScreenedCompute *
 work_of (Search *self, const GArray *keys, guint group, guint stride)
 {
-  const guint n = (keys->len + stride - 1) / stride;
-  WorkJobs    jobs = { self, keys, group, stride, g_new0 (ScreenedCompute, n) };
+  const guint          n = (keys->len + stride - 1) / stride;
+  ScreenedCompute     *work = g_new0 (ScreenedCompute, n);
+  g_autofree Screened *structures = g_new0 (Screened, MAX (n, 1));
+  g_autoptr (GArray)   begins = NULL;
+  WorkJobs             jobs = { .search = self, .group = group, .structures = structures };
 
-  parallel_run (n, self->options->n_threads, compute_work, &jobs, self->predict->count);
-  return jobs.work;
+  for (guint i = 0; i < n; i++)
+    {
+      const guint64 index = g_array_index (keys, guint64, (gsize) i * stride);
+
+      structures[i] = (Screened){ .index = index,
+                                  .layers = search_space_without_recompute (self->space, index),
+                                  .at = i };
+    }
+  qsort (structures, n, sizeof *structures, compare_screened);
+  jobs.begins = begins = begins_of (structures, n);
+  parallel_run (begins->len - 1, self->options->n_threads, screen_run, &jobs, self->predict->count);
+  for (guint i = 0; i < n; i++)
+    work[structures[i].at] = structures[i].work;
+  return work;
 }
 
 /*

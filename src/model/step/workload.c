@@ -323,18 +323,21 @@ find_class (const Workload *self, LayerClass key)
   return i;
 }
 
-/* A class depends on no stage: what the stage BEFORE (NULL: none) has of it is shared. */
+/* A class depends on neither stage nor other classes: what a workload KNOWN has of it is shared. */
 static guint
-class_index (Workload *self, const Workload *before, LayerClass key)
+class_index (Workload *self, const Workload *const *known, guint n_known, LayerClass key)
 {
-  guint own = find_class (self, key), known;
+  guint found = find_class (self, key);
 
-  if (own < self->classes->len)
-    return own;
-  known = before != NULL ? find_class (before, key) : 0;
-  return before != NULL && known < before->classes->len
-             ? share_class (self, class_at (before, known))
-             : add_class (self, key);
+  if (found < self->classes->len)
+    return found;
+  for (guint i = 0; i < n_known; i++)
+    {
+      found = find_class (known[i], key);
+      if (found < known[i]->classes->len)
+        return share_class (self, class_at (known[i], found));
+    }
+  return add_class (self, key);
 }
 
 /* ---- layers of a stage ---- */
@@ -379,7 +382,7 @@ class_of_layer (const Workload *self, guint place, guint nth)
 }
 
 static void
-add_layers (Workload *self, const Workload *before)
+add_layers (Workload *self, const Workload *const *known, guint n_known)
 {
   g_autofree guint *begins = stage_cut (&self->shape, &self->mesh);
   guint             filled = 0;
@@ -410,7 +413,7 @@ add_layers (Workload *self, const Workload *before)
         nth = 0;
       class_ = class_of_layer (self, self->model_layer[i], nth);
       nth += class_.kind == LAYER_BLOCK;
-      self->class_of[i] = class_index (self, before, class_);
+      self->class_of[i] = class_index (self, known, n_known, class_);
     }
 }
 
@@ -424,7 +427,7 @@ workload_new (const ModelShape *shape, const TrainingOptions *training)
 
 static Workload *
 new_stage (const ModelShape *shape, const TrainingOptions *training, const MeshOptions *mesh,
-           guint stage, const Workload *before)
+           guint stage, const Workload *const *known, guint n_known)
 {
   Workload *self = g_new0 (Workload, 1);
 
@@ -442,7 +445,7 @@ new_stage (const ModelShape *shape, const TrainingOptions *training, const MeshO
   mesh_normalise (&self->mesh);
   self->stage = stage;
   g_assert (stage < (guint) self->mesh.pp);
-  add_layers (self, before);
+  add_layers (self, known, n_known);
   for (guint i = 0; i < self->n_layers; i++)
     {
       const ClassRecord *record = class_at (self, self->class_of[i]);
@@ -465,13 +468,20 @@ Workload *
 workload_new_stage (const ModelShape *shape, const TrainingOptions *training,
                     const MeshOptions *mesh, guint stage)
 {
-  return new_stage (shape, training, mesh, stage, NULL);
+  return new_stage (shape, training, mesh, stage, NULL, 0);
+}
+
+Workload *
+workload_new_recomputed (const ModelShape *shape, const TrainingOptions *training,
+                         const MeshOptions *mesh, const Workload *const *known, guint n_known)
+{
+  return new_stage (shape, training, mesh, 0, known, n_known);
 }
 
 Workload *
 workload_new_next_stage (const Workload *self)
 {
-  return new_stage (&self->shape, &self->training, &self->mesh, self->stage + 1, self);
+  return new_stage (&self->shape, &self->training, &self->mesh, self->stage + 1, &self, 1);
 }
 
 void

@@ -186,6 +186,15 @@ gboolean mesh_check_batch (const TrainingOptions *training, const MeshOptions *m
 Workload *workload_new_stage (const ModelShape *shape, const TrainingOptions *training,
                               const MeshOptions *mesh, guint stage);
 
+/*
+ * The first stage, which shares what N_KNOWN others have built of layers that it has as well. Each
+ * is a first stage that differs in `activation_checkpointing` alone, and has neither lengths nor
+ * measured kernels.
+ */
+Workload *workload_new_recomputed (const ModelShape *shape, const TrainingOptions *training,
+                                   const MeshOptions *mesh, const Workload *const *known,
+                                   guint n_known);
+
 /* The stage behind SELF's, which shares what is built of layers that both have; SELF may go. */
 Workload *workload_new_next_stage (const Workload *self);
 void      workload_free (Workload *self);
