@@ -70,7 +70,8 @@ typedef struct
   GHashTable *effects; /* text of effect_key -> double: a step with the change over that without */
   GHashTable *reasons; /* text without numbers -> SearchDrop* */
   double      effort;  /* spent */
-  double      best;    /* score of the best; INFINITY: none yet */
+  guint       n_glanced;    /* simulations before structures were screened */
+  double      best;         /* score of the best; INFINITY: none yet */
   double      least_memory; /* bytes of a GPU, of what was found; INFINITY: none yet */
   SearchResult *result;
 } Search;
@@ -224,8 +225,10 @@ gboolean search_is_sure (const Search *self, const Candidate *candidate);
 
 /* ---- search-tries.c: candidates are planned and simulated ------------------------------------ */
 
-/* FALSE: there is nothing left to try, or the budget is spent. */
-gboolean search_try_some (Search *self);
+#define SEARCH_TRIES 16 /* configurations that are planned and simulated at a time, at most */
+
+/* At most MOST at a time. FALSE: there is nothing left to try, or the budget is spent. */
+gboolean search_try_some (Search *self, guint most);
 
 /* Whether the budget is: nothing more is tried. */
 gboolean search_is_spent (const Search *self);

@@ -22,8 +22,7 @@
 #define MOST_PLANNED   2000
 #define MOST_SIMULATED 300
 
-#define TRIES 16 /* configurations that are planned and simulated at a time */
-#define HOUR  3600.0
+#define HOUR 3600.0
 
 /* ---- tries ----------------------------------------------------------------------------------- */
 
@@ -276,9 +275,9 @@ insert_try (Try *tries, guint n, const Try *try)
   return n + 1;
 }
 
-/* Moves the candidates of least estimate that may beat the best into TRIES; says how many. */
+/* Moves N_MOST candidates of least estimate that may beat the best into TRIES; says how many. */
 static guint
-fill_tries (Search *self, Try *tries)
+fill_tries (Search *self, Try *tries, guint n_most)
 {
   guint n = 0, kept = 0;
 
@@ -299,7 +298,7 @@ fill_tries (Search *self, Try *tries)
           continue;
         }
       n = insert_try (tries, n, &try);
-      if (n > TRIES)
+      if (n > n_most)
         g_array_index (self->candidates, Candidate, kept++) = tries[--n].candidate;
     }
   g_array_set_size (self->candidates, kept);
@@ -307,13 +306,13 @@ fill_tries (Search *self, Try *tries)
 }
 
 /*
- * Moves into TRIES those that are tried next, which do not take too much effort together; one at
- * least, if there is one.
+ * Moves into TRIES those that are tried next, N_MOST, which do not take too much effort together;
+ * one at least, if there is one.
  */
 static guint
-choose_tries (Search *self, Try *tries)
+choose_tries (Search *self, Try *tries, guint n_most)
 {
-  const guint  n = fill_tries (self, tries);
+  const guint  n = fill_tries (self, tries, n_most);
   const double most = MOST_AT_ONCE * effort_allowed (self);
   double       effort = 0;
   guint        kept = 0;
@@ -431,14 +430,15 @@ simulate_tries (Search *self, Try *tries, guint n)
 }
 
 gboolean
-search_try_some (Search *self)
+search_try_some (Search *self, guint most)
 {
-  Try   tries[TRIES + 1] = { 0 };
+  Try   tries[SEARCH_TRIES + 1] = { 0 };
   guint n;
 
+  g_assert (most <= SEARCH_TRIES);
   if (search_is_spent (self))
     return FALSE;
-  n = choose_tries (self, tries);
+  n = choose_tries (self, tries, most);
   if (n > 0 && plan_tries (self, tries, n))
     simulate_tries (self, tries, n);
   for (guint i = 0; i < n; i++)

@@ -6,7 +6,10 @@
 #include "cost/collective/layout/layout-store.h"
 #include "decide/search/search-private.h"
 
-#define FIRST_TRIES     3 /* of structures without stages, before those with */
+#define GLANCE_ABOVE    2000 /* structures, which are screened in less than a second */
+#define GLANCES         4    /* before they are, until something fits, and */
+#define GLANCED         4    /* of so many configurations each */
+#define FIRST_TRIES     3    /* of structures without stages, before those with */
 #define BLOCKS_A_TRY    4
 #define MOST_STRUCTURES 10000000
 
@@ -62,6 +65,13 @@ search_result_free (SearchResult *self)
   g_array_unref (self->drops);
   g_free (self->failure);
   g_free (self);
+}
+
+/* Search.reasons. */
+static GHashTable *
+reasons_new (void)
+{
+  return g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
 }
 
 static guint64
@@ -141,29 +151,92 @@ check_size (const Search *self, guint64 n, DiagList *diags)
   return FALSE;
 }
 
+/* Tries some of the structures, which nothing is known of, until something fits. */
 static void
-branch_and_bound (Search *self)
+glance (Search *self)
+{
+  search_expand_sample (self, FALSE);
+  if (self->candidates->len == 0)
+    search_expand_sample (self, TRUE);
+  for (guint i = 0; i < GLANCES && !isfinite (self->best) && !search_is_over (self); i++)
+    search_try_some (self, GLANCED);
+}
+
+/*
+ * What a glance finds, which is a search of its own: what SELF looks at, and in which order, does
+ * not depend on it. To screen many structures takes seconds, in which a best one is known so.
+ * NULL: nothing, or there are few structures.
+ */
+static SearchFound *
+find_at_a_glance (Search *self)
+{
+  g_autoptr (SearchResult) result = result_new ();
+  Search                   part = *self;
+  SearchFound             *best = NULL;
+
+  if (self->nodes->len <= GLANCE_ABOVE)
+    return NULL;
+  part.result = result;
+  part.nodes = g_array_copy (self->nodes);
+  part.candidates = g_array_new (FALSE, FALSE, sizeof (Candidate));
+  part.alike = g_array_new (FALSE, FALSE, sizeof (double));
+  part.reasons = reasons_new ();
+  part.ratios = search_ratios_new (self);
+  glance (&part);
+  if (result->found->len > 0)
+    {
+      g_ptr_array_sort (result->found, search_compare_found);
+      best = g_ptr_array_steal_index (result->found, 0);
+    }
+  self->n_glanced = result->n_simulated;
+  search_list_drops (&part); /* the result frees them */
+  g_array_unref (part.nodes);
+  g_array_unref (part.candidates);
+  g_array_unref (part.alike);
+  g_hash_table_unref (part.reasons);
+  g_free (part.ratios);
+  return best;
+}
+
+/* FOUND at a glance, which is taken, is found by SELF, unless SELF has found better. */
+static void
+take_glanced (Search *self, SearchFound *found)
+{
+  if (found == NULL || found->score >= self->best)
+    {
+      g_clear_pointer (&found, found_free);
+      return;
+    }
+  self->best = found->score;
+  g_ptr_array_add (self->result->found, found);
+  search_add_headline (self, found);
+}
+
+/* GLANCED: of find_at_a_glance, is taken. */
+static void
+branch_and_bound (Search *self, SearchFound *glanced)
 {
   guint    next = 0;
   gboolean expanded, tried = TRUE;
 
-  self->ratios = search_ratios_new (self);
   search_expand_sample (self, FALSE);
   for (guint i = 0; i < FIRST_TRIES && !search_is_over (self); i++)
-    search_try_some (self);
+    search_try_some (self, SEARCH_TRIES);
   search_expand_sample (self, TRUE);
-  while (!isfinite (self->best) && !search_is_over (self) && search_try_some (self))
+  while (!isfinite (self->best) && !search_is_over (self) && search_try_some (self, SEARCH_TRIES))
     continue;
   do
     {
       expanded = FALSE;
       for (guint i = 0; i < BLOCKS_A_TRY && !search_is_over (self); i++)
         expanded |= search_expand_next (self, &next);
-      tried = search_try_some (self);
+      tried = search_try_some (self, SEARCH_TRIES);
     }
   while ((expanded || tried) && !search_is_spent (self) && !search_is_over (self));
+  take_glanced (self, glanced);
   search_count_open (self);
   search_refine (self);
+  self->result->n_simulated += self->n_glanced; /* which the budget is not of */
   search_keep_misses (self);
   search_keep_best (self);
 }
@@ -188,13 +261,14 @@ search_run (const Scenario *scenario, const StrategySet *strategies, const Searc
                       .candidates = g_array_new (FALSE, FALSE, sizeof (Candidate)),
                       .alike = g_array_new (FALSE, FALSE, sizeof (double)),
                       .effects = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free),
-                      .reasons = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free),
+                      .reasons = reasons_new (),
                       .best = INFINITY,
                       .least_memory = INFINITY,
                       .result = result,
   };
-  SearchRoom room;
-  gboolean   roomy, ok = FALSE;
+  SearchFound *glanced;
+  SearchRoom   room;
+  gboolean     roomy, ok = FALSE;
 
   result->objective = options->objective;
   work_count_best (predict->count, NULL);
@@ -213,11 +287,10 @@ search_run (const Scenario *scenario, const StrategySet *strategies, const Searc
       search_choose_contexts (&self);
       work_count_step (predict->count, "choosing software", FALSE, 0);
       search_settle_software (&self);
+      glanced = find_at_a_glance (&self);
       search_bound_nodes (&self);
-      if (search_is_over (&self))
-        result->n_open = result->n_unbounded = result->n_configurations;
-      else
-        branch_and_bound (&self);
+      self.ratios = search_ratios_new (&self);
+      branch_and_bound (&self, glanced);
       search_list_drops (&self);
       result->is_cut = stop_reason (predict->replay.stop) != NULL;
       ok = TRUE;
