@@ -1062,6 +1062,38 @@ START_TEST (test_tight)
 }
 END_TEST
 
+/*
+ * Before all of many structures have a bound there is a best one: a search that ends as soon as
+ * something was found has no bound of most configurations.
+ */
+START_TEST (test_known_soon)
+{
+  static const char *const keys[] = { LLAMA,           "cluster.name", "4 x dgx-a100",
+                                      "strategy.name", "fsdp2",        NULL };
+  const SearchOptions      wanted = { .n_threads = 1 };
+  g_autoptr (Scenario)     scenario = load (keys);
+
+  for (guint asked = 64;; asked *= 2)
+    {
+      Stop                     stop = { .most_asked = (gint) asked };
+      PredictOptions           options = shared_options ();
+      g_autoptr (DiagList)     diags = diag_list_new ();
+      g_autoptr (SearchResult) result = NULL;
+
+      options.replay.stop = &stop;
+      result = search_run (scenario, NULL, NULL, 0, FALSE, &wanted, &options, diags, NULL);
+      input_files_free (options.files);
+      ck_assert_msg (result != NULL, "%s", diag_list_first_message (diags));
+      ck_assert (result->is_cut);
+      if (result->headline != NULL)
+        {
+          ck_assert_uint_gt (result->n_unbounded, result->n_configurations / 2);
+          break;
+        }
+    }
+}
+END_TEST
+
 SUITE_MAIN (search)
 {
   Suite *suite = suite_create ("search");
@@ -1069,6 +1101,7 @@ SUITE_MAIN (search)
 
   tcase_set_timeout (tcase, 600);
   tcase_add_loop_test (tcase, test_nothing_better_is_cut, 0, G_N_ELEMENTS (spaces));
+  tcase_add_test (tcase, test_known_soon);
   tcase_add_test (tcase, test_what_is_set_stays);
   tcase_add_test (tcase, test_experts_fold);
   tcase_add_test (tcase, test_threads_change_nothing);

@@ -7,7 +7,9 @@
  * order of an estimate, which is the bound times what simulations of the same strategy have taken
  * over theirs so far: planned for their memory, and simulated when they fit. What a bound rules
  * out is never tried; the answer is proved when nothing with a better bound is left, else it is
- * said how much there is and by how much it could be better. At the end the best ones are tried
+ * said how much there is and by how much it could be better. Where structures are many, some are
+ * tried before they have their bounds, on which nothing else depends: only where what they found
+ * is better than all is it found. At the end the best ones are tried
  * with every other option of their strategy, and with all else that changes nothing that is learned
  * (LEVER_FREE).
  * What is slower than all that is asked for is not simulated to its end (StepLimit).
