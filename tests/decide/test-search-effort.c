@@ -1,9 +1,9 @@
 /*
- * Whether a search looks long enough: of ten questions, each with the tensor ranks, the micro-batch,
- * the checkpointing and some with the context ranks or the stages of a strategy open, what it finds
- * is at most 2 % slower than with ten times the effort. Four of them end at their number of
- * simulations, one of these with ten times of it, too; the bounds of the others prove their answers
- * before. Not asserted: the same of large models and clusters.
+ * Whether a search looks long enough: of ten questions, each with the tensor ranks, the
+ * micro-batch, the checkpointing and some with the context ranks or the stages of a strategy open,
+ * what it finds is at most 2 % slower than with ten times the effort. Four of them end at their
+ * number of simulations, one of these with ten times of it, too; the bounds of the others prove
+ * their answers before. Not asserted: the same of large models and clusters.
  */
 #include <check.h>
 

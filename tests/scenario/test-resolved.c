@@ -316,8 +316,8 @@ START_TEST (test_known_layers)
                                        "selective-op", "selective-layer", "layers:3" };
   g_autoptr (ProfileSet)   profiles = profile_set_new (NULL);
   g_autoptr (Scenario)     source = fixture_scenario (
-          "cluster.name", "2 x dgx-a100", "model.config", "qwen3-30b-a3b", "training.seq_len", "2048",
-          "mesh.tp", "2", "mesh.sp", "1", "mesh.ep", "4", "strategy.name", "zero1", NULL);
+          "model.config", "qwen3-30b-a3b", "cluster.name", "2 x dgx-a100", "strategy.name", "zero1",
+          "training.seq_len", "2048", "mesh.tp", "2", "mesh.sp", "1", "mesh.ep", "4", NULL);
   g_autoptr (ResolvedScenario) base = resolve (source, profiles);
   g_autoptr (GPtrArray)        known = g_ptr_array_new_with_free_func (release);
 

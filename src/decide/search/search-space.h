@@ -21,11 +21,11 @@ typedef struct
 
 typedef struct
 {
-  gboolean   pipeline; /* it sets nothing but how layers lie on stages */
-  gboolean   mesh;     /* it sets nothing but options of the mesh */
+  gboolean   pipeline;  /* it sets nothing but how layers lie on stages */
+  gboolean   mesh;      /* it sets nothing but options of the mesh */
   gboolean   recompute; /* it sets nothing but what is recomputed */
-  gboolean   cluster;  /* it sets what the cluster, or which software, is */
-  GPtrArray *choices;  /* SearchChoice */
+  gboolean   cluster;   /* it sets what the cluster, or which software, is */
+  GPtrArray *choices;   /* SearchChoice */
 } SearchAxis;
 
 typedef struct

@@ -203,7 +203,7 @@ tape_op (const Tape *self, guint i)
   return &g_array_index (self->ops, TapeOp, i);
 }
 
-guint       tape_parts_of (const Tape *self, TapeValue value); /* of what makes it */
+guint tape_parts_of (const Tape *self, TapeValue value); /* of what makes it */
 
 /* What is recorded from here on belongs to PARTS, too. Returns what `parts` was, to go back to. */
 guint tape_enter (Tape *self, guint parts);
