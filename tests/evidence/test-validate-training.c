@@ -821,6 +821,35 @@ START_TEST (test_prediction)
 END_TEST
 
 /*
+ * Releases that have one profile are one run and keep their names; one whose name implies a setting
+ * of its own is another, as is a release with another profile.
+ */
+START_TEST (test_releases_of_one_profile)
+{
+  static const char text[] =
+      "id,node,nodes,arch,n_layers,d_model,n_heads,d_ff,vocab,seq_len,strategy,framework,metric,"
+      "value,options\n"
+#define RELEASE_ROW(id, release, options) \
+  id ",dgx-a100,1,llama,2,256,4,512,1000,128,zero1," release ",step_time_s,1," options "\n"
+      RELEASE_ROW ("a-1", "megatron-bridge 25.09 (megatron-core)", "")
+          RELEASE_ROW ("a-2", "megatron-bridge 25.11 (megatron-core)", "")
+              RELEASE_ROW ("a-3", "megatron-bridge 25.09 (megatron-core)", "peft=lora")
+                  RELEASE_ROW ("a-4", "megatron-bridge 25.11 (megatron-core)", "peft=lora")
+                      RELEASE_ROW ("a-5", "megatron-lm 2021", "");
+  const PredictOptions           options = { 0 };
+  g_autoptr (TrainingValidation) self = validate_training (load_text (text), &options, 1);
+
+  ck_assert_uint_eq (self->n_failed, 0);
+  ck_assert_uint_eq (self->n_simulated, 4);
+  ck_assert_double_eq (training_row_at (self, 0)->predicted, training_row_at (self, 1)->predicted);
+  ck_assert_str_eq (setting_of (self->table, 1, "training.framework"),
+                    "megatron-bridge 25.11 (megatron-core)");
+  ck_assert_str_ne (training_row_at (self, 0)->measured->configuration,
+                    training_row_at (self, 4)->measured->configuration);
+}
+END_TEST
+
+/*
  * Columns of measured networks change nothing by themselves, neither predictions nor which rows are
  * one run; used, they are `cluster.measured`, but on one node. A network that was measured at half
  * of what it is predicted makes steps longer.
@@ -887,6 +916,7 @@ SUITE_MAIN (validate_training)
   tcase_add_test (tests, test_plan);
   tcase_add_test (tests, test_logged_rank);
   tcase_add_test (tests, test_prediction);
+  tcase_add_test (tests, test_releases_of_one_profile);
   tcase_add_test (tests, test_measured_networks);
   suite_add_tcase (suite, tests);
   return suite_run (suite);

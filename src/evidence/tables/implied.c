@@ -140,11 +140,10 @@ check_below (const FrameworkImplied *setting, DiagList *diags)
 
 /* ---- look-up --------------------------------------------------------------------------------- */
 
-const GArray *
-implied_find (Implied *self, const char *text, DiagList *diags)
+const FrameworkProfile *
+implied_framework (Implied *self, const char *text, DiagList *diags)
 {
-  gpointer                known = NULL;
-  const FrameworkProfile *framework;
+  gpointer known = NULL;
 
   if (!g_hash_table_lookup_extended (self->found, text, NULL, &known))
     {
@@ -157,10 +156,17 @@ implied_find (Implied *self, const char *text, DiagList *diags)
                       text);
       g_hash_table_insert (self->found, g_strdup (text), known);
     }
-  framework = known;
+  return known;
+}
+
+const GArray *
+implied_find (Implied *self, const char *text, DiagList *diags)
+{
+  const FrameworkProfile *framework = implied_framework (self, text, diags);
+
   if (framework == NULL || framework->implies == NULL)
     return NULL;
-  if (g_hash_table_add (self->checked, known))
+  if (g_hash_table_add (self->checked, (gpointer) framework))
     for (guint i = 0; i < framework->implies->len; i++)
       {
         check_setting (&g_array_index (framework->implies, FrameworkImplied, i), diags);

@@ -16,6 +16,12 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (Implied, implied_free)
 ProfileSet *implied_profiles (const Implied *self);
 
 /*
+ * The framework called TEXT; NULL: there is no profile of it, which DIAGS are told once. Owned by
+ * the profiles.
+ */
+const FrameworkProfile *implied_framework (Implied *self, const char *text, DiagList *diags);
+
+/*
  * Settings (FrameworkImplied) that the framework called TEXT implies, in order; NULL where there
  * are none. A mistake in its profile (a key or a strategy that there is not, a bad value) is added
  * to DIAGS, once. Owned by the profiles.

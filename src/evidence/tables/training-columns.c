@@ -44,9 +44,6 @@ static const char *const model_columns[] = { "cluster", "nodes", "gpus_per_node"
                                              "config",  "arch",  "n_layers",      "d_model",
                                              "n_heads", "d_ff",  "vocab",         "seq_len",
                                              "metric",  NULL };
-/* What says nothing about how a run was made. */
-static const char *const figure_columns[] = { "id",   "source", "metric", "value",
-                                              "unit", "use",    "remark", NULL };
 
 static const char *const always_required[] = {
   "id", "strategy", "seq_len", "metric", "value", NULL
@@ -162,7 +159,6 @@ column_of (const CsvReader *reader, guint i)
       self.key = intern_text (key);
     }
   self.required = is_required (reader, name);
-  self.same_run = !g_strv_contains (figure_columns, name) && self.kind != COLUMN_NETWORK;
   /* of one source, one metric and one use: speeds of different runs are compared */
   self.same_rank = !g_strv_contains (layout_columns, name) && strcmp (name, "id") != 0
                    && strcmp (name, "value") != 0 && strcmp (name, "remark") != 0

@@ -42,7 +42,6 @@ typedef struct
   const OptionSpec  *spec;
   CollectiveKind     collective; /* of a network */
   gboolean           required;   /* an empty cell is an error */
-  gboolean           same_run;   /* tells runs apart */
   gboolean           same_rank;  /* tells groups of layouts apart */
   gboolean           same_model; /* tells models and their cluster apart */
 } TrainingColumn;

@@ -181,8 +181,9 @@ scratch_of (const Draft *self, guint section)
   return (guint8 *) self->scratch + training_sections[section].offset;
 }
 
-#define FP8_KEY     "training.fp8_recipe"
-#define FP8_BY_NAME "fp8" /* which recipe is the framework's own */
+#define FP8_KEY       "training.fp8_recipe"
+#define FRAMEWORK_KEY "training.framework"
+#define FP8_BY_NAME   "fp8" /* which recipe is the framework's own */
 
 /* Precisions of tables that are two settings of a scenario. */
 static const struct
@@ -505,6 +506,29 @@ append_cell (GString *key, const char *text)
 }
 
 /*
+ * All that the row's scenario is made of. Releases of a framework that have one profile are one
+ * run: what else their names imply is among the settings.
+ */
+static const char *
+keep_configuration (Draft *self)
+{
+  g_autoptr (GString)     run = g_string_new (NULL);
+  const FrameworkProfile *framework =
+      self->framework != NULL ? implied_framework (self->implied, self->framework, self->all)
+                              : NULL;
+
+  for (guint i = 0; i < self->row.settings->len; i++)
+    {
+      const ScenarioOverride *set = &g_array_index (self->row.settings, ScenarioOverride, i);
+      const gboolean          profiled = framework != NULL && strcmp (set->key, FRAMEWORK_KEY) == 0;
+
+      append_cell (run, set->key);
+      append_cell (run, profiled ? framework->id : set->value);
+    }
+  return keep (self, run->str);
+}
+
+/*
  * The first thing that is wrong with the row is why it counts nowhere. IS_RUN: the table has
  * figures of training.
  */
@@ -526,8 +550,7 @@ read_row (Draft *common, const CsvReader *reader, const GArray *columns)
   g_autoptr (DiagList) diags = diag_list_new ();
   Draft                self = *common;
   gint                 value = csv_reader_find (reader, "value");
-  g_autoptr (GString)  run = g_string_new (NULL), group = g_string_new (NULL);
-  g_autoptr (GString)  model = g_string_new (NULL);
+  g_autoptr (GString)  group = g_string_new (NULL), model = g_string_new (NULL);
   g_autofree char     *source = NULL;
 
   self.diags = diags;
@@ -542,8 +565,6 @@ read_row (Draft *common, const CsvReader *reader, const GArray *columns)
       SourceMark            mark = csv_reader_mark (reader, i);
 
       read_cell (&self, column, csv_reader_column (reader, i), text, &mark);
-      if (column->same_run)
-        append_cell (run, text);
       if (column->same_rank)
         append_cell (group, text);
       if (column->same_model)
@@ -565,7 +586,7 @@ read_row (Draft *common, const CsvReader *reader, const GArray *columns)
   finish_reason (&self, csv_reader_find (reader, "metric") != NO_COLUMN);
   source = training_source_of_id (self.row.id);
   self.row.source = keep (&self, source);
-  self.row.configuration = keep (&self, run->str);
+  self.row.configuration = keep_configuration (&self);
   append_cell (group, source);
   self.row.layout_group = keep (&self, group->str);
   append_cell (model, source);

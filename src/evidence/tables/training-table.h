@@ -69,7 +69,7 @@ typedef struct
   gboolean       calibrates;
   const char    *unmodelled;    /* NULL, or what is wrong with its words: it is not predicted */
   GArray        *settings;      /* ScenarioOverride: the scenario */
-  const char    *configuration; /* interned: rows with the same run the same scenario */
+  const char    *configuration; /* interned: rows with the same are one run */
   const char    *layout_group;  /* interned: rows with the same differ in the model's layout only */
   const char    *model_group;   /* interned: the same model, sequences and cluster */
   guint          n_nodes;       /* 0: its cluster goes by a name that does not say */
