@@ -455,6 +455,34 @@ START_TEST (test_ends_of_trees_in_lockstep)
 }
 END_TEST
 
+/*
+ * The second of two stages begins in the middle of a node: no rank sees who else is there, so that
+ * in lockstep each stage is one class; and of all 40 ranks these say what they do.
+ */
+START_TEST (test_stages_share_a_node)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+
+  g_autoptr (Scenario) scenario = fixture_scenario (
+      "cluster.node", "dgx-h100", "cluster.nodes", "5", "model.arch", "gpt", "model.n_layers", "4",
+      "model.d_model", "1024", "model.n_heads", "16", "model.vocab", "4096", "training.seq_len",
+      "512", "training.micro_batch", "1", "training.grad_accum", "4", "mesh.tp", "2", "mesh.pp",
+      "2", "strategy.name", "zero1", NULL);
+
+  g_autoptr (Replay) folded = fixture_replay (scenario, profiles, FALSE, 0);
+  g_autoptr (Replay) full = fixture_replay (scenario, profiles, TRUE, 0);
+  g_autoptr (Replay) lockstep = replay_in_lockstep (scenario, profiles);
+
+  ck_assert_ptr_nonnull (lockstep);
+  ck_assert_uint_eq (replay_n_ranks (lockstep), 2);
+  ck_assert_uint_eq (replay_n_ranks (full), 40);
+  assert_close (replay_step_time (lockstep), replay_step_time (full), 1e-9, 0, "in lockstep");
+  assert_close (replay_step_time (folded), replay_step_time (full), 1e-9, 0, "step time");
+  compare_ranks (folded, full, 0);
+  compare_traffic (folded, full, 0);
+}
+END_TEST
+
 static Suite *
 fold_suite (void)
 {
@@ -466,6 +494,7 @@ fold_suite (void)
   tcase_add_test (tcase, test_times_need_few_links);
   tcase_add_test (tcase, test_few_bytes_split_no_class);
   tcase_add_test (tcase, test_ends_of_trees_in_lockstep);
+  tcase_add_test (tcase, test_stages_share_a_node);
   suite_add_tcase (suite, tcase);
   return suite;
 }

@@ -19,9 +19,26 @@ colour_mix_profile (BindGraph *self, guint64 colour, gconstpointer profile)
   return colour_mix (colour, index);
 }
 
+/*
+ * Whether buffers are in a machine's memory or on its drives. All else that its ranks share is a
+ * resource, which its ops load: who the others are says nothing then, and stages that begin in the
+ * middle of a machine do not make each of its ranks one of a kind.
+ */
+static gboolean
+takes_machines_memory (const Schedule *schedule)
+{
+  for (guint role = 0; role < schedule_n_roles (schedule); role++)
+    for (guint b = 0; b < schedule_n_buffers (schedule, role); b++)
+      if (schedule_buffer_info (schedule, role, b)->place != PLACE_HBM)
+        return TRUE;
+  return FALSE;
+}
+
 static void
 add_ranks (BindGraph *self)
 {
+  const gboolean machines = takes_machines_memory (self->schedule);
+
   for (guint r = 0; r < self->n_ranks; r++)
     {
       guint   node = cluster_node_of_gpu (self->cluster, r);
@@ -31,7 +48,8 @@ add_ranks (BindGraph *self)
       colour = colour_mix_profile (self, colour, cluster_node_profile (self->cluster, node));
       bind_graph_add_colour (self,
                              colour_mix_double (colour, cluster_gpu_speed (self->cluster, r)));
-      bind_graph_add_edge (self, r, bind_graph_machine (self, node), RELATION_NODE, 1);
+      if (machines)
+        bind_graph_add_edge (self, r, bind_graph_machine (self, node), RELATION_NODE, 1);
       bind_graph_add_edge (
           self, r, bind_graph_resource (self, cluster_gpu_resource (self->cluster, r, RESOURCE_SM)),
           RELATION_SM, 1);
