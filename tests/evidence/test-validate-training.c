@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../suite.h"
+#include "evidence/tables/run-order.h"
 #include "evidence/tables/training-private.h"
 #include "report/validation/validate-training.h"
 
@@ -792,6 +793,36 @@ START_TEST (test_logged_rank)
 END_TEST
 
 /*
+ * Behind the run of 10 those of 1, 2, 3 and 4 take as long, one after another; behind 9 there is 1,
+ * then 2, and 6 is in the middle. Of equals the earlier goes first while they are the largest.
+ */
+START_TEST (test_order)
+{
+  static const double even[] = { 3, 10, 1, 4, 2 }, odd[] = { 6, 2, 9, 1 }, same[] = { 1, 1 };
+  g_autofree guint   *a = run_order_new (even, 5), *b = run_order_new (odd, 4);
+  g_autofree guint   *c = run_order_new (same, 2);
+  static const guint  of_even[] = { 1, 2, 4, 0, 3 }, of_odd[] = { 2, 3, 1, 0 };
+
+  ck_assert_mem_eq (a, of_even, sizeof of_even);
+  ck_assert_mem_eq (b, of_odd, sizeof of_odd);
+  ck_assert_uint_eq (c[0], 0);
+  ck_assert_uint_eq (c[1], 1);
+  g_free (run_order_new (NULL, 0));
+}
+END_TEST
+
+/* Large runs that outweigh the small ones follow one another when these are over. */
+START_TEST (test_order_of_large_runs)
+{
+  static const double works[] = { 8, 8, 8, 1 };
+  static const guint  expected[] = { 0, 3, 2, 1 };
+  g_autofree guint   *order = run_order_new (works, 4);
+
+  ck_assert_mem_eq (order, expected, sizeof expected);
+}
+END_TEST
+
+/*
  * The engine behind it: a run with two figures is simulated once, the same in one thread and in
  * three, and a bad one says why.
  */
@@ -915,6 +946,8 @@ SUITE_MAIN (validate_training)
   tcase_add_test (tests, test_tokens);
   tcase_add_test (tests, test_plan);
   tcase_add_test (tests, test_logged_rank);
+  tcase_add_test (tests, test_order);
+  tcase_add_test (tests, test_order_of_large_runs);
   tcase_add_test (tests, test_prediction);
   tcase_add_test (tests, test_releases_of_one_profile);
   tcase_add_test (tests, test_measured_networks);

@@ -1,6 +1,6 @@
-#include <stdlib.h>
 #include <string.h>
 
+#include "evidence/tables/run-order.h"
 #include "evidence/tables/training-private.h"
 #include "hardware/profile/profiles-used.h"
 #include "predict/batch.h"
@@ -178,12 +178,6 @@ number_runs (const TrainingTable *table, guint *run_of)
 
 /* ---- the order ------------------------------------------------------------------------------- */
 
-typedef struct
-{
-  guint  run;
-  double work;
-} RunWork;
-
 /* Blocks times micro-steps: about what simulating a run takes, in no unit. */
 static double
 expected_work (const Outcome *run)
@@ -202,29 +196,15 @@ expected_work (const Outcome *run)
   return work;
 }
 
-static int
-compare_work (const void *a, const void *b)
-{
-  const RunWork *x = a, *y = b;
-
-  if (x->work != y->work)
-    return x->work > y->work ? -1 : 1;
-  return (x->run > y->run) - (x->run < y->run);
-}
-
-/* The longest runs first: no thread waits for one that began last. Newly allocated. */
+/* Newly allocated. */
 static guint *
 order_runs (const Outcome *outcomes, guint n)
 {
-  g_autofree RunWork *works = g_new (RunWork, n);
-  guint              *order = g_new (guint, n);
+  g_autofree double *work = g_new (double, n);
 
   for (guint i = 0; i < n; i++)
-    works[i] = (RunWork){ i, expected_work (&outcomes[i]) };
-  qsort (works, n, sizeof *works, compare_work);
-  for (guint i = 0; i < n; i++)
-    order[i] = works[i].run;
-  return order;
+    work[i] = expected_work (&outcomes[i]);
+  return run_order_new (work, n);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
