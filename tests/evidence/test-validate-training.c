@@ -485,11 +485,11 @@ START_TEST (test_goals_of_memory)
   const double shares[] = { 1, 1, 1, 1, 0.5, 1.1, 0.8, 1.2 };
   static const struct
   {
-    guint    n;
     double   first;
+    guint    n;
     gboolean met;
-  } expected[] = { { 2, 0.2, FALSE },  { 1, 0.2, TRUE },  { 1, 0.4, FALSE },
-                   { 4, 0.75, FALSE }, { 2, 0.5, FALSE }, { 2, 1, TRUE } };
+  } expected[] = { { 0.2, 2, FALSE },  { 0.2, 1, TRUE },  { 0.4, 1, FALSE },
+                   { 0.75, 4, FALSE }, { 0.5, 2, FALSE }, { 1, 2, TRUE } };
   g_autoptr (TrainingValidation) v = summary_of_goals (text, wanted, predicted, shares);
 
   ck_assert_uint_eq (v->goals->len, G_N_ELEMENTS (expected));
