@@ -62,10 +62,10 @@ const Command command_validate_kernels = {
       "columns are those of aiconfigurator's tables: gpu (a profile), time_us, and of products "
       "gemm_dtype (bfloat16, fp8, fp8_block, nvfp4), m, n, k; of attention forward attn_dtype, "
       "batch_size, isl, num_heads, num_key_value_heads, head_dim, window_size; of decoding the "
-      "same with step in the place of isl; of experts moe_dtype, num_tokens, hidden_size, inter_size, topk, num_experts, moe_tp_size, "
-      "moe_ep_size, distribution. Rows of fp8 and nvfp4 begin with bf16 and hold the casts. Rows "
-      "of types that no training runs are not predicted, and say so; exit status "
-      "1 when no row could be.",
+      "same with step in the place of isl; of experts moe_dtype, num_tokens, hidden_size, "
+      "inter_size, topk, num_experts, moe_tp_size, moe_ep_size, distribution. Rows of fp8 and "
+      "nvfp4 begin with bf16 and hold the casts. Rows of types that no training runs are not "
+      "predicted, and say so; exit status 1 when no row could be.",
   .examples = "Examples:\n"
               "  shardsim validate kernels products.csv\n"
               "  shardsim validate kernels products.csv attention.csv --rows\n"
