@@ -195,17 +195,20 @@ function back() {
 
 // ---- files -------------------------------------------------------------------------------------
 
-async function take(file) {
-  const text = await file.text(),
-    name = file.name;
-  let model = false;
+// What TEXT is as JSON, or null.
+function parsed(text) {
   try {
-    model = name.endsWith('.json') && 'architectures' in JSON.parse(text);
+    return JSON.parse(text);
   } catch {
-    /* a job's */
+    return null;
   }
-  if (model || name === 'config.json') {
-    state.model = { name, text: JSON.stringify(JSON.parse(text)) };
+}
+
+// What is no JSON, though its name says so, goes as it is: the answer says where it breaks.
+function take(name, text) {
+  const json = name.endsWith('.json') ? parsed(text) : null;
+  if (name === 'config.json' || (json !== null && 'architectures' in Object(json))) {
+    state.model = { name, text: json !== null ? JSON.stringify(json) : text };
     change({ 'model.config': name });
     return;
   }
@@ -215,16 +218,26 @@ async function take(file) {
   changed();
 }
 
+async function takeFile(file) {
+  if (file) take(file.name, await file.text());
+}
+
+// A config.json that is pasted outside of a field.
+function takePasted(event) {
+  const text = event.clipboardData.getData('text').trim();
+  if (event.target.closest?.('input, textarea, select') || !text.startsWith('{')) return;
+  event.preventDefault();
+  take('config.json', text);
+}
+
 function takeFiles() {
-  byId('file').addEventListener(
-    'change',
-    event => event.target.files[0] && take(event.target.files[0]),
-  );
+  byId('file').addEventListener('change', event => takeFile(event.target.files[0]));
   document.addEventListener('dragover', event => event.preventDefault());
   document.addEventListener('drop', event => {
     event.preventDefault();
-    if (event.dataTransfer.files[0]) take(event.dataTransfer.files[0]);
+    takeFile(event.dataTransfer.files[0]);
   });
+  document.addEventListener('paste', takePasted);
 }
 
 // ---- tools: maximum, curve, search -------------------------------------------------------------

@@ -49,6 +49,24 @@ def uploading(name, text):
     }})()"""
 
 
+def dropping(name, text):
+    """Drops a file of that name on the page."""
+    return f"""(() => {{
+      const dataTransfer = new DataTransfer();
+      dataTransfer.items.add(new File([{json.dumps(text)}], '{name}'));
+      document.body.dispatchEvent(new DragEvent('drop', {{ dataTransfer, bubbles: true }}));
+    }})()"""
+
+
+def pasting(text):
+    """Pastes that outside of all fields."""
+    return f"""(() => {{
+      const clipboardData = new DataTransfer();
+      clipboardData.setData('text', {json.dumps(text)});
+      document.body.dispatchEvent(new ClipboardEvent('paste', {{ clipboardData, bubbles: true }}));
+    }})()"""
+
+
 def touching(number, value):
     """Presses, or sets to VALUE, one of all controls."""
     return f"""(() => {{

@@ -19,7 +19,9 @@ from controls import (
     PICTURES,
     READY,
     SUMMARY,
+    dropping,
     field_of,
+    pasting,
     pressing,
     setting,
     setting_of,
@@ -310,6 +312,28 @@ class Address(PageCase):
         self.browser.open(link)
         self.browser.wait(READY)
         self.assertEqual(self.browser.run(SUMMARY), said)
+
+    def test_a_model_is_dropped_or_pasted(self):
+        self.start()
+        for name, bring in [
+            ("llama-2-7b", lambda text: dropping("config.json", text)),
+            ("llama-2-13b", pasting),
+        ]:
+            with open(f"{ROOT}/workloads/models/{name}.json", encoding="utf-8") as file:
+                text = file.read()
+            before = self.browser.run(SUMMARY)
+            self.browser.run(bring(text))
+            self.browser.wait(f"{SUMMARY} !== {json.dumps(before)}")
+            self.browser.wait(READY)
+            self.assertIn("config.json", self.browser.run("location.href"))
+
+    def test_a_broken_model_is_diagnosed(self):
+        self.start()
+        self.browser.run(dropping("config.json", '{ "architectures": ['))
+        self.browser.wait("document.getElementById('problems').textContent !== ''")
+        self.assertIn(
+            "parsing", self.browser.run("document.getElementById('problems').textContent")
+        )
 
     def test_a_job_is_predicted(self):
         self.start()
