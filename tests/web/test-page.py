@@ -681,11 +681,13 @@ class Random(PageCase):
         for _ in range(int(os.environ.get("SHARDSIM_WEB_CLICKS", "60"))):
             value = draw.choice(["1", "2", "0", "-1", "8", "", "x", "1e9", "2 GB/s", "<b>"])
             self.browser.run(touching(draw.randrange(10**6), value))
-            if draw.random() < 0.2:  # until it has gone: what comes next would be gone from, too
+            # until it has gone: what comes next would be gone from, too. Where an answer changes the
+            # address meanwhile, it does not go.
+            if draw.random() < 0.2:
                 self.browser.run(
                     "window.went === 0 || new Promise(done => { window.went--;"
                     " addEventListener('popstate', () => done(true), { once: true });"
-                    " history.back(); })"
+                    " setTimeout(() => done(false), 3000); history.back(); })"
                 )
         self.browser.run(
             "location.hash = '#cluster.name=1+x+dgx-h100&model.config=llama-2-7b"
