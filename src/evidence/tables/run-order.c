@@ -29,7 +29,8 @@ run_order_new (const double *work, guint n)
 
   for (guint i = 0; i < n; i++)
     works[i] = (RunWork){ i, work[i] };
-  qsort (works, n, sizeof *works, compare_work);
+  if (n > 0)
+    qsort (works, n, sizeof *works, compare_work);
   for (guint i = 0; i < n; i++)
     {
       const RunWork *next = ahead <= 0 ? &works[large++] : &works[--small];
