@@ -209,6 +209,7 @@ take_glanced (Search *self, SearchFound *found)
     }
   self->best = found->score;
   g_ptr_array_add (self->result->found, found);
+  g_clear_pointer (&found->runs_on, g_free); /* asked for once more, beside what SELF has found */
   search_add_headline (self, found);
 }
 
