@@ -681,8 +681,8 @@ class Random(PageCase):
         for _ in range(int(os.environ.get("SHARDSIM_WEB_CLICKS", "60"))):
             value = draw.choice(["1", "2", "0", "-1", "8", "", "x", "1e9", "2 GB/s", "<b>"])
             self.browser.run(touching(draw.randrange(10**6), value))
-            # until it has gone: what comes next would be gone from, too. Where an answer changes the
-            # address meanwhile, it does not go.
+            # until it has gone: what comes next would be gone from, too. Where an answer changes
+            # the address meanwhile, it does not go.
             if draw.random() < 0.2:
                 self.browser.run(
                     "window.went === 0 || new Promise(done => { window.went--;"
