@@ -232,7 +232,7 @@ function choice(key, label, words) {
 
 // ---- the cluster: so many nodes of a kind ------------------------------------------------------
 
-export function clusterParts() {
+function clusterParts() {
   const found = /^(\d+)\s*x\s*(.+)$/.exec(state.set['cluster.name'] ?? '');
   return found ? [Number(found[1]), found[2].trim()] : [1, state.set['cluster.name'] ?? ''];
 }

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "cost/kernel/decode-private.h"
 #include "hardware/profile/kernel-release.h"
 
 /*
@@ -419,48 +420,6 @@ attention_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cos
   cost->alone = MAX (seconds, hbm_seconds (gpu, cost));
 }
 
-/* ---- decoding ------------------------------------------------------------------------------- */
-
-#define LEAST_CUT 512 /* keys of a sequence that are worth cutting where SMs are idle. [estimate] */
-
-#define BLOCK_LATENCY 4.7e-6 /* of a thread block where nothing is measured: an H100's, s */
-
-static double
-decode_block_seconds (const GpuProfile *gpu, const KernelDesc *kernel)
-{
-  const double own = kernel->m == 1                    ? gpu->decode_head_latency.value
-                     : dtype_bits (kernel->dtype) == 8 ? gpu->decode_fp8_block_latency.value
-                                                       : 0;
-  const double all = gpu->decode_block_latency.value;
-
-  return own > 0 ? own : all > 0 ? all : BLOCK_LATENCY;
-}
-
-/*
- * Set: B blocks, one for each key-value head of a sequence, on S SMs, each of which takes c for
- * what no bandwidth buys (its page table, softmax, its output); the cache's bytes at the rate of
- * memory. Computed: start + both together, c max (1, B / S) and bytes / rate. Where there are fewer
- * blocks than SMs, long sequences are cut, and a further kernel adds the parts up.
- */
-static void
-decode_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)
-{
-  const double sms = gpu->sms.value, blocks = (double) kernel->batch;
-  const double efficiency = gpu->decode_efficiency.value > 0 ? gpu->decode_efficiency.value
-                                                             : gpu->stream_efficiency.value;
-  const double seconds = decode_block_seconds (gpu, kernel) * MAX (1, blocks / sms);
-  const double memory = cost->bytes / (gpu->hbm_bandwidth.value * efficiency);
-  const double together = cbrt (pow (seconds, 3) + pow (memory, 3)), longer = MAX (seconds, memory);
-
-  cost->latency =
-      gpu->decode_latency.value > 0 ? gpu->decode_latency.value : 2 * gpu->kernel_latency.value;
-  if (blocks < sms && kernel->n > LEAST_CUT)
-    cost->latency += gpu->decode_sum_latency.value;
-  cost->sm_seconds = seconds * sms * (together / longer);
-  cost->hbm_bytes = cost->bytes / efficiency * (together / longer);
-  cost->alone = together;
-}
-
 /* ---- streaming kernels ----------------------------------------------------------------------- */
 
 /* Of the HBM bandwidth. */
@@ -604,7 +563,7 @@ kernel_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)
       attention_cost (gpu, kernel, cost);
       break;
     case KERNEL_DECODE:
-      decode_cost (gpu, kernel, cost);
+      kernel_decode_cost (gpu, kernel, cost);
       break;
     case KERNEL_SCAN:
       scan_cost (gpu, kernel, cost);
