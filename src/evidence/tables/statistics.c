@@ -1,6 +1,7 @@
 #include "evidence/tables/statistics.h"
 
 #include "base/compare.h"
+#include "base/quantile.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,12 +9,8 @@
 double
 statistics_quantile (const double *sorted, guint n, double q)
 {
-  double place = (n - 1) * q;
-  guint  below = (guint) place;
-  guint  above = MIN (below + 1, n - 1);
-
   g_assert (n > 0 && q >= 0 && q <= 1);
-  return sorted[below] + (place - below) * (sorted[above] - sorted[below]);
+  return quantile_of_sorted (sorted, n, q);
 }
 
 ErrorStatistics
