@@ -1,5 +1,7 @@
 #include <math.h>
 
+#include "base/compare.h"
+#include "base/quantile.h"
 #include "serve/serving-queue.h"
 
 #define OPTION(member) .offset = G_STRUCT_OFFSET (ServingOptions, member)
@@ -72,22 +74,6 @@ typedef struct
   double  last;
 } Samples;
 
-static gint
-compare_doubles (gconstpointer a, gconstpointer b)
-{
-  const double x = *(const double *) a, y = *(const double *) b;
-
-  return (x > y) - (x < y);
-}
-
-static double
-quantile (const GArray *sorted, double share)
-{
-  const guint last = sorted->len - 1;
-
-  return g_array_index (sorted, double, (guint) MIN (ceil (share * sorted->len), last + 1.0) - 1);
-}
-
 /* Of SAMPLES, which are sorted and freed. */
 static ServingQuantiles
 quantiles_of (GArray *samples)
@@ -99,9 +85,11 @@ quantiles_of (GArray *samples)
     quantiles.mean += g_array_index (samples, double, i) / samples->len;
   if (samples->len > 0)
     {
-      quantiles.p50 = quantile (samples, 0.5);
-      quantiles.p90 = quantile (samples, 0.9);
-      quantiles.p99 = quantile (samples, 0.99);
+      const double *sorted = (const double *) (gconstpointer) samples->data;
+
+      quantiles.p50 = quantile_of_sorted (sorted, samples->len, 0.5);
+      quantiles.p90 = quantile_of_sorted (sorted, samples->len, 0.9);
+      quantiles.p99 = quantile_of_sorted (sorted, samples->len, 0.99);
     }
   g_array_unref (samples);
   return quantiles;

@@ -3,8 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/config/csv.h"
-#include "base/config/units.h"
+#include "base/config/csv-values.h"
 #include "base/file/same-file.h"
 #include "base/intern.h"
 
@@ -87,16 +86,6 @@ typedef struct
   gint            gpu, dtype, variant, source, time, sizes[KERNEL_TABLE_MOST_SIZES];
 } Places;
 
-static gint
-find_column (const CsvReader *reader, const char *name, DiagList *diags)
-{
-  const gint place = csv_reader_find (reader, name);
-
-  if (place < 0)
-    csv_reader_missing (reader, name, NULL, diags);
-  return place;
-}
-
 /* Times in microseconds: another unit is in another column. */
 static gint
 find_time (const CsvReader *reader, DiagList *diags)
@@ -112,7 +101,7 @@ find_time (const CsvReader *reader, DiagList *diags)
         csv_reader_missing (reader, "time_us", hint, diags);
         return -1;
       }
-  return place >= 0 ? place : find_column (reader, "time_us", diags);
+  return place >= 0 ? place : csv_reader_require (reader, "time_us", NULL, diags);
 }
 
 /* FALSE after a diagnostic. Decode and prefill share a type's column: a size tells them apart. */
@@ -141,34 +130,16 @@ find_places (const CsvReader *reader, Places *self, DiagList *diags)
 
   if (!find_kind (reader, &self->kind, diags))
     return FALSE;
-  self->gpu = find_column (reader, "gpu", diags);
+  self->gpu = csv_reader_require (reader, "gpu", NULL, diags);
   self->dtype = csv_reader_find (reader, kinds[self->kind].dtype);
   self->variant = kinds[self->kind].variant != NULL
-                      ? find_column (reader, kinds[self->kind].variant, diags)
+                      ? csv_reader_require (reader, kinds[self->kind].variant, NULL, diags)
                       : -1;
   self->source = csv_reader_find (reader, "kernel_source");
   self->time = find_time (reader, diags);
   for (guint i = 0; kinds[self->kind].sizes[i].column != NULL; i++)
-    self->sizes[i] = find_column (reader, kinds[self->kind].sizes[i].column, diags);
+    self->sizes[i] = csv_reader_require (reader, kinds[self->kind].sizes[i].column, NULL, diags);
   return diag_list_n_errors (diags) == n_errors;
-}
-
-/* A number from LEAST to MOST, or a diagnostic and NAN. */
-static double
-read_number (const CsvReader *reader, gint place, double least, double most, gboolean whole,
-             DiagList *diags)
-{
-  const char *text = csv_reader_field (reader, (guint) place);
-  SourceMark  mark = csv_reader_mark (reader, (guint) place);
-  char       *end;
-  double      value = g_ascii_strtod (text, &end);
-
-  if (end != text && *end == '\0' && number_is_usable (value) && value >= least && value <= most
-      && (!whole || value == floor (value)))
-    return value;
-  diag_error (diags, &mark, NULL, "expected a %snumber from %g to %g in column '%s', got '%s'",
-              whole ? "whole " : "", least, most, csv_reader_column (reader, (guint) place), text);
-  return NAN;
 }
 
 static const char *
@@ -209,14 +180,15 @@ read_row (const CsvReader *reader, const Places *places, GArray *rows, DiagList 
     row.variant = read_word (reader, places->variant, diags);
   for (guint i = 0; sizes[i].column != NULL; i++)
     {
-      const double value = read_number (reader, places->sizes[i], sizes[i].may_be_zero ? 0 : 1,
-                                        MOST_SIZE, TRUE, diags);
+      const double value = csv_reader_number (reader, places->sizes[i],
+                                              sizes[i].may_be_zero ? 0 : 1, MOST_SIZE, TRUE, diags);
 
       row.size[i] = isnan (value) ? 0 : (guint64) value;
     }
   row.ungated = places->source >= 0
                 && strstr (csv_reader_field (reader, (guint) places->source), "nongated") != NULL;
-  row.seconds = 1e-6 * read_number (reader, places->time, 1e-3, 1e6 * MOST_SECONDS, FALSE, diags);
+  row.seconds =
+      1e-6 * csv_reader_number (reader, places->time, 1e-3, 1e6 * MOST_SECONDS, FALSE, diags);
   if (diag_list_n_errors (diags) != n_errors)
     return;
   if (row.kind == KERNEL_TABLE_EXPERTS)

@@ -4,8 +4,8 @@
 
 #include "model/shape/family-private.h"
 
-#define STATE_BYTES 4.0 /* of a state's element */
-#define TAP_BYTES   2.0 /* of a channel's last inputs */
+#define STATE_BYTES 4.0 /* of a state's element: fp32, which engines may narrow. [estimate] */
+#define TAP_BYTES   2.0 /* of a channel's last inputs, as activations are */
 
 /* Whole heads of a rank; where there are fewer key-value heads than ranks, each keeps one. */
 static gint64

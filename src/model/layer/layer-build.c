@@ -203,7 +203,8 @@ add_loss (LayerBuilder *b, TapeValue x, LinearSpec head, double *held_bytes)
 
 /*
  * Generation's head: logits of the last token of each sequence, gathered over the tensor group,
- * cast to fp32, a softmax, and a draw. Predictions of further tokens are not made.
+ * cast to fp32, a softmax, and a draw (vLLM, v1/sample/sampler.py, without penalties and top-k: as
+ * it is read, not counted in a trace). Predictions of further tokens are not made.
  */
 static TapeValue
 add_sampling (LayerBuilder *b, TapeValue x, LinearSpec head)

@@ -90,7 +90,10 @@ static RouteSpec
 route_spec (const LayerBuilder *b)
 {
   static const RouteSpec top_k = { .forward_launches = 1 };
-  /* generation: the choice, and places of rows by expert; there is no loss to balance them */
+  /*
+   * Generation: the choice, and places of rows by expert (vLLM, topk_softmax and
+   * moe_align_block_size); there is no loss to balance them.
+   */
   static const RouteSpec choice = { .score_reads = 1, .forward_launches = 2 };
   const gint             router = b->shape->router;
   const gint             form =

@@ -22,6 +22,17 @@ static const struct
 
 static const char *const names[LENGTHS_N] = { "magi", "prolong-64k", "log-normal" };
 
+LengthDraw
+length_distribution_of_mean (double mean, double spread)
+{
+  const double variance = log1p (spread * spread); /* of the logarithm */
+  const double median = mean * exp (-variance / 2);
+
+  return (LengthDraw){ .distribution = LENGTHS_LOG_NORMAL,
+                       .median = median,
+                       .tail = median * exp (NORMAL_P99 * sqrt (variance)) };
+}
+
 LengthDistribution
 length_distribution_find (const char *name)
 {

@@ -25,6 +25,9 @@ typedef struct
   guint32            seed;
 } LengthDraw;
 
+/* The log-normal one of MEAN, whose standard deviation is SPREAD (0: none) times that. */
+LengthDraw length_distribution_of_mean (double mean, double spread);
+
 /* "magi", "prolong-64k", "log-normal". LENGTHS_N: NAME is none of them. */
 LengthDistribution length_distribution_find (const char *name);
 

@@ -144,8 +144,11 @@ describe_chosen (Document *document, const SteadyAnswer *chosen)
   else
     document_verdict (document, HTML_GOOD, "%.0f tokens/s, %.1f a GPU: %.0f sequences at a time",
                       chosen->tokens_per_s, chosen->tokens_per_s_per_gpu, chosen->load.batch);
-  document_fact (document, "first token", document_seconds (chosen->first_token_s), NULL);
-  document_fact (document, "between tokens", document_seconds (chosen->between_tokens_s), NULL);
+  if (chosen->decode.seconds > 0)
+    {
+      document_fact (document, "first token", document_seconds (chosen->first_token_s), NULL);
+      document_fact (document, "between tokens", document_seconds (chosen->between_tokens_s), NULL);
+    }
   document_fact (document, "weights", g_strdup (weights), "a GPU");
   document_fact (document, "room for the cache", g_strdup (room), "a GPU");
   document_fact (document, "a sequence", g_strdup (sequence), "a GPU, at its end");
