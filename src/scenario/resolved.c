@@ -135,6 +135,18 @@ find_model (const Resolution *self, ModelShape *shape, DiagList *diags)
                         scenario_marks (scenario, model_options), diags);
 }
 
+/* A step of reinforcement learning is several, of which who asks for one has to resolve each. */
+static gboolean
+check_trains (const Resolution *self, DiagList *diags)
+{
+  if (self->scenario->rl.algorithm == RL_NONE)
+    return TRUE;
+  diag_error (diags, option_mark (scenario_marks (self->scenario, rl_options), "algorithm", NULL),
+              "ask 'shardsim simulate', or set 'rl.algorithm' to none for training alone",
+              "a step of reinforcement learning is asked for where only training is known");
+  return FALSE;
+}
+
 /* A step's host program has each call's cost already. */
 static gboolean
 check_calls (const Resolution *self, DiagList *diags)
@@ -221,6 +233,8 @@ resolve (Resolution *self, DiagList *diags)
   ModelShape shape = { 0 };
   gboolean   ok;
 
+  if (!check_trains (self, diags))
+    return FALSE;
   self->cluster = scenario_cluster_new (self->scenario, self->view.profiles, diags);
   self->view.cluster = self->cluster;
   if (self->cluster != NULL)

@@ -97,6 +97,15 @@ append_section (GString *out, const char *name, const GArray *settings)
     g_string_insert (out, (gssize) before - 1, " {}");
 }
 
+static gboolean
+tells_of (const GArray *settings, const char *section)
+{
+  for (guint i = 0; i < settings->len; i++)
+    if (g_str_equal (g_array_index (settings, ScenarioSetting, i).section, section))
+      return TRUE;
+  return FALSE;
+}
+
 char *
 scenario_print_settings (const char *name, const GArray *settings)
 {
@@ -106,7 +115,8 @@ scenario_print_settings (const char *name, const GArray *settings)
   append_quoted (out, name != NULL ? name : "");
   g_string_append_c (out, '\n');
   for (guint i = 0; i < SCENARIO_N_SECTIONS; i++)
-    append_section (out, scenario_sections[i].name, settings);
+    if (!scenario_sections[i].if_given || tells_of (settings, scenario_sections[i].name))
+      append_section (out, scenario_sections[i].name, settings);
   /* a strategy's name comes before its options; one inside another is indented below it */
   for (guint i = 0; i < settings->len; i++)
     {
@@ -256,8 +266,9 @@ scenario_settings (const Scenario *self)
 
   g_array_set_clear_func (all, setting_clear);
   for (guint i = 0; i < SCENARIO_N_SECTIONS; i++)
-    add_settings (all, scenario_sections[i].name, scenario_sections[i].table,
-                  scenario_section_options (self, &scenario_sections[i]));
+    if (!scenario_sections[i].if_given || option_marks_has_any (&self->marks[i]))
+      add_settings (all, scenario_sections[i].name, scenario_sections[i].table,
+                    scenario_section_options (self, &scenario_sections[i]));
   for (const StrategyConfig *c = self->strategy; c != NULL; c = c->inner)
     {
       ScenarioSetting name = { intern_text (section->str), &scenario_strategy_name,

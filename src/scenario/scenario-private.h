@@ -15,6 +15,7 @@ typedef struct
   const char *shorthand; /* the key that a bare scalar sets: 'cluster: 4 x dgx-a100'; NULL: none */
   gboolean    is_named;  /* and that key names what the section is */
   gboolean    by_set;    /* its keys are no options of the command line, which has --set */
+  gboolean    if_given;  /* told of scenarios that say something of it only */
 } ScenarioSection;
 
 extern const ScenarioSection scenario_sections[SCENARIO_N_SECTIONS];

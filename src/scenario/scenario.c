@@ -6,13 +6,16 @@
 #define MEMBER(name) G_STRUCT_OFFSET (Scenario, name), sizeof (((Scenario *) NULL)->name)
 
 const ScenarioSection scenario_sections[SCENARIO_N_SECTIONS] = {
-  { "cluster", cluster_options, MEMBER (cluster), "name", TRUE, FALSE },
-  { "model", model_options, MEMBER (model), "config", TRUE, FALSE },
-  { "training", training_options, MEMBER (training), NULL, FALSE, FALSE },
-  { "mesh", mesh_options, MEMBER (mesh), "shard", FALSE, FALSE },
-  { "memory", memory_options, MEMBER (memory), "allocator", FALSE, TRUE },
-  { "collective", collective_options, MEMBER (collective), "algorithm", FALSE, FALSE },
-  { "replay", replay_options, MEMBER (replay), "granularity", FALSE, FALSE },
+  { "cluster", cluster_options, MEMBER (cluster), "name", TRUE, FALSE, FALSE },
+  { "model", model_options, MEMBER (model), "config", TRUE, FALSE, FALSE },
+  { "training", training_options, MEMBER (training), NULL, FALSE, FALSE, FALSE },
+  { "mesh", mesh_options, MEMBER (mesh), "shard", FALSE, FALSE, FALSE },
+  { "memory", memory_options, MEMBER (memory), "allocator", FALSE, TRUE, FALSE },
+  { "collective", collective_options, MEMBER (collective), "algorithm", FALSE, FALSE, FALSE },
+  { "replay", replay_options, MEMBER (replay), "granularity", FALSE, FALSE, FALSE },
+  { "generation", generation_options, MEMBER (generation), NULL, FALSE, TRUE, TRUE },
+  { "serving", serving_options, MEMBER (serving), NULL, FALSE, TRUE, TRUE },
+  { "rl", rl_options, MEMBER (rl), "algorithm", FALSE, TRUE, TRUE },
 };
 
 const OptionSpec *

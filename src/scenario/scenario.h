@@ -12,6 +12,9 @@
  *   replay: { granularity: layer }
  *   strategy: { name: fsdp2, prefetch: 1 }
  *
+ * With `rl: { algorithm: grpo }` the step is one of reinforcement learning (rl-config.h), whose
+ * responses are made as `generation: { tp: 2 }` and `serving: { max_sequences: 512 }` say.
+ *
  * `inner:` in the strategy section nests another strategy section. A comparison file holds the same
  * keys and `scenarios:`, a list of maps that override them (`name` labels each); `strategies:` is
  * short for a list of scenarios that differ in the strategy, and `models:` for one that differs in
@@ -36,6 +39,9 @@
 #include "model/step/workload.h"
 #include "scenario/memory-config.h"
 #include "scenario/replay-config.h"
+#include "scenario/rl-config.h"
+#include "serve/generation-options.h"
+#include "serve/serving-options.h"
 #include "strategy/registry.h"
 
 typedef struct _StrategyConfig StrategyConfig;
@@ -51,22 +57,25 @@ struct _StrategyConfig
 #define SCENARIO_MAX 10000u /* of one file, or of one command line */
 
 #define SCENARIO_N_SECTIONS \
-  7 /* with an option table of their own; the strategy's depends on its name */
+  10 /* with an option table of their own; the strategy's depends on its name */
 
 typedef struct
 {
-  char            *name;
-  ClusterOptions   cluster;
-  ModelOptions     model;
-  TrainingOptions  training;
-  MeshOptions      mesh;
-  MemoryConfig     memory;
-  CollectiveConfig collective;
-  ReplayConfig     replay;
-  StrategyConfig  *strategy;
-  SourceMark       strategy_mark;              /* for diagnostics found later */
-  OptionMarks      marks[SCENARIO_N_SECTIONS]; /* the same of the sections: scenario_marks */
-  char            *base_dir;                   /* of the file, for relative paths; NULL */
+  char             *name;
+  ClusterOptions    cluster;
+  ModelOptions      model;
+  TrainingOptions   training;
+  MeshOptions       mesh;
+  MemoryConfig      memory;
+  CollectiveConfig  collective;
+  ReplayConfig      replay;
+  GenerationOptions generation;
+  ServingOptions    serving;
+  RlConfig          rl;
+  StrategyConfig   *strategy;
+  SourceMark        strategy_mark;              /* for diagnostics found later */
+  OptionMarks       marks[SCENARIO_N_SECTIONS]; /* the same of the sections: scenario_marks */
+  char             *base_dir;                   /* of the file, for relative paths; NULL */
 } Scenario;
 
 void scenario_free (Scenario *self);

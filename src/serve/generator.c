@@ -41,6 +41,18 @@ typedef struct
 
 /* ---- workloads ------------------------------------------------------------------------------- */
 
+/* Tensor ranks that divide tokens among them get whole ones, from whatever sequences. */
+static void
+divide_tokens (const MeshOptions *mesh, guint64 *sequences, guint64 *tokens)
+{
+  const guint64 tp = (guint64) mesh->tp;
+
+  if (mesh->sp == 0)
+    return;
+  *tokens = (*sequences * *tokens + tp - 1) / tp * tp;
+  *sequences = 1;
+}
+
 Workload **
 generator_new_stages (const Generator *self, ModelPass pass, guint64 sequences, guint64 tokens)
 {
@@ -49,6 +61,7 @@ generator_new_stages (const Generator *self, ModelPass pass, guint64 sequences, 
 
   option_table_defaults (training_options, &training);
   generation_set_training (&self->options, pass, &training);
+  divide_tokens (&self->mesh, &sequences, &tokens);
   training.seq_len = (gint64) tokens;
   training.micro_batch = (gint64) sequences;
   stages[0] = workload_new_stage (&self->shape, &training, &self->mesh, 0);
@@ -467,6 +480,26 @@ generator_step (Generator *self, const SequenceGroup *groups, guint n, Generatio
   time->parts[GENERATION_HOST] += self->options.step_overhead_s;
 }
 
+double
+generator_score_seconds (Generator *self, const SequenceGroup *groups, guint n,
+                         double n_micro_batches)
+{
+  NewTokens new = new_tokens_of (self, groups, n);
+  const double message = message_seconds (self, new.n_tokens);
+  double       slowest = 0, first = 0;
+
+  new.heads = cost_of_tokens (self, COUNTED_HEAD, padded (new.n_tokens));
+  for (guint s = 0; s < self->options.pp; s++)
+    {
+      GenerationTime one;
+
+      time_stage (self, s, &new, groups, n, &one);
+      first += one.seconds + message;
+      slowest = MAX (slowest, one.seconds + message);
+    }
+  return first + (n_micro_batches - 1) * slowest;
+}
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
 static gboolean
@@ -490,7 +523,7 @@ check_mesh (const ModelShape *shape, const GenerationOptions *options, DiagList 
 
   option_table_defaults (training_options, &training);
   generation_set_training (options, PASS_PREFILL, &training);
-  training.seq_len = 1;
+  training.seq_len = options->tp;
   training.micro_batch = 1;
   training.grad_accum = options->pp;
   ok = mesh_check (shape, &training, &mesh, generation_ranks (options), NULL, diags);

@@ -60,6 +60,13 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (Generator, generator_free)
 /* A step of N groups of each replica of attention, at least one of which has sequences. */
 void generator_step (Generator *self, const SequenceGroup *groups, guint n, GenerationTime *time);
 
+/*
+ * Seconds of N_MICRO_BATCHES of the N groups, one behind another through the stages, of each token
+ * of which the model says how likely it was: what log-probabilities take, and rewards.
+ */
+double generator_score_seconds (Generator *self, const SequenceGroup *groups, guint n,
+                                double n_micro_batches);
+
 /* Of the rank that holds most of them, bytes: weights, and the cache of a sequence of LENGTH. */
 double generator_weight_bytes (Generator *self);
 double generator_cache_bytes (Generator *self, double length);

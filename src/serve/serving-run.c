@@ -4,65 +4,7 @@
 #include "base/quantile.h"
 #include "serve/serving-queue.h"
 
-#define OPTION(member) .offset = G_STRUCT_OFFSET (ServingOptions, member)
-#define OVERLOAD       0.05 /* of all requests, that still wait as the last one arrives */
-
-const OptionSpec serving_options[] = {
-  { .key = "max_sequences",
-    .type = OPTION_INT,
-    OPTION (max_sequences),
-    .fallback = "256",
-    .min = 1,
-    .max = 1 << 20,
-    .help = "of requests, that run at a time on a replica",
-    .source = "vLLM, max_num_seqs" },
-  { .key = "whole_prompts",
-    .type = OPTION_BOOL,
-    OPTION (whole_prompts),
-    .fallback = "false",
-    .help = "prompts are computed whole, while sequences that write wait; else in parts beside "
-            "these",
-    .source = "vLLM, enable_chunked_prefill" },
-  { .key = "prefix_reuse",
-    .type = OPTION_QUANTITY,
-    .kind = QUANTITY_RATIO,
-    OPTION (prefix_reuse),
-    .fallback = "0",
-    .min = 0,
-    .max = 1,
-    .or_zero = TRUE,
-    .help = "share of a prompt whose keys and values are in the cache already" },
-  { .key = "block_tokens",
-    .type = OPTION_INT,
-    OPTION (block_tokens),
-    .fallback = "16",
-    .min = 1,
-    .max = 1 << 16,
-    .help = "of a block of the cache",
-    .source = "vLLM, block_size" },
-  { .key = "prefill_instances",
-    .type = OPTION_INT,
-    OPTION (prefill_instances),
-    .fallback = "0",
-    .min = 0,
-    .max = 1 << 20,
-    .or_zero = TRUE,
-    .help = "that compute prompts alone, and hand keys and values over to the others; 0: all do "
-            "both" },
-  { .key = "first_token_limit",
-    .type = OPTION_QUANTITY,
-    .kind = QUANTITY_TIME,
-    OPTION (first_token_limit_s),
-    .optional = TRUE,
-    .help = "requests whose first token comes later are not good" },
-  { .key = "between_tokens_limit",
-    .type = OPTION_QUANTITY,
-    .kind = QUANTITY_TIME,
-    OPTION (between_tokens_limit_s),
-    .optional = TRUE,
-    .help = "requests whose mean time between tokens is longer are not good" },
-  { 0 },
-};
+#define OVERLOAD 0.05 /* of all requests, that still wait as the last one arrives */
 
 /* ---- the answer ------------------------------------------------------------------------------ */
 

@@ -86,6 +86,17 @@ option_marks_has (const OptionMarks *self, const char *key)
   return spec != NULL && self->keys != NULL && self->keys[spec - self->table].file != NULL;
 }
 
+gboolean
+option_marks_has_any (const OptionMarks *self)
+{
+  if (self->section.file != NULL)
+    return TRUE;
+  for (guint i = 0; self->keys != NULL && self->table[i].key != NULL; i++)
+    if (self->keys[i].file != NULL)
+      return TRUE;
+  return FALSE;
+}
+
 void
 option_marks_imply (OptionMarks *self, const char *key, gboolean implied)
 {

@@ -25,6 +25,9 @@ void option_marks_load (OptionMarks      *self,
 /* Whether somebody set KEY. */
 gboolean option_marks_has (const OptionMarks *self, const char *key);
 
+/* Whether somebody set any key, or wrote the section down. */
+gboolean option_marks_has_any (const OptionMarks *self);
+
 /*
  * Notes whether KEY has the value that it would have anyway. Who printed a scenario and reads it
  * again has said no more than before.

@@ -11,6 +11,9 @@ const OptionSection option_sections[N_OPTION_SECTIONS] = {
   { "memory", "Memory", 0, NULL },
   { "collective", "Collective library", COMMON_SCENARIO | COMMON_NETWORK, NULL },
   { "replay", "Replay", COMMON_SCENARIO, NULL },
+  { "generation", "Generation", 0, NULL },
+  { "serving", "Requests that are generated for", 0, NULL },
+  { "rl", "Reinforcement learning", 0, NULL },
   { "strategy", "Strategy, and any key by its name", COMMON_SCENARIO, "strategy" },
 };
 

@@ -16,7 +16,7 @@ typedef struct
 
 enum
 {
-  N_OPTION_SECTIONS = 8
+  N_OPTION_SECTIONS = 11
 };
 
 extern const OptionSection option_sections[N_OPTION_SECTIONS];

@@ -6,6 +6,7 @@
 #include "decide/explore/maximum.h"
 #include "decide/explore/remedies.h"
 #include "report/answer/maximum.h"
+#include "report/answer/rl-step.h"
 #include "report/prediction/report.h"
 
 /* N_EVENTS: of the prediction. */
@@ -170,6 +171,56 @@ find_maximum (Common *common, const Scenario *scenario, const Lever *key)
   return status != EXIT_DONE ? status : maximum->value > 0 ? EXIT_DONE : EXIT_NO;
 }
 
+/* ---- reinforcement learning ------------------------------------------------------------------ */
+
+/* What is asked of one training step, and not of a step that is made of several things. */
+static ExitStatus
+check_rl (const Common *common, const Settings *settings)
+{
+  const char *const asked = settings->key != NULL       ? "--max"
+                            : settings->advise          ? "--advise"
+                            : settings->stages          ? "--stages"
+                            : settings->rank != NULL    ? "--rank"
+                            : settings->emitted != NULL ? "--emit"
+                            : common->trace != NULL     ? "--trace"
+                                                        : NULL;
+
+  if (asked == NULL)
+    return EXIT_DONE;
+  common_say (common,
+              "%s is about training alone, and the scenario is of reinforcement learning\n"
+              "  hint: set 'rl.algorithm' to none\n",
+              asked);
+  return EXIT_USAGE;
+}
+
+static ExitStatus
+simulate_rl (Common *common, const Scenario *scenario, const Settings *settings)
+{
+  const PredictOptions options = common_predict_options (common);
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (GError)   error = NULL;
+  g_autoptr (RlStep)   step = NULL;
+  g_autoptr (GString)  out = g_string_new (NULL);
+  Progress            *progress;
+  ExitStatus           status = check_rl (common, settings);
+
+  if (status == EXIT_DONE)
+    status = common_check_outputs (common);
+  if (status != EXIT_DONE)
+    return status;
+  progress = progress_start ("simulating", "scenarios", NULL);
+  step = rl_step_predict (scenario, common->strategies, &options, diags, &error);
+  progress_end (progress);
+  if (stream_report_diags (diags) != EXIT_DONE)
+    return EXIT_USAGE;
+  if (step == NULL)
+    return stream_report_error (error);
+  report_answer (&rl_step_answer, step, common->format, out);
+  status = common_write_pages (common, &rl_step_answer, step, stream_print (out));
+  return status != EXIT_DONE ? status : step->training->fits ? EXIT_DONE : EXIT_NO;
+}
+
 /* ---- the command ----------------------------------------------------------------------------- */
 
 static gboolean
@@ -203,6 +254,8 @@ run (Common *common, gpointer data)
     return EXIT_USAGE;
   if (common->print_scenario)
     return common_print_scenarios (common, scenarios);
+  if (((const Scenario *) g_ptr_array_index (scenarios, 0))->rl.algorithm != RL_NONE)
+    return simulate_rl (common, g_ptr_array_index (scenarios, 0), settings);
   return settings->key != NULL
              ? find_maximum (common, g_ptr_array_index (scenarios, 0), settings->key)
              : simulate (common, scenarios, settings);
