@@ -1,6 +1,9 @@
 #include "posttrain/refit.h"
 
+#include <math.h>
+
 #define BYTES_A_PARAMETER 2
+#define BUFFER_BYTES      1e9 /* that tensors are packed into on their way to other GPUs */
 
 /* Parameters that ranks hold in the same way. */
 typedef struct
@@ -83,23 +86,15 @@ gather_seconds (const ResolvedScenario *training, const CollectiveOptions *libra
                                 experts.tensors / ep);
 }
 
-/* From a rank of training, the one before them, to all that generate. */
+/* From a rank of training to all others, those that generate among them. */
 static double
-broadcast_seconds (const Cluster *whole, const CollectiveOptions *library, guint n_generating,
+broadcast_seconds (const Cluster *whole, const CollectiveOptions *library,
                    const ModelHoldings *holdings)
 {
-  g_autofree guint32        *group = g_new (guint32, n_generating + 1);
-  const guint                first = cluster_n_gpus (whole) - n_generating - 1;
-  const double               n = holdings->dense.tensors + holdings->experts.tensors;
-  const double               bytes = holdings->dense.bytes + holdings->experts.bytes;
-  g_autoptr (CollectivePlan) plan = NULL;
-  CollectiveCost             cost;
+  const double bytes = holdings->dense.bytes + holdings->experts.bytes;
 
-  for (guint i = 0; i <= n_generating; i++)
-    group[i] = first + i;
-  plan = collective_plan_new (whole, COLLECTIVE_BROADCAST, group, n_generating + 1, library);
-  collective_plan_cost (plan, bytes / n, &cost);
-  return n * cost.time;
+  return collectives_seconds (whole, library, COLLECTIVE_BROADCAST, cluster_n_gpus (whole), 1,
+                              bytes, ceil (bytes / BUFFER_BYTES));
 }
 
 /* Each generating rank's part, from another node where there is one. */
@@ -116,7 +111,7 @@ reshard_seconds (const Cluster *whole, const CollectiveOptions *library, double 
 
 RefitTime
 refit_time (const RlConfig *config, const ResolvedScenario *training, Generator *generator,
-            const Cluster *whole, guint n_generating)
+            const Cluster *whole, gboolean apart)
 {
   const ModelHoldings     holdings = holdings_of (workload_shape (training->workload));
   const CollectiveOptions library = collective_config_options (&training->scenario->collective);
@@ -133,11 +128,11 @@ refit_time (const RlConfig *config, const ResolvedScenario *training, Generator 
     {
       time.rank_bytes = time.bytes;
       time.gather_s = gather_seconds (training, &library, &holdings);
-      if (n_generating > 0)
-        time.hand_over_s = broadcast_seconds (whole, &library, n_generating, &holdings);
+      if (apart)
+        time.hand_over_s = broadcast_seconds (whole, &library, &holdings);
     }
   time.seconds = MAX (time.host_s + time.gather_s, time.hand_over_s);
-  if (n_generating == 0)
+  if (!apart)
     time.seconds = time.host_s + time.gather_s + time.hand_over_s;
   return time;
 }

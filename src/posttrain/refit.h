@@ -4,7 +4,7 @@
  * Gathered: tensor after tensor, the stage that has it broadcasts each rank's part to the ranks of
  * the other stages; then tensor ranks, and of experts expert ranks, gather the parts; each rank of
  * the generator keeps what it needs (NeMo-RL's and verl's Megatron workers). Where other GPUs
- * generate, a rank of training then broadcasts the tensor to all of them, one tensor beside the
+ * generate, a rank of training broadcasts what it gathered to all, packed into buffers, beside the
  * gathering of the next. Resharded: each rank gets its own part from a rank that has it. The host
  * has something to do for each tensor, a matrix of an expert counted as one.
  */
@@ -25,8 +25,8 @@ typedef struct
 } RefitTime;
 
 /*
- * TRAINING: what trains. GENERATOR: what generates, on a CLUSTER of its own; or on TRAINING's, where
- * that is NULL. WHOLE: TRAINING's cluster and CLUSTER together, as one network.
+ * TRAINING: what trains. GENERATOR: what generates, on the same GPUs or on others (APART). WHOLE:
+ * all of them.
  */
 RefitTime refit_time (const RlConfig *config, const ResolvedScenario *training,
-                      Generator *generator, const Cluster *whole, guint n_generating);
+                      Generator *generator, const Cluster *whole, gboolean apart);

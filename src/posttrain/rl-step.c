@@ -304,6 +304,8 @@ train (Parts *self, RlStep *step, GError **error)
       responses_pack (self->responses, 0, one, self->resolved->n_data_ranks, window_of (self));
   training->seq_len = computed_tokens (self, &step->packed);
   training->micro_batch = 1;
+  if (training->loss == LOSS_AUTO) /* it is made of log-probabilities: no fused cross entropy */
+    training->loss = LOSS_FP32;
   training->grad_accum = micro_steps_of (self, &step->packed);
   if (step->packed.length < (double) training->seq_len)
     training->document_length = (gint64) round (step->packed.length);
@@ -351,7 +353,8 @@ refit (const Parts *self, RlStep *step)
   const guint n = self->scenario->rl.generation_nodes > 0 ? cluster_n_gpus (self->generating) : 0;
 
   step->n_generating = n;
-  step->refit = refit_time (&self->scenario->rl, self->resolved, self->generator, self->whole, n);
+  step->refit =
+      refit_time (&self->scenario->rl, self->resolved, self->generator, self->whole, n > 0);
   step->phases[RL_REFIT] = step->refit.seconds;
   step->phases[RL_OVERHEAD] = self->scenario->rl.overhead_s;
 }

@@ -77,6 +77,18 @@ const OptionSpec generation_options[] = {
     .or_zero = TRUE,
     .help = "what the host does between two steps, with nothing on the GPU: scheduling, drawn "
             "tokens [estimate]; 0 where it schedules ahead" },
+  { .key = "sequence_overhead",
+    .type = OPTION_QUANTITY,
+    .kind = QUANTITY_TIME,
+    OPTION (sequence_overhead_s),
+    .fallback = "50 us",
+    .min = 0,
+    .max = 1,
+    .or_zero = TRUE,
+    .help = "the same for each sequence of a step: its place in the batch, its token's text and "
+            "log-probability [derived]",
+    .source = "what steps of 12 to 105 sequences take beside the GPU's work (NeMo-RL 0.3: four "
+              "models)" },
   { 0 },
 };
 

@@ -32,6 +32,7 @@ typedef struct
   gint64   prefill_tokens;     /* of prompts that one step takes at most */
   double   issue_s;            /* of a kernel on the host, where it is not in a graph */
   double   step_overhead_s;    /* of the host between two steps: scheduling, the drawn tokens */
+  double   sequence_overhead_s; /* the same for each sequence of a step */
 } GenerationOptions;
 
 extern const OptionSpec generation_options[];

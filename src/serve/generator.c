@@ -448,6 +448,17 @@ new_tokens_of (Generator *self, const SequenceGroup *groups, guint n)
   return new;
 }
 
+/* Of the host between two steps. */
+static double
+host_seconds (const Generator *self, const SequenceGroup *groups, guint n)
+{
+  double seconds = self->options.step_overhead_s;
+
+  for (guint i = 0; i < n; i++)
+    seconds += groups[i].sequences * self->options.sequence_overhead_s;
+  return seconds;
+}
+
 /*
  * A micro-batch passes all stages; of as many micro-batches as stages the next one starts on the
  * slowest stage when it has done with all others.
@@ -457,6 +468,7 @@ generator_step (Generator *self, const SequenceGroup *groups, guint n, Generatio
 {
   g_autofree SequenceGroup *part = micro_batch_of (self, groups, n);
   const NewTokens new = new_tokens_of (self, part, n);
+  const double host = host_seconds (self, groups, n);
   const double stages = (double) self->options.pp;
   const double message = message_seconds (self, new.n_tokens);
   double       slowest = 0;
@@ -476,8 +488,8 @@ generator_step (Generator *self, const SequenceGroup *groups, guint n, Generatio
     }
   time->parts[GENERATION_COMMUNICATION] += stages * message;
   time->parts[GENERATION_STAGES] = MAX (stages * slowest - time->seconds, 0);
-  time->seconds += time->parts[GENERATION_STAGES] + self->options.step_overhead_s;
-  time->parts[GENERATION_HOST] += self->options.step_overhead_s;
+  time->seconds += time->parts[GENERATION_STAGES] + host;
+  time->parts[GENERATION_HOST] += host;
 }
 
 double

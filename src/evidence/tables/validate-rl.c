@@ -209,6 +209,7 @@ static void
 set_training (Options *options, const RlRow *row, gboolean recomputes)
 {
   set_option (options, "strategy.name", "zero1");
+  set_option (options, "training.framework", "megatron-core-2025");
   SET_COUNT (options, "training.seq_len", row->max_len);
   SET_COUNT (options, "training.global_batch", row->train_batch);
   set_option (options, "training.reduce_dtype", "bf16");
