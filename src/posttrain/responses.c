@@ -5,7 +5,7 @@
 #include "base/compare.h"
 #include "model/step/length-distribution.h"
 
-#define BISECTIONS 60
+#define BISECTIONS 40
 
 static double
 quantile_of (guint i, guint n)
