@@ -595,6 +595,19 @@ check kernels-json 3 validate kernels --hwprofiles hwprofiles kernels.csv --form
 check kernels-bad 2 validate kernels kernels-bad.csv
 check kernels-shapes 2 validate kernels kernels-shapes.csv kernels-shapes.csv
 check help-validate-kernels 0 validate kernels --help
+responses="--set rl.algorithm=grpo --set rl.prompts=4 --set rl.responses=2 --set rl.prompt_tokens=4
+  --set rl.response_tokens=20"
+check rl-text 0 simulate good.yaml --hwprofiles hwprofiles $responses
+check rl-csv 0 simulate good.yaml --hwprofiles hwprofiles $responses --format csv
+check rl-json 0 simulate good.yaml --hwprofiles hwprofiles $responses --format json
+check rl-pools 0 simulate good.yaml --hwprofiles hwprofiles $responses \
+  --set rl.generation_nodes=1 --set rl.off_policy_steps=1
+check rl-queue 2 simulate good.yaml --hwprofiles hwprofiles $responses --set rl.off_policy_steps=1
+check rl-nobody 2 simulate good.yaml --hwprofiles hwprofiles $responses --set rl.generation_nodes=2
+check rl-stages 2 simulate good.yaml --hwprofiles hwprofiles $responses --stages
+check rl-compared 2 compare good.yaml --hwprofiles hwprofiles $responses
+check rl-table-bad 2 validate rl kernels-bad.csv
+check help-validate-rl 0 validate rl --help
 check import-kernels-few 3 import kernels --hwprofiles hwprofiles kernels.csv --gpu hand \
   -o out/k.yaml
 check import-kernels-which 2 import kernels --hwprofiles hwprofiles kernels.csv -o out/k.yaml

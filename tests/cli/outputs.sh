@@ -50,6 +50,7 @@ calibrate|results-few.csv --extends hand -o new/gpu/x.yaml|results-few.csv
 calibrate/collectives|collectives.csv --hwprofiles shipped -o new|collectives.csv
 validate/collectives|runs.csv|runs.csv
 validate/kernels|kernels.csv|kernels.csv
+validate/rl|steps.csv|steps.csv
 validate/training|training.csv|training.csv"
 
 fill() {
@@ -57,6 +58,7 @@ fill() {
     "$source"/tests/cli/input/{moe.json,nccl.xml,results-few.csv,runs.csv,training.csv} .
   sed -n '1p;/mi355/p' "$source"/tests/data/validation/collectives.csv >collectives.csv
   sed -n '1p;/^h200/p' "$source"/tests/data/validation/kernels/products.csv >kernels.csv
+  sed -n 1,2p "$source"/tests/data/validation/rl-nemo.csv >steps.csv
   sed "s/\"world_size\": 8/\"world_size\": 4/" \
     "$source/tests/data/traces/handwritten-two-blocks.json" >trace.json
   cp -r "$source/docs/worked/hwprofiles" hwprofiles
