@@ -36,6 +36,24 @@ generator_weight_bytes (Generator *self)
   return most;
 }
 
+/* A model's ends are with attention. */
+double
+generator_side_weight_bytes (const Generator *self, GenerationSide side)
+{
+  double sum = 0;
+
+  g_assert (self->options.pp == 1);
+  for (guint i = 0; i < workload_n_layers (self->stages[0]); i++)
+    {
+      const LayerDesc *layer = workload_layer (self->stages[0], i);
+
+      for (guint t = 0; t < layer->n_tensors; t++)
+        if (layer->tensors[t].expert == (side == GENERATION_EXPERT_SIDE))
+          sum += tensor_bytes (self, layer, &layer->tensors[t]);
+    }
+  return sum;
+}
+
 double
 generator_cache_bytes (Generator *self, double length)
 {
@@ -77,11 +95,22 @@ activation_bytes (const Generator *self, double tokens)
   return most;
 }
 
+/* Of a GPU, beside weights of so many BYTES. */
+static double
+room_beside (const Generator *self, double bytes, double tokens)
+{
+  return self->gpu.hbm_bytes.value * self->options.memory_utilization
+         - self->gpu.runtime_bytes.value - bytes - activation_bytes (self, tokens);
+}
+
 double
 generator_cache_room (Generator *self, double tokens)
 {
-  const double all = self->gpu.hbm_bytes.value * self->options.memory_utilization;
+  return room_beside (self, generator_weight_bytes (self), tokens);
+}
 
-  return all - self->gpu.runtime_bytes.value - generator_weight_bytes (self)
-         - activation_bytes (self, tokens);
+double
+generator_side_room (Generator *self, GenerationSide side, double tokens)
+{
+  return room_beside (self, generator_side_weight_bytes (self, side), tokens);
 }

@@ -18,6 +18,26 @@ struct _Generator
   GHashTable              *costs;  /* TokenCost, of what was asked for before */
 };
 
+/* What a stage, or a layer, takes for all new tokens together. */
+typedef struct
+{
+  double parts[GENERATION_N_PARTS];
+  double launches, flops, bytes;
+} StageCost;
+
+/* Adds KERNEL of PASS, TIMES over; not attention, which is counted by what is cached: */
+void generator_add_kernel (Generator *self, const KernelDesc *kernel, ModelPass pass, double times,
+                           StageCost *cost);
+/* That of BLOCK for GROUP, TIMES over. */
+void generator_add_attention (const Generator *self, const ModelLayer *block,
+                              const SequenceGroup *group, double times, StageCost *cost);
+
+/*
+ * Batches are padded: graphs are captured for 1, 2, 4 and multiples of 8 sequences (as vLLM does),
+ * and products of more tokens than a tile take whole tiles.
+ */
+guint64 generator_padded (double n);
+
 /*
  * The stages of an instance for SEQUENCES of TOKENS each. The array and its members are the
  * caller's: generator_free_stages.

@@ -13,13 +13,6 @@ const char *const generation_part_names[GENERATION_N_PARTS + 1] = {
   "communication", "stages",  "host",      NULL
 };
 
-/* What a stage takes for all new tokens together, without attention. */
-typedef struct
-{
-  double parts[GENERATION_N_PARTS];
-  double launches, flops, bytes;
-} StageCost;
-
 /*
  * What of a step is counted together: the blocks and the embedding, of new tokens that are of one
  * prompt or of a sequence each; or the head, of sequences that draw a token.
@@ -176,30 +169,32 @@ add_kernel (StageCost *cost, GenerationPart part, const KernelDesc *kernel, doub
     cost->flops += times * kernel->flops;
 }
 
-static void
-add_layer (Generator *self, const LayerDesc *layer, ModelPass pass, double times, StageCost *cost)
+void
+generator_add_kernel (Generator *self, const KernelDesc *kernel, ModelPass pass, double times,
+                      StageCost *cost)
 {
   const gboolean graphed = pass == PASS_DECODE && !self->options.enforce_eager;
   KernelModel   *model = graphed ? self->graphed_model : self->launched_model;
   const double   start = (graphed ? &self->graphed : &self->gpu)->kernel_latency.value;
+  KernelCost     one;
 
-  for (guint i = 0; i < layer->n_forward; i++)
+  if (is_counted_apart (kernel, pass))
+    return;
+  cost->launches += times * kernel->launches;
+  if (kernel->kind == KERNEL_COMMUNICATION)
     {
-      const KernelDesc *kernel = &layer->forward[i];
-      KernelCost        one;
-
-      if (is_counted_apart (kernel, pass))
-        continue;
-      cost->launches += times * kernel->launches;
-      if (kernel->kind == KERNEL_COMMUNICATION)
-        {
-          cost->parts[GENERATION_COMMUNICATION] +=
-              times * communication_seconds (self, kernel, start);
-          continue;
-        }
-      kernel_model_cost (model, kernel, &one);
-      add_kernel (cost, part_of (kernel), kernel, times, one.alone);
+      cost->parts[GENERATION_COMMUNICATION] += times * communication_seconds (self, kernel, start);
+      return;
     }
+  kernel_model_cost (model, kernel, &one);
+  add_kernel (cost, part_of (kernel), kernel, times, one.alone);
+}
+
+static void
+add_layer (Generator *self, const LayerDesc *layer, ModelPass pass, double times, StageCost *cost)
+{
+  for (guint i = 0; i < layer->n_forward; i++)
+    generator_add_kernel (self, &layer->forward[i], pass, times, cost);
 }
 
 /* Layers alike are costed once. */
@@ -290,10 +285,9 @@ decodes (const SequenceGroup *group)
   return group->tokens <= 1;
 }
 
-/* The attention of BLOCK, TIMES over, for GROUP. */
-static void
-add_attention (const Generator *self, const ModelLayer *block, const SequenceGroup *group,
-               double times, StageCost *sum)
+void
+generator_add_attention (const Generator *self, const ModelLayer *block, const SequenceGroup *group,
+                         double times, StageCost *sum)
 {
   const gint64 tp = self->options.tp;
   KernelDesc   kernel;
@@ -328,7 +322,7 @@ add_attention_of_stage (const Generator *self, guint stage, const SequenceGroup 
         next++;
       for (guint g = 0; layer->kind == LAYER_BLOCK && g < n; g++)
         if (groups[g].sequences > 0)
-          add_attention (self, workload_block (workload, i), &groups[g], next - i, sum);
+          generator_add_attention (self, workload_block (workload, i), &groups[g], next - i, sum);
     }
 }
 
@@ -414,12 +408,8 @@ micro_batch_of (const Generator *self, const SequenceGroup *groups, guint n)
   return part;
 }
 
-/*
- * Batches are padded: graphs are captured for 1, 2, 4 and multiples of 8 sequences (as vLLM does),
- * and products of more tokens than a tile take whole tiles.
- */
-static guint64
-padded (double n)
+guint64
+generator_padded (double n)
 {
   const guint64 whole = (guint64) ceil (n), unit = whole > 512 ? 128 : whole > 4 ? 8 : 1;
 
@@ -443,8 +433,9 @@ new_tokens_of (Generator *self, const SequenceGroup *groups, guint n)
     }
   g_assert (sequences > 0);
   new = (NewTokens){ .n_tokens = tokens, .graphed = !prompts && !self->options.enforce_eager };
-  new.tokens = cost_of_tokens (self, decoding ? COUNTED_DECODING : COUNTED_PROMPT, padded (tokens));
-  new.heads = cost_of_tokens (self, COUNTED_HEAD, padded (sequences));
+  new.tokens = cost_of_tokens (self, decoding ? COUNTED_DECODING : COUNTED_PROMPT,
+                               generator_padded (tokens));
+  new.heads = cost_of_tokens (self, COUNTED_HEAD, generator_padded (sequences));
   return new;
 }
 

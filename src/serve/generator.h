@@ -67,6 +67,26 @@ void generator_step (Generator *self, const SequenceGroup *groups, guint n, Gene
 double generator_score_seconds (Generator *self, const SequenceGroup *groups, guint n,
                                 double n_micro_batches);
 
+/* Who runs a part of a block where attention and routed experts are on GPUs of their own. */
+typedef enum
+{
+  GENERATION_ATTENTION_SIDE, /* all but: */
+  GENERATION_EXPERT_SIDE,    /* what routed experts do with their rows */
+  GENERATION_N_SIDES,
+} GenerationSide;
+
+guint generator_n_layers (const Generator *self); /* blocks, and the model's two ends */
+/* Whether layer I is a block with routed experts. */
+gboolean generator_has_experts (const Generator *self, guint i);
+
+/*
+ * Seconds of each layer of a step of BATCH, which decodes, on SIDE: the embedding first, the head
+ * last. SELF has one stage and one replica. What tokens take to travel between the sides is in
+ * neither; tensor ranks of each add up their own.
+ */
+void generator_layer_seconds (Generator *self, GenerationSide side, const SequenceGroup *batch,
+                              double *seconds);
+
 /* Of the rank that holds most of them, bytes: weights, and the cache of a sequence of LENGTH. */
 double generator_weight_bytes (Generator *self);
 double generator_cache_bytes (Generator *self, double length);
@@ -76,6 +96,10 @@ double generator_cache_bytes (Generator *self, double length);
  * weights, what the runtime takes, and the activations of a step of TOKENS.
  */
 double generator_cache_room (Generator *self, double tokens);
+
+/* The same where a GPU has the weights of SIDE alone, and those. */
+double generator_side_room (Generator *self, GenerationSide side, double tokens);
+double generator_side_weight_bytes (const Generator *self, GenerationSide side);
 
 /*
  * Seconds of BYTES of a rank's cache from one instance to the next, all ranks at once: as if each

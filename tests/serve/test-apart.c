@@ -1,0 +1,303 @@
+/*
+ * Attention and experts apart: exchanges by hand, both sides of a block against the whole, what an
+ * answer is made of, and what is refused. Not asserted: how long real exchanges take.
+ */
+#include <string.h>
+
+#include "../suite.h"
+#include "fixture.h"
+#include "serve/apart.h"
+
+/* ---- exchanges ------------------------------------------------------------------------------- */
+
+/*
+ * A DGX A100 has a card of 25 GB/s a GPU, of which 0.94 are reached. M2N of 8 messages of 256 KiB:
+ * two signals of 2 us, 8 posts of 0.2, a write of 3, a flush of 1, and 2 MiB over the card.
+ */
+START_TEST (test_written)
+{
+  Fixture                 f = fixture_new ("mixtral-8x22b", "2xdgx-a100");
+  g_autoptr (ExchangeEnd) end = exchange_end_new (f.cluster, &collective_default_options);
+  const double            bytes = 256 << 10;
+
+  CLOSE (exchange_end_seconds (end, EXCHANGE_M2N, 8, bytes), 9.6e-6 + 8 * bytes / (0.94 * 25e9),
+         1e-9);
+  ck_assert_double_eq (exchange_end_held (end, EXCHANGE_M2N, 8, bytes), 0);
+  ck_assert_double_gt (exchange_end_held (end, EXCHANGE_NCCL, 8, bytes), 0);
+  fixture_clear (&f);
+}
+END_TEST
+
+/*
+ * Eight operations run side by side: 16 take twice as long as 8, 9 no less than two launches of
+ * fewer. Alone, one is the library's own message. Nothing is faster than writes, nor than a card.
+ */
+START_TEST (test_grouped)
+{
+  Fixture                    f = fixture_new ("mixtral-8x22b", "2xdgx-a100");
+  g_autoptr (ExchangeEnd)    end = exchange_end_new (f.cluster, &collective_default_options);
+  g_autoptr (CollectivePlan) plan =
+      collective_plan_new_message (f.cluster, 0, 15, &collective_default_options);
+  CollectiveCost one;
+
+  for (double bytes = 2048; bytes < 1e7; bytes *= 2)
+    {
+      const double eight = exchange_end_seconds (end, EXCHANGE_NCCL, 8, bytes);
+
+      collective_plan_cost (plan, bytes, &one);
+      CLOSE (exchange_end_seconds (end, EXCHANGE_NCCL, 1, bytes), one.time, 1e-9);
+      CLOSE (exchange_end_seconds (end, EXCHANGE_NCCL, 16, bytes), 2 * eight, 1e-9);
+      ck_assert_double_gt (exchange_end_seconds (end, EXCHANGE_NCCL, 9, bytes), 2 * one.latency);
+      ck_assert_double_gt (eight, exchange_end_seconds (end, EXCHANGE_M2N, 8, bytes));
+      ck_assert_double_gt (eight, 8 * bytes / 25e9);
+    }
+  fixture_clear (&f);
+}
+END_TEST
+
+/* ---- both sides of a block ------------------------------------------------------------------- */
+
+static double
+sum_of_sides (Generator *generator, double sequences, double cached)
+{
+  const SequenceGroup batch = { sequences, 1, cached };
+  const guint         n = generator_n_layers (generator);
+  g_autofree double  *seconds = g_new (double, n);
+  double              sum = 0;
+
+  for (guint s = 0; s < GENERATION_N_SIDES; s++)
+    {
+      generator_layer_seconds (generator, (GenerationSide) s, &batch, seconds);
+      for (guint i = 0; i < n; i++)
+        sum += seconds[i];
+    }
+  return sum;
+}
+
+/* Nothing is lost between the sides: seconds of a step, and weights. */
+START_TEST (test_sides_are_the_whole)
+{
+  static const struct
+  {
+    const char *model;
+    gint64      tp;
+  } cases[] = { { "mixtral-8x22b", 1 },
+                { "mixtral-8x22b", 4 },
+                { "deepseek-v3", 8 },
+                { "gpt-oss-20b", 2 },
+                { "qwen3-30b-a3b", 1 } };
+  Fixture               f = fixture_new (cases[_i].model, "8xdgx-h100");
+  g_autoptr (Generator) generator = NULL;
+
+  f.options.tp = cases[_i].tp;
+  f.options.step_overhead_s = 0;
+  generator = generator_of (&f);
+  for (double sequences = 1; sequences <= 256; sequences *= 16)
+    CLOSE (sum_of_sides (generator, sequences, 900), step (&f, sequences, 1, 900).seconds, 1e-9);
+  CLOSE (generator_side_weight_bytes (generator, GENERATION_ATTENTION_SIDE)
+             + generator_side_weight_bytes (generator, GENERATION_EXPERT_SIDE),
+         generator_weight_bytes (generator), 1e-12);
+  ck_assert (!generator_has_experts (generator, 0)); /* the embedding */
+  ck_assert (generator_has_experts (generator, generator_n_layers (generator) - 2));
+  fixture_clear (&f);
+}
+END_TEST
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+static ApartOptions
+apart_defaults (void)
+{
+  ApartOptions options = { 0 };
+
+  option_table_defaults (apart_options, &options);
+  return options;
+}
+
+static Apart *
+apart_of (Fixture *f, const ApartOptions *options)
+{
+  const ApartPools pools = { f->cluster, f->cluster };
+  Apart           *apart =
+      apart_new (&f->shape, &f->options, options, &pools, &collective_default_options, f->diags);
+
+  ck_assert_msg (apart != NULL, "%s", diag_list_first_message (f->diags));
+  return apart;
+}
+
+/*
+ * Mixtral 8x22B, two ranks each, 4 replicas of 128 sequences a micro-batch: each of 8 experts has
+ * 128 x 4 x 2 / 8 = 128 rows. A rank sends 128 x 6144 x 2 x 2 / (8 x 2) = 196608 B to each expert,
+ * as the paper has it (7.3); an expert's rank receives as much from each of 8 / 2 senders.
+ */
+START_TEST (test_answer)
+{
+  Fixture                 f = fixture_new ("mixtral-8x22b", "4xdgx-a100");
+  ApartOptions            options = apart_defaults ();
+  g_autoptr (ExchangeEnd) end = exchange_end_new (f.cluster, &collective_default_options);
+  g_autoptr (Apart)       apart = NULL;
+  ApartAnswer             one;
+
+  f.options.tp = 2;
+  f.options.step_overhead_s = 0.5e-3;
+  options.attention_replicas = 4;
+  apart = apart_of (&f, &options);
+  apart_answer (apart, (ApartLoad){ 3 * 128, 571, 159, 0.15 }, &one);
+  CLOSE (one.rows, 128, 1e-12);
+  ck_assert_uint_eq (one.n_gpus, 4 * 2 + 8 * 2);
+  CLOSE (one.times.exchange_s, exchange_end_seconds (end, EXCHANGE_M2N, 8, 196608), 1e-9);
+  CLOSE (one.tokens_per_s, 4 * 3 * 128 / one.between_tokens_s, 1e-12);
+  CLOSE (one.tokens_per_s_per_gpu, one.tokens_per_s / 24, 1e-12);
+  CLOSE (one.between_tokens_s, one.run.seconds + 0.5e-3, 1e-12);
+  /* 56 blocks alike, and a head behind them: little more than the closed form of the blocks */
+  ck_assert_double_ge (one.run.seconds, one.closed_form_s);
+  ck_assert_double_le (one.run.seconds, 1.05 * one.closed_form_s);
+  for (guint c = 0; c < PING_PONG_N_CONDITIONS; c++)
+    ck_assert (one.checks[c].holds);
+  CLOSE (one.closed_form_s, one.published_s, 1e-9);
+  /* 3 matrices of 6144 x 16384 in 56 blocks, 2 B, on two ranks */
+  CLOSE (one.expert_weight_bytes, 56 * 3.0 * 6144 * 16384 * 2 / 2, 1e-9);
+  ck_assert (one.fits && one.in_limit);
+  fixture_clear (&f);
+}
+END_TEST
+
+/*
+ * Alone, a micro-batch makes each pool wait for the other; two nearly double the tokens, three hide
+ * the exchange, and a fourth one changes little: of what the times say, not of a fit.
+ */
+START_TEST (test_micro_batches)
+{
+  Fixture           f = fixture_new ("mixtral-8x22b", "4xdgx-a100");
+  ApartOptions      options = apart_defaults ();
+  g_autoptr (Apart) apart = NULL;
+  double            speed[5];
+
+  f.options.tp = 2;
+  options.attention_replicas = 4;
+  apart = apart_of (&f, &options);
+  for (guint m = 1; m <= 4; m++)
+    {
+      ApartAnswer one;
+
+      apart_set (apart, 4, m);
+      apart_answer (apart, (ApartLoad){ 128 * m, 571, 159, 0.15 }, &one);
+      speed[m] = one.tokens_per_s;
+    }
+  ck_assert_double_gt (speed[2], 1.8 * speed[1]);
+  ck_assert_double_lt (speed[2], 2 * speed[1]);
+  ck_assert_double_gt (speed[3], 1.05 * speed[2]);
+  ck_assert_double_lt (speed[4], 1.05 * speed[3]);
+  fixture_clear (&f);
+}
+END_TEST
+
+/* The largest batch is in memory and in the limit, and the next size is not. */
+START_TEST (test_largest)
+{
+  static const double limits[] = { 10, 0.15, 0.045, 0.01 };
+  Fixture             f = fixture_new ("mixtral-8x22b", "4xdgx-a100");
+  ApartOptions        options = apart_defaults ();
+  g_autoptr (Apart)   apart = NULL;
+  ApartAnswer         one, next;
+  ApartLoad           load = { 0, 571, 159, limits[_i] };
+
+  f.options.tp = 2;
+  options.attention_replicas = 4;
+  apart = apart_of (&f, &options);
+  apart_answer (apart, load, &one);
+  ck_assert (one.fits);
+  if (!one.in_limit) /* a sequence alone takes longer */
+    {
+      ck_assert_double_eq (one.micro_batch, 1);
+      fixture_clear (&f);
+      return;
+    }
+  load.batch = one.load.batch + 3 * (one.micro_batch >= 512 ? 128 : 8);
+  apart_answer (apart, load, &next);
+  ck_assert (!next.fits || !next.in_limit);
+  ck_assert_double_le (one.load.batch * one.sequence_bytes, one.room_bytes);
+  fixture_clear (&f);
+}
+END_TEST
+
+/* The library's exchange is the longer one, and takes SMs from both pools. */
+START_TEST (test_transports)
+{
+  Fixture           f = fixture_new ("mixtral-8x22b", "4xdgx-a100");
+  ApartOptions      options = apart_defaults ();
+  g_autoptr (Apart) m2n = NULL, nccl = NULL;
+  ApartAnswer       by_m2n, by_nccl;
+  const ApartLoad   load = { 384, 571, 159, 0.15 };
+
+  f.options.tp = 2;
+  options.attention_replicas = 4;
+  m2n = apart_of (&f, &options);
+  options.transport = EXCHANGE_NCCL;
+  nccl = apart_of (&f, &options);
+  apart_answer (m2n, load, &by_m2n);
+  apart_answer (nccl, load, &by_nccl);
+  ck_assert_double_gt (by_nccl.times.exchange_s, by_m2n.times.exchange_s);
+  ck_assert_double_gt (by_nccl.times.attention_s, by_m2n.times.attention_s);
+  ck_assert_double_gt (by_nccl.times.experts_s, by_m2n.times.experts_s);
+  ck_assert_double_gt (by_nccl.between_tokens_s, by_m2n.between_tokens_s);
+  fixture_clear (&f);
+}
+END_TEST
+
+/* ---- what is refused ------------------------------------------------------------------------- */
+
+typedef struct
+{
+  const char *model, *cluster, *experts; /* NULL: the same */
+  gint64      replicas, nodes;
+  gint        transport;
+  const char *message;
+} Refused;
+
+static const Refused refused[] = {
+  { "llama-3-8b", "2xdgx-a100", NULL, 1, 0, EXCHANGE_M2N, "has no experts" },
+  { "mixtral-8x22b", "2xdgx-a100", NULL, 1, 3, EXCHANGE_M2N, "do not divide the 8 experts" },
+  { "mixtral-8x22b", "2xdgx-a100", NULL, 9, 0, EXCHANGE_M2N, "need 17 GPUs, there are 16" },
+  { "mixtral-8x22b", "2xdgx-a100", "2xdgx-h100", 17, 0, EXCHANGE_M2N, "need 17 GPUs" },
+  { "mixtral-8x22b", "2xdgx-a100", "2xp4d", 1, 0, EXCHANGE_M2N, "share no network" },
+  { "mixtral-8x22b", "dgx-a100", NULL, 1, 4, EXCHANGE_M2N, "in one node" },
+};
+
+START_TEST (test_refused)
+{
+  const Refused    *one = &refused[_i];
+  Fixture           f = fixture_new (one->model, one->cluster);
+  Fixture           other = fixture_new (one->model, one->experts ? one->experts : one->cluster);
+  ApartOptions      options = apart_defaults ();
+  const ApartPools  pools = { f.cluster, one->experts != NULL ? other.cluster : f.cluster };
+  g_autoptr (Apart) apart = NULL;
+
+  options.attention_replicas = one->replicas;
+  options.expert_nodes = one->nodes;
+  options.transport = one->transport;
+  apart = apart_new (&f.shape, &f.options, &options, &pools, &collective_default_options, f.diags);
+  ck_assert_ptr_null (apart);
+  ck_assert_msg (strstr (diag_list_first_message (f.diags), one->message) != NULL, "%s",
+                 diag_list_first_message (f.diags));
+  fixture_clear (&f);
+  fixture_clear (&other);
+}
+END_TEST
+
+SUITE_MAIN (apart)
+{
+  Suite *suite = suite_create ("apart");
+  TCase *tcase = tcase_create ("all");
+
+  tcase_add_test (tcase, test_written);
+  tcase_add_test (tcase, test_grouped);
+  tcase_add_loop_test (tcase, test_sides_are_the_whole, 0, 5);
+  tcase_add_test (tcase, test_answer);
+  tcase_add_test (tcase, test_micro_batches);
+  tcase_add_loop_test (tcase, test_largest, 0, 4);
+  tcase_add_test (tcase, test_transports);
+  tcase_add_loop_test (tcase, test_refused, 0, G_N_ELEMENTS (refused));
+  suite_add_tcase (suite, tcase);
+  return suite_run (suite);
+}
