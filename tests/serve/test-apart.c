@@ -6,7 +6,7 @@
 
 #include "../suite.h"
 #include "fixture.h"
-#include "serve/apart.h"
+#include "serve/apart-search.h"
 
 /* ---- exchanges ------------------------------------------------------------------------------- */
 
@@ -245,6 +245,84 @@ START_TEST (test_transports)
 }
 END_TEST
 
+/* ---- the search ------------------------------------------------------------------------------ */
+
+/*
+ * What is found fits, is in the limit, and nothing that is near it is better: of each degree by
+ * itself, and of the replicas whatever their number.
+ */
+START_TEST (test_search)
+{
+  Fixture          f = fixture_new ("mixtral-8x22b", "4xdgx-a100");
+  const ApartPools pools = { f.cluster, f.cluster };
+  ApartOptions     options = apart_defaults ();
+  const ApartLoad  load = { 0, 571, 159, 0.15 };
+  ApartSearch      found;
+  double           best;
+
+  ck_assert (apart_search (&f.shape, &f.options, &options, &pools, &collective_default_options,
+                           load, &found, f.diags));
+  ck_assert (found.best.fits && found.best.in_limit);
+  ck_assert_uint_le (found.best.n_gpus, 32);
+  best = found.best.tokens_per_s_per_price;
+  f.options.tp = found.best.attention_tp;
+  options.expert_tp = found.best.expert_tp;
+  for (guint n = 1; n * found.best.attention_tp + 8 * found.best.expert_tp <= 32; n++)
+    for (guint m = 1; m <= 4; m++)
+      {
+        g_autoptr (Apart) apart = apart_of (&f, &options);
+        ApartAnswer       one;
+
+        apart_set (apart, n, m);
+        apart_answer (apart, load, &one);
+        ck_assert (!one.fits || !one.in_limit || one.tokens_per_s_per_price <= 1.03 * best);
+      }
+  fixture_clear (&f);
+}
+END_TEST
+
+/*
+ * At n_a = k1 E / (k3 K) one more sequence costs both pools as much: of replicas so many, T_a and
+ * T_e grow alike from the rows on where the slopes were taken.
+ */
+START_TEST (test_balance)
+{
+  Fixture           f = fixture_new ("mixtral-8x22b", "8xdgx-a100");
+  ApartOptions      options = apart_defaults ();
+  const ApartLoad   load = { 0, 571, 159, 0.15 };
+  g_autoptr (Apart) apart = NULL;
+  ApartAnswer       one, two;
+  double            n;
+
+  f.options.tp = 2;
+  apart = apart_of (&f, &options);
+  n = apart_balanced_replicas (apart, &load);
+  ck_assert_double_gt (n, 1);
+  apart_set (apart, (guint) round (n), 1);
+  apart_answer (apart, (ApartLoad){ 256, 571, 159, 0.15 }, &one);
+  apart_answer (apart, (ApartLoad){ 512, 571, 159, 0.15 }, &two);
+  CLOSE (two.times.experts_s - one.times.experts_s, two.times.attention_s - one.times.attention_s,
+         0.4);
+  fixture_clear (&f);
+}
+END_TEST
+
+/* Nothing that a sequence fits in is found in time, or at all: one message says so. */
+START_TEST (test_search_in_vain)
+{
+  Fixture          f = fixture_new ("mixtral-8x22b", _i == 0 ? "4xdgx-a100" : "dgx-a100");
+  const ApartPools pools = { f.cluster, f.cluster };
+  ApartOptions     options = apart_defaults ();
+  const ApartLoad  load = { 0, 571, 159, _i == 0 ? 1e-4 : 1 };
+  ApartSearch      found;
+
+  ck_assert (!apart_search (&f.shape, &f.options, &options, &pools, &collective_default_options,
+                            load, &found, f.diags));
+  ck_assert_uint_eq (diag_list_n_errors (f.diags), 1);
+  fixture_clear (&f);
+}
+END_TEST
+
 /* ---- what is refused ------------------------------------------------------------------------- */
 
 typedef struct
@@ -297,6 +375,9 @@ SUITE_MAIN (apart)
   tcase_add_test (tcase, test_micro_batches);
   tcase_add_loop_test (tcase, test_largest, 0, 4);
   tcase_add_test (tcase, test_transports);
+  tcase_add_test (tcase, test_search);
+  tcase_add_test (tcase, test_balance);
+  tcase_add_loop_test (tcase, test_search_in_vain, 0, 2);
   tcase_add_loop_test (tcase, test_refused, 0, G_N_ELEMENTS (refused));
   suite_add_tcase (suite, tcase);
   return suite_run (suite);
