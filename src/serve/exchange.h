@@ -1,10 +1,10 @@
 /*
  * Tokens between the GPUs of two pools: M that send, N that receive, each pair a message.
  *
- * Set: a GPU at one end has p peers and a message of s bytes for, or from, each. Its way
- * into the network moves W bytes a second: of a card that several share, its part. Computed: what the slower of both ends takes for its p messages (the exchange of
- * MegaScale-Infer, arXiv:2504.02263: the longer of bytes over bandwidth of either side), by how
- * they are sent:
+ * Set: a GPU at one end has p peers and a message of s bytes for, or from, each. Its way into the
+ * network moves W bytes a second: of a card that several share, its part. Computed: what the slower
+ * of both ends takes for its p messages (the exchange of MegaScale-Infer, arXiv:2504.02263: the
+ * longer of bytes over bandwidth of either side), by how they are sent:
  *
  * - The library's grouped send and receive (NCCL). A launch runs so many operations side by side
  *   (`p2p_batch` of the library's profile, 8): ceil (p / 8) of them, one after another, each with

@@ -22,9 +22,9 @@ typedef struct
   gboolean (*compute) (Figures *self, const FigureInput *input, DiagList *diags);
 } FigureComputation;
 
-extern const FigureComputation figure_published, figure_curves, figure_grids, figure_map,
-    figure_memband, figure_padding, figure_region, figure_scaling, figure_slim, figure_split,
-    figure_submissions, figure_utilisation;
+extern const FigureComputation figure_published, figure_apart, figure_curves, figure_grids,
+    figure_map, figure_memband, figure_padding, figure_region, figure_scaling, figure_slim,
+    figure_split, figure_submissions, figure_utilisation;
 
 /* The figure of KIND that goes with SELF under its name. NULL after diagnostics. */
 Figures *figure_of_kind (const char *folder, const char *name, FigureKind kind,

@@ -7,6 +7,7 @@
 
 static const FigureComputation *const kinds[FIGURE_N_KINDS] = {
   [FIGURE_PUBLISHED] = &figure_published,
+  [FIGURE_APART] = &figure_apart,
   [FIGURE_CURVES] = &figure_curves,
   [FIGURE_GRIDS] = &figure_grids,
   [FIGURE_MAP] = &figure_map,

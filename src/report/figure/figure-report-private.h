@@ -16,8 +16,8 @@ typedef struct
   void (*plot) (const Figures *self, const char *style, GArray *pictures); /* GnuplotPicture */
 } FigureReport;
 
-extern const FigureReport report_published, report_curves, report_edge, report_grids, report_map,
-    report_memband, report_padding, report_region, report_scaling, report_submissions,
+extern const FigureReport report_published, report_apart, report_curves, report_edge, report_grids,
+    report_map, report_memband, report_padding, report_region, report_scaling, report_submissions,
     report_utilisation;
 
 extern const Column published_columns[]; /* of a FigureRow */

@@ -7,6 +7,7 @@
 
 static const FigureReport *const reports[FIGURE_N_KINDS] = {
   [FIGURE_PUBLISHED] = &report_published,
+  [FIGURE_APART] = &report_apart,
   [FIGURE_CURVES] = &report_curves,
   [FIGURE_GRIDS] = &report_grids,
   [FIGURE_MAP] = &report_map,
