@@ -126,6 +126,7 @@ apart_new (const ModelShape *shape, const GenerationOptions *generation,
            const ApartOptions *options, const ApartPools *pools, const CollectiveOptions *library,
            DiagList *diags)
 {
+  const gboolean    leaves = pools->attention != pools->experts;
   g_autoptr (Apart) self = g_new0 (Apart, 1);
 
   for (guint s = 0; s < GENERATION_N_SIDES; s++)
@@ -145,8 +146,8 @@ apart_new (const ModelShape *shape, const GenerationOptions *generation,
   self->experts = new_expert_generator (self, shape, pools, library, diags);
   if (self->attention == NULL || self->experts == NULL)
     return NULL;
-  self->attention_end = exchange_end_new (pools->attention, library);
-  self->expert_end = exchange_end_new (pools->experts, library);
+  self->attention_end = exchange_end_new (pools->attention, leaves, library);
+  self->expert_end = exchange_end_new (pools->experts, leaves, library);
   self->width = (double) (shape->moe_latent > 0 ? shape->moe_latent : shape->d_model);
   self->per_token = (double) shape->n_experts_per_token;
   self->experts_of_node = (double) (shape->n_experts / self->options.expert_nodes);

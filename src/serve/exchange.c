@@ -16,18 +16,42 @@ const char *const exchange_transport_names[EXCHANGE_N_TRANSPORTS + 1] = { "nccl"
 
 struct _ExchangeEnd
 {
-  const Cluster  *cluster;
+  const Cluster *cluster;
+  Cluster *joined; /* two nodes like the pool's only one; NULL: it has more, or sends inside */
   CollectivePlan *message;
   double          side_by_side; /* operations of a launch */
   double          share;        /* GPUs of a node that have a card together, at least one */
 };
 
+/* Two nodes like the only one of CLUSTER, whose cards are joined. */
+static Cluster *
+two_of (const Cluster *cluster)
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+  ClusterOptions       options = { 0 };
+  Cluster             *joined;
+
+  option_table_defaults (cluster_options, &options);
+  options.nodes = 2;
+  options.gpus_per_node = cluster_gpus_of_node (cluster, 0);
+  options.node = g_strdup (cluster_node_profile (cluster, 0)->id);
+  options.gpu = g_strdup (cluster_gpu_profile (cluster, 0)->id);
+  options.intra = g_strdup (cluster_intra_profile (cluster, 0)->id);
+  options.nic = g_strdup (cluster_nic_profile (cluster, 0)->id);
+  options.nics = cluster_nics_of_node (cluster, 0);
+  joined = cluster_new (&options, cluster_profiles (cluster), NULL, diags);
+  option_table_clear (cluster_options, &options);
+  return joined;
+}
+
 ExchangeEnd *
-exchange_end_new (const Cluster *cluster, const CollectiveOptions *library)
+exchange_end_new (const Cluster *cluster, gboolean leaves, const CollectiveOptions *library)
 {
   ExchangeEnd *self = g_new0 (ExchangeEnd, 1);
 
-  g_assert (cluster_n_gpus (cluster) > 1);
+  if (leaves && cluster_n_nodes (cluster) == 1)
+    cluster = self->joined = two_of (cluster);
+  g_assert (cluster != NULL && cluster_n_gpus (cluster) > 1);
   self->cluster = cluster;
   self->message = collective_plan_new_message (cluster, 0, cluster_n_gpus (cluster) - 1, library);
   self->side_by_side = cluster_library (cluster, library->library)->p2p_batch.value;
@@ -42,6 +66,7 @@ exchange_end_free (ExchangeEnd *self)
   if (self == NULL)
     return;
   collective_plan_free (self->message);
+  g_clear_pointer (&self->joined, cluster_free);
   g_free (self);
 }
 

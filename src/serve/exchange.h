@@ -31,10 +31,12 @@ extern const char *const exchange_transport_names[EXCHANGE_N_TRANSPORTS + 1]; /*
 typedef struct _ExchangeEnd ExchangeEnd;
 
 /*
- * Of the first GPU of CLUSTER to its last: to another node, unless there is only one. Both must
- * outlive the result, and CLUSTER has two GPUs at least.
+ * Of the first GPU of CLUSTER to its last: to another node, unless there is only one. There it
+ * LEAVES by the node's card, which it has, to one of another pool; or else it stays inside. Both
+ * must outlive the result, and CLUSTER has two GPUs at least.
  */
-ExchangeEnd *exchange_end_new (const Cluster *cluster, const CollectiveOptions *library);
+ExchangeEnd *exchange_end_new (const Cluster *cluster, gboolean leaves,
+                               const CollectiveOptions *library);
 void         exchange_end_free (ExchangeEnd *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (ExchangeEnd, exchange_end_free)
 

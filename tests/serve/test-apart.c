@@ -17,7 +17,7 @@
 START_TEST (test_written)
 {
   Fixture                 f = fixture_new ("mixtral-8x22b", "2xdgx-a100");
-  g_autoptr (ExchangeEnd) end = exchange_end_new (f.cluster, &collective_default_options);
+  g_autoptr (ExchangeEnd) end = exchange_end_new (f.cluster, TRUE, &collective_default_options);
   const double            bytes = 256 << 10;
 
   CLOSE (exchange_end_seconds (end, EXCHANGE_M2N, 8, bytes), 9.6e-6 + 8 * bytes / (0.94 * 25e9),
@@ -29,13 +29,64 @@ START_TEST (test_written)
 END_TEST
 
 /*
+ * A pool of one node leaves by its cards, as two such nodes do, and not by NVLink.
+ */
+START_TEST (test_of_one_node)
+{
+  Fixture one = fixture_new ("mixtral-8x22b", "dgx-a100"),
+          two = fixture_new ("mixtral-8x22b", "2xdgx-a100");
+  g_autoptr (ExchangeEnd) by_card =
+                              exchange_end_new (one.cluster, TRUE, &collective_default_options),
+                          inside =
+                              exchange_end_new (one.cluster, FALSE, &collective_default_options),
+                          between =
+                              exchange_end_new (two.cluster, TRUE, &collective_default_options);
+
+  for (guint t = 0; t < EXCHANGE_N_TRANSPORTS; t++)
+    {
+      const double seconds = exchange_end_seconds (between, (ExchangeTransport) t, 8, 1e6);
+
+      ck_assert_double_eq (exchange_end_seconds (by_card, (ExchangeTransport) t, 8, 1e6), seconds);
+      ck_assert_double_lt (exchange_end_seconds (inside, (ExchangeTransport) t, 8, 1e6),
+                           seconds / 2);
+    }
+  fixture_clear (&one);
+  fixture_clear (&two);
+}
+END_TEST
+
+/* Four cards of 8 GPUs, all of which send at once: a byte takes twice as long, a start as long. */
+START_TEST (test_shared_cards)
+{
+  Fixture                 f = fixture_new ("mixtral-8x22b", "2xdgx-a100");
+  ClusterOptions          wanted = { 0 };
+  g_autoptr (Cluster)     shared = NULL;
+  g_autoptr (ExchangeEnd) of_eight =
+      exchange_end_new (f.cluster, TRUE, &collective_default_options);
+  g_autoptr (ExchangeEnd) of_four = NULL;
+
+  option_table_defaults (cluster_options, &wanted);
+  wanted.node = g_strdup ("dgx-a100");
+  wanted.nodes = 2;
+  wanted.nics = 4;
+  shared = cluster_new (&wanted, f.profiles, NULL, f.diags);
+  option_table_clear (cluster_options, &wanted);
+  of_four = exchange_end_new (shared, TRUE, &collective_default_options);
+  CLOSE (exchange_end_seconds (of_four, EXCHANGE_M2N, 8, 1e6)
+             - exchange_end_seconds (of_eight, EXCHANGE_M2N, 8, 1e6),
+         8e6 / (0.94 * 25e9), 1e-9);
+  fixture_clear (&f);
+}
+END_TEST
+
+/*
  * Eight operations run side by side: 16 take twice as long as 8, 9 no less than two launches of
  * fewer. Alone, one is the library's own message. Nothing is faster than writes, nor than a card.
  */
 START_TEST (test_grouped)
 {
   Fixture                    f = fixture_new ("mixtral-8x22b", "2xdgx-a100");
-  g_autoptr (ExchangeEnd)    end = exchange_end_new (f.cluster, &collective_default_options);
+  g_autoptr (ExchangeEnd)    end = exchange_end_new (f.cluster, TRUE, &collective_default_options);
   g_autoptr (CollectivePlan) plan =
       collective_plan_new_message (f.cluster, 0, 15, &collective_default_options);
   CollectiveCost one;
@@ -134,7 +185,7 @@ START_TEST (test_answer)
 {
   Fixture                 f = fixture_new ("mixtral-8x22b", "4xdgx-a100");
   ApartOptions            options = apart_defaults ();
-  g_autoptr (ExchangeEnd) end = exchange_end_new (f.cluster, &collective_default_options);
+  g_autoptr (ExchangeEnd) end = exchange_end_new (f.cluster, TRUE, &collective_default_options);
   g_autoptr (Apart)       apart = NULL;
   ApartAnswer             one;
 
@@ -369,6 +420,8 @@ SUITE_MAIN (apart)
   TCase *tcase = tcase_create ("all");
 
   tcase_add_test (tcase, test_written);
+  tcase_add_test (tcase, test_of_one_node);
+  tcase_add_test (tcase, test_shared_cards);
   tcase_add_test (tcase, test_grouped);
   tcase_add_loop_test (tcase, test_sides_are_the_whole, 0, 5);
   tcase_add_test (tcase, test_answer);

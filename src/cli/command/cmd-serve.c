@@ -1,6 +1,7 @@
 /* shardsim serve: what a cluster generates with a model, and how fast. */
 #include "cli/argument/collective-arguments.h"
 #include "cli/argument/model-argument.h"
+#include "cli/command/serve-apart.h"
 #include "cli/help/page-values.h"
 #include "report/answer/serving.h"
 #include "report/answer/steady.h"
@@ -58,6 +59,7 @@ typedef struct
   gint              batch, prompt, output;
   GenerationOptions generation;
   ServingOptions    serving;
+  ApartOptions      apart;
   DrawWords         draw;
 } Settings;
 
@@ -212,6 +214,24 @@ serve_batches (Common *common, const Settings *settings, const Inputs *inputs, G
   return common_write_pages (common, &serve_answer, &answer, stream_print (out));
 }
 
+/* ---- attention and experts apart ------------------------------------------------------------- */
+
+static ExitStatus
+serve_pools (Common *common, const Settings *settings, const Inputs *inputs)
+{
+  const double     limit = settings->serving.between_tokens_limit_s;
+  const ServeApart asked = { .shape = &inputs->shape,
+                             .generation = &settings->generation,
+                             .options = &settings->apart,
+                             .load = { settings->batch, settings->prompt, settings->output,
+                                       limit > 0 ? limit : SERVE_APART_LIMIT },
+                             .cluster = inputs->cluster,
+                             .profiles = inputs->profiles,
+                             .library = &inputs->library };
+
+  return serve_apart (common, &asked);
+}
+
 static ExitStatus
 run (Common *common, gpointer data)
 {
@@ -219,12 +239,19 @@ run (Common *common, gpointer data)
   g_autoptr (DiagList)  diags = diag_list_new ();
   g_auto (Inputs)       inputs = { 0 };
   g_autoptr (Generator) generator = NULL;
+  const gboolean        apart = settings->apart.apart;
+  gboolean              ok = read_inputs (common, settings, &inputs, diags);
 
-  if (read_inputs (common, settings, &inputs, diags))
-    generator = generator_new (&inputs.shape, &settings->generation, inputs.cluster,
-                               &inputs.library, diags);
-  if (stream_report_diags (diags) != EXIT_DONE || generator == NULL)
+  if (ok && !apart)
+    {
+      generator = generator_new (&inputs.shape, &settings->generation, inputs.cluster,
+                                 &inputs.library, diags);
+      ok = generator != NULL;
+    }
+  if (stream_report_diags (diags) != EXIT_DONE || !ok)
     return EXIT_USAGE;
+  if (apart)
+    return serve_pools (common, settings, &inputs);
   return settings->requests != NULL || settings->draw.rate > 0
              ? serve_requests (common, settings, &inputs, generator)
              : serve_batches (common, settings, &inputs, generator);
@@ -244,6 +271,15 @@ check (Common *common, gpointer data, DiagList *diags)
   if ((draws || reads) && settings->batch > 0)
     diag_error (diags, NULL, "--max-sequences bounds them",
                 "--batch is always full: requests over time make batches of their own");
+  if (!settings->apart.apart && (settings->apart.fit || settings->apart.expert_cluster != NULL))
+    diag_error (diags, NULL, "add --experts-apart",
+                "--fit-pools and --expert-cluster are of two pools");
+  if (settings->apart.apart && (draws || reads))
+    diag_error (diags, NULL, "leave out --requests and --rate",
+                "--experts-apart answers for a full batch, not for requests over time");
+  if (settings->apart.apart && (settings->generation.pp > 1 || settings->generation.dp > 1))
+    diag_error (diags, NULL, "replicas of attention are --attention-replicas",
+                "--experts-apart has neither --pp nor --dp");
   if ((draws || reads) && common->plot != NULL)
     diag_error (diags, NULL, "leave out --plot", "--plot draws batches, not requests over time");
   return TRUE;
@@ -256,6 +292,7 @@ clear (gpointer data)
 
   option_table_clear (generation_options, &settings->generation);
   option_table_clear (serving_options, &settings->serving);
+  option_table_clear (apart_options, &settings->apart);
 }
 
 static const CommandOption options[] = {
@@ -272,6 +309,7 @@ static const CommandOption options[] = {
   { OPTIONS_OF (draw_options, draw) },
   { OPTIONS_OF (serving_options, serving) },
   { OPTIONS_OF (generation_options, generation) },
+  { OPTIONS_OF (apart_options, apart) },
   { 0 },
 };
 

@@ -139,8 +139,9 @@ static double
 exchange_value (const Parts *self, const ApartLine *line)
 {
   const ExchangeTransport transport = line->system == systems[0] ? EXCHANGE_NCCL : EXCHANGE_M2N;
-  g_autoptr (ExchangeEnd) end = exchange_end_new (self->attention, &collective_default_options);
-  const double            seconds = exchange_end_seconds (end, transport, line->peers, line->bytes);
+  g_autoptr (ExchangeEnd) end =
+      exchange_end_new (self->attention, TRUE, &collective_default_options);
+  const double seconds = exchange_end_seconds (end, transport, line->peers, line->bytes);
 
   return says (line, QUANTITY_EXCHANGE_TIME) ? 1e6 * seconds
                                              : 1e-9 * line->peers * line->bytes / seconds;
