@@ -2,20 +2,23 @@
 #include "serve/generator-private.h"
 
 /*
- * What experts do between the rows' arrival and their return. The sum of tensor ranks' parts is
- * theirs, too: rows come to one of them each, which is half of an all-reduce, and leave from one
- * each, which is the other half. Rows are ordered by expert, and added up, where tokens live.
+ * What experts do between the rows' arrival and their return, with the casts and biases that are
+ * named after it. The sum of tensor ranks' parts is theirs, too: rows come to one of them each,
+ * which is half of an all-reduce, and leave from one each, which is the other half. Rows are ordered
+ * by expert, and added up, where tokens live.
  */
 static const char *const expert_kernels[] = {
-  "experts.gate",       "experts.up",   "experts.gate_up", "experts.down",
-  "experts.activation", "experts.join", "experts.reduce",  NULL,
+  "experts.gate",       "experts.up",   "experts.down",
+  "experts.activation", "experts.join", "experts.reduce",
 };
 
 static GenerationSide
 side_of (const KernelDesc *kernel)
 {
-  return g_strv_contains (expert_kernels, kernel->name) ? GENERATION_EXPERT_SIDE
-                                                        : GENERATION_ATTENTION_SIDE;
+  for (guint i = 0; i < G_N_ELEMENTS (expert_kernels); i++)
+    if (g_str_has_prefix (kernel->name, expert_kernels[i]))
+      return GENERATION_EXPERT_SIDE;
+  return GENERATION_ATTENTION_SIDE;
 }
 
 guint

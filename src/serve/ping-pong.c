@@ -51,14 +51,15 @@ ping_pong_check (const PingPong *self, PingPongCondition condition)
   switch (condition)
     {
     case PING_PONG_BALANCED:
-      check = (PingPongCheck){ "T_a = T_e within a fifth", FALSE, 1 - shorter / longer, ALIKE };
+      check =
+          (PingPongCheck){ "T_a = T_e within a fifth", FALSE, FALSE, 1 - shorter / longer, ALIKE };
       break;
     case PING_PONG_HIDDEN:
-      check = (PingPongCheck){ "T_c < T_f", FALSE, self->exchange_s, longer };
+      check = (PingPongCheck){ "T_c < T_f", FALSE, TRUE, self->exchange_s, longer };
       break;
     default:
-      check = (PingPongCheck){ "m >= 2 (1 + T_c / T_f)", FALSE, 2 * (1 + self->exchange_s / longer),
-                               self->micro_batches };
+      check = (PingPongCheck){ "2 (1 + T_c / T_f) <= m", FALSE, FALSE,
+                               2 * (1 + self->exchange_s / longer), self->micro_batches };
     }
   check.holds = check.left <= check.right;
   return check;

@@ -49,8 +49,8 @@ typedef enum
 /* What CONDITION compares: what there is, and what it must not exceed. */
 typedef struct
 {
-  const char *words; /* "T_c < T_f" */
-  gboolean    holds;
+  const char *words;          /* "T_c < T_f" */
+  gboolean    holds, seconds; /* whether they are times */
   double      left, right; /* 1 - shorter / longer, and a fifth; T_c, T_f; 2 (1 + T_c / T_f), m */
 } PingPongCheck;
 

@@ -154,6 +154,40 @@ START_TEST (test_sides_are_the_whole)
 }
 END_TEST
 
+static double
+seconds_of_side (Fixture *f, GenerationSide side)
+{
+  g_autoptr (Generator) generator = generator_of (f);
+  const SequenceGroup   batch = { 64, 1, 900 };
+  const guint           n = generator_n_layers (generator);
+  g_autofree double    *seconds = g_new (double, n);
+
+  generator_layer_seconds (generator, side, &batch, seconds);
+  return seconds[n - 2];
+}
+
+/*
+ * Experts half as wide are no matter to attention, whatever weights are in: nothing of theirs,
+ * casts and biases among it, is on its side.
+ */
+START_TEST (test_nothing_is_on_the_wrong_side)
+{
+  static const char *const models[] = { "mixtral-8x22b", "gpt-oss-20b", "deepseek-v3" };
+  Fixture                  f = fixture_new (models[_i / 3], "8xdgx-h100");
+  double                   before[GENERATION_N_SIDES];
+
+  f.options.weights = _i % 3;
+  for (guint s = 0; s < GENERATION_N_SIDES; s++)
+    before[s] = seconds_of_side (&f, (GenerationSide) s);
+  f.shape.d_expert /= 2;
+  f.shape.n_shared_experts *= 2; /* as wide together as they were: they stay with attention */
+  CLOSE (seconds_of_side (&f, GENERATION_ATTENTION_SIDE), before[GENERATION_ATTENTION_SIDE], 1e-9);
+  ck_assert_double_lt (seconds_of_side (&f, GENERATION_EXPERT_SIDE),
+                       0.8 * before[GENERATION_EXPERT_SIDE]);
+  fixture_clear (&f);
+}
+END_TEST
+
 /* ---- answers --------------------------------------------------------------------------------- */
 
 static ApartOptions
@@ -424,6 +458,7 @@ SUITE_MAIN (apart)
   tcase_add_test (tcase, test_shared_cards);
   tcase_add_test (tcase, test_grouped);
   tcase_add_loop_test (tcase, test_sides_are_the_whole, 0, 5);
+  tcase_add_loop_test (tcase, test_nothing_is_on_the_wrong_side, 0, 9);
   tcase_add_test (tcase, test_answer);
   tcase_add_test (tcase, test_micro_batches);
   tcase_add_loop_test (tcase, test_largest, 0, 4);

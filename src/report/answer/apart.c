@@ -110,8 +110,26 @@ describe_block (Document *document, const ApartReport *self, const ApartAnswer *
   document_table (document, part_columns, rows_of_array (rows));
 }
 
+static char *
+show_side (double value, gboolean seconds)
+{
+  return seconds ? document_seconds (value) : g_strdup_printf ("%.3g", value);
+}
+
+static char *
+show_here (const Column *column, gconstpointer row)
+{
+  const PingPongCheck *check = row;
+  g_autofree char     *left = show_side (check->left, check->seconds),
+                  *right = show_side (check->right, check->seconds);
+
+  (void) column;
+  return g_strdup_printf ("%s against %s", left, right);
+}
+
 static const Column check_columns[] = {
   { "condition", "condition", COLUMN_WORD, 0, COLUMN_MEMBER (PingPongCheck, words) },
+  { "here", "here", COLUMN_WORD, 0, COLUMN_MEMBER (PingPongCheck, words), .show = show_here },
   { "holds", "holds", COLUMN_BOOL, 0, COLUMN_MEMBER (PingPongCheck, holds) },
   { 0 },
 };
