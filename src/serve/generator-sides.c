@@ -4,8 +4,8 @@
 /*
  * What experts do between the rows' arrival and their return, with the casts and biases that are
  * named after it. The sum of tensor ranks' parts is theirs, too: rows come to one of them each,
- * which is half of an all-reduce, and leave from one each, which is the other half. Rows are ordered
- * by expert, and added up, where tokens live.
+ * which is half of an all-reduce, and leave from one each, which is the other half. Rows are
+ * ordered by expert, and added up, where tokens live.
  */
 static const char *const expert_kernels[] = {
   "experts.gate",       "experts.up",   "experts.down",

@@ -29,6 +29,12 @@ expert_cluster_of (const ServeApart *asked, DiagList *diags)
   return cluster;
 }
 
+static double
+gib (double bytes)
+{
+  return bytes / (1 << 30);
+}
+
 /* The instance that was asked for, or the best; FALSE after diagnostics. */
 static gboolean
 find_instance (const ServeApart *asked, const ApartPools *pools, ApartReport *report,
@@ -53,10 +59,10 @@ find_instance (const ServeApart *asked, const ApartPools *pools, ApartReport *re
   if (!chosen->fits)
     diag_error (
         diags, NULL, "more tensor ranks, a smaller --batch, or shorter sequences",
-        "%.0f sequences do not fit: weights take %.1f GiB of an attention GPU and %.1f of one of the "
-        "experts, caches of a replica have room for %.0f sequences",
-        MAX (chosen->load.batch, 1), chosen->attention_weight_bytes / (1 << 30),
-        chosen->expert_weight_bytes / (1 << 30), chosen->most_in_memory);
+        "%.0f sequences do not fit: weights take %.1f GiB of an attention GPU and %.1f of an "
+        "expert's, caches of a replica have room for %.0f sequences",
+        MAX (chosen->load.batch, 1), gib (chosen->attention_weight_bytes),
+        gib (chosen->expert_weight_bytes), chosen->most_in_memory);
   return chosen->fits;
 }
 

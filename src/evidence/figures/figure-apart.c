@@ -323,26 +323,57 @@ compute_line (Figures *self, ProfileSet *profiles, ApartLine *line)
     line->reason = figure_keep (self, diag_list_first_message (diags));
 }
 
+/* The row NAME above LINE, of the same quantity; NULL: there is none. */
+static const ApartLine *
+row_above (const Figures *self, const ApartLine *line, const char *name)
+{
+  for (guint i = 0; i < self->lines->len; i++)
+    {
+      const ApartLine *other = FIGURE_LINE (self, ApartLine, i);
+
+      if (other == line)
+        return NULL;
+      if (g_str_equal (other->row, name) && other->quantity == line->quantity)
+        return other;
+    }
+  return NULL;
+}
+
 static void
 check_line (gpointer self, gpointer data, const CsvReader *reader, DiagList *diags)
 {
-  const Figures   *figure = self;
   ApartLine       *line = data;
   const SourceMark over = figure_table_mark (reader, "over"),
                    model = figure_table_mark (reader, "model");
   const gboolean exchange = line->quantity == quantities[QUANTITY_EXCHANGE_TIME]
                             || line->quantity == quantities[QUANTITY_EXCHANGE_RATE];
+  g_auto (GStrv) names = g_strsplit (line->over, " | ", -1);
 
   if (exchange != (*line->model == '\0') || (exchange && isnan (line->peers * line->bytes)))
     diag_error (diags, &model, NULL,
                 "an exchange has 'peers' and 'bytes' and no model, all else has one");
-  line->over_line = figure->lines->len;
-  for (guint i = 0; *line->over != '\0' && i < figure->lines->len; i++)
-    if (g_str_equal (FIGURE_LINE (figure, ApartLine, i)->row, line->over)
-        && FIGURE_LINE (figure, ApartLine, i)->quantity == line->quantity)
-      line->over_line = i;
-  if (*line->over != '\0' && line->over_line == figure->lines->len)
-    diag_error (diags, &over, NULL, "no row '%s' of the same quantity stands above", line->over);
+  for (guint i = 0; names[i] != NULL; i++)
+    if (row_above (self, line, names[i]) == NULL)
+      diag_error (diags, &over, NULL, "no row '%s' of the same quantity stands above", names[i]);
+}
+
+/* LINE's number over those of the rows that it names. */
+static void
+divide (const Figures *self, ApartLine *line)
+{
+  g_auto (GStrv) names = g_strsplit (line->over, " | ", -1);
+
+  line->low = line->high = line->raw;
+  for (guint i = 0; names[i] != NULL; i++)
+    {
+      const ApartLine *over = row_above (self, line, names[i]);
+      const double     ratio = line->raw / over->raw;
+
+      line->low = i == 0 || isnan (ratio) ? ratio : MIN (line->low, ratio);
+      line->high = i == 0 || isnan (ratio) ? ratio : MAX (line->high, ratio);
+      if (isnan (over->raw) && line->reason == NULL)
+        line->reason = over->reason;
+    }
 }
 
 static gboolean
@@ -353,15 +384,11 @@ compute (Figures *self, const FigureInput *input, DiagList *diags)
   (void) diags;
   for (guint i = 0; i < self->lines->len; i++)
     {
-      ApartLine       *line = FIGURE_LINE (self, ApartLine, i);
-      const ApartLine *over = FIGURE_LINE (self, ApartLine, line->over_line);
+      ApartLine *line = FIGURE_LINE (self, ApartLine, i);
 
       compute_line (self, profiles, line);
-      line->computed = over != line ? line->raw / over->raw : line->raw;
-      if (isnan (line->computed) && line->reason == NULL)
-        line->reason = over->reason;
-      figure_add_evidence (self, line->row, line->quantity, line->published, line->computed,
-                           line->computed);
+      divide (self, line);
+      figure_add_evidence (self, line->row, line->quantity, line->published, line->low, line->high);
     }
   return TRUE;
 }

@@ -12,8 +12,8 @@
  * ranks in each of `stages`. `experts` is the cluster of the second pool; empty: both are on one. A
  * instance without `replicas` is searched. Without `micro_batch` (sequences of a replica; of an
  * instance in one piece the most) the batch is the largest that memory and the limit between tokens
- * leave room for. `over`
- * names a row whose number divides. `x`: what the line is drawn over, in its figure's panel.
+ * leave room for. `over` names a row whose number divides; or several, apart by " | ", which make a
+ * band. `x`: what the line is drawn over, in a panel of its figure.
  */
 #pragma once
 
@@ -41,11 +41,11 @@ typedef struct
   double degrees[APART_N_DEGREES]; /* NAN: not said, like what follows */
   double micro_batch, attention_price, expert_price, peers, bytes, published;
   /* what comes of it */
-  guint       over_line;     /* the index of `over`; its own where nothing divides */
-  double      raw, computed; /* the number, and over that of `over`; NAN: there is none */
-  const char *reason;        /* why not; else NULL */
-  const char *layout;        /* "8 x tp 2, experts 16 x tp 2, 3 x 128"; "" of an exchange */
-  PingPong    times;         /* of an instance that is cut; else zeroed */
+  double      raw;       /* the number */
+  double      low, high; /* over those of `over`; NAN: there is none */
+  const char *reason;    /* why not; else NULL */
+  const char *layout;    /* "8 x tp 2, experts 16 x tp 2, 3 x 128"; "" of an exchange */
+  PingPong    times;     /* of an instance that is cut; else zeroed */
 } ApartLine;
 
 /* What a line is drawn at, of `x`: bytes in KiB. */

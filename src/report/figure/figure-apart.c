@@ -5,7 +5,14 @@
 
 #include "report/figure/figure-report-private.h"
 
-COLUMN_NUMBER_OF (ApartLine, apart_error, p->computed / p->published - 1)
+/* Of the end of a band that is nearer; 0 inside. */
+static double
+error_of (const ApartLine *line)
+{
+  return CLAMP (line->published, line->low, line->high) / line->published - 1;
+}
+
+COLUMN_NUMBER_OF (ApartLine, apart_error, error_of (p))
 
 #define DEGREE(name_, degree_)                                                 \
   {                                                                            \
@@ -41,13 +48,24 @@ static const Column result_columns[] = {
   { "over", .kind = COLUMN_WORD, COLUMN_MEMBER (ApartLine, over),
     .about = "the row whose number divides" },
   { "published", .kind = COLUMN_NUMBER, COLUMN_MEMBER (ApartLine, published) },
-  { "computed", .kind = COLUMN_NUMBER, COLUMN_MEMBER (ApartLine, computed) },
+  { "low", .kind = COLUMN_NUMBER, COLUMN_MEMBER (ApartLine, low),
+    .about = "computed, of a band its lower end" },
+  { "high", .kind = COLUMN_NUMBER, COLUMN_MEMBER (ApartLine, high) },
   { "error", .kind = COLUMN_NUMBER, .number = apart_error },
   { "reason", .kind = COLUMN_WORD, COLUMN_MEMBER (ApartLine, reason) },
   { "assumptions", .kind = COLUMN_WORD, COLUMN_MEMBER (ApartLine, assumptions) },
   COLUMNS_OF_THE_PROGRAM (COLUMN_CSV_ONLY),
   { 0 },
 };
+
+static char *
+computed_text (const ApartLine *line)
+{
+  g_autofree char *low = figure_number ("%.4g", line->low),
+                  *high = figure_number ("%.4g", line->high);
+
+  return line->low == line->high ? g_steal_pointer (&low) : g_strdup_printf ("%s to %s", low, high);
+}
 
 static void
 text (const Figures *self, gboolean details, GString *out)
@@ -68,11 +86,11 @@ text (const Figures *self, gboolean details, GString *out)
       figure_line (table, g_strdup (line->figure), g_strdup (line->row),
                    g_strconcat (line->quantity, ratio, NULL),
                    g_strdup (line->reason != NULL ? line->reason : line->layout),
-                   figure_number ("%.4g", line->published), figure_number ("%.4g", line->computed),
-                   figure_number ("%+.1f %%", 100 * (line->computed / line->published - 1)));
+                   figure_number ("%.4g", line->published), computed_text (line),
+                   figure_number ("%+.1f %%", 100 * error_of (line)));
     }
   terminal_table_finish (table, out);
-  g_string_append (out, "\nerror = computed / published - 1\n");
+  g_string_append (out, "\nerror = computed / published - 1, of a band at its nearer end\n");
   if (!details)
     g_string_append (out, "'--details' has the numbers behind these, and what is assumed\n");
   else
