@@ -91,8 +91,9 @@ START_TEST (test_grouped)
       collective_plan_new_message (f.cluster, 0, 15, &collective_default_options);
   CollectiveCost one;
 
-  for (double bytes = 2048; bytes < 1e7; bytes *= 2)
+  for (guint size = 11; size < 24; size++)
     {
+      const double bytes = 1 << size;
       const double eight = exchange_end_seconds (end, EXCHANGE_NCCL, 8, bytes);
 
       collective_plan_cost (plan, bytes, &one);
@@ -143,8 +144,8 @@ START_TEST (test_sides_are_the_whole)
   f.options.tp = cases[_i].tp;
   f.options.step_overhead_s = 0;
   generator = generator_of (&f);
-  for (double sequences = 1; sequences <= 256; sequences *= 16)
-    CLOSE (sum_of_sides (generator, sequences, 900), step (&f, sequences, 1, 900).seconds, 1e-9);
+  for (guint n = 1; n <= 256; n *= 16)
+    CLOSE (sum_of_sides (generator, n, 900), step (&f, n, 1, 900).seconds, 1e-9);
   CLOSE (generator_side_weight_bytes (generator, GENERATION_ATTENTION_SIDE)
              + generator_side_weight_bytes (generator, GENERATION_EXPERT_SIDE),
          generator_weight_bytes (generator), 1e-12);

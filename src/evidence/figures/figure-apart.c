@@ -272,7 +272,7 @@ apart_value (const Parts *self, ApartLine *line, Figures *figure)
                              self->experts != NULL ? self->experts : self->attention };
   const gboolean   said = !isnan (line->degrees[APART_REPLICAS]);
   g_autofree char *layout = NULL;
-  ApartAnswer      answer;
+  ApartAnswer      answer = { 0 };
 
   if (!(said ? answer_as_said : answer_found) (self, line, &pools, &answer))
     return NAN;
