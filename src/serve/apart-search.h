@@ -22,5 +22,8 @@ gboolean apart_search (const ModelShape *shape, const GenerationOptions *generat
                        const CollectiveOptions *library, ApartLoad load, ApartSearch *search,
                        DiagList *diags);
 
-/* n_a above, of what SELF has for tensor ranks and nodes: between a dense knee's rows and twice. */
+/*
+ * n_a above, of what SELF has for tensor ranks and nodes, from 128 sequences of a replica and rows
+ * of an expert to twice as many. SELF has one replica of one micro-batch then.
+ */
 double apart_balanced_replicas (Apart *self, const ApartLoad *load);

@@ -181,6 +181,20 @@ hand simulate-figure-wrong 2 simulate good.yaml --figure nic.bandwith='4 Gbit/s'
   --figure gpu.hbm_bandwidth='1 us' --figure hbm=1 --figure intra:hand-net.bandwidth='1 GB/s'
 hand simulate-figure-none 2 simulate good.yaml --figure nic.p2p_rate='4 GB/s'
 hand simulate-does-not-fit 3 simulate too-big.yaml
+pools='serve --cluster 2xhand-pair --model moe.json --experts-apart --prompt 16 --output 16'
+# shellcheck disable=SC2086
+{
+  hand serve-apart 0 $pools --expert-nodes 2 --batch 12
+  hand serve-apart-csv 0 $pools --expert-nodes 2 --batch 12 --format csv
+  hand serve-apart-search 0 $pools --expert-nodes 2 --fit-pools
+  hand serve-apart-wrong 2 $pools --expert-nodes 3 --expert-cluster hand-pear --rate 2 --pp 2
+  hand serve-apart-nodes 2 $pools --expert-nodes 3
+  hand serve-apart-gpus 2 $pools --attention-replicas 3
+  hand serve-apart-cards 2 $pools --expert-nodes 1 --expert-cluster 2xp4d
+  hand serve-apart-room 2 $pools --expert-nodes 2 --batch 100000000
+  hand serve-apart-late 2 $pools --expert-nodes 2 --fit-pools --between-tokens-limit '1 ns'
+  hand serve-apart-together 2 serve --cluster hand-pair --model moe.json --fit-pools
+}
 small_space="search good.yaml --global-batch 24 --only --vary mesh.tp=1,2
   --vary training.micro_batch=1,2,3 --jobs 1"
 # shellcheck disable=SC2086

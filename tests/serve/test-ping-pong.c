@@ -1,7 +1,7 @@
 /*
  * Ping-pong of micro-batches: schedules drawn by hand, the closed form against one that is run
- * place by place, that against the engine, and the paper's own form where its conditions hold. Not asserted: that GPUs take
- * such times.
+ * place by place, that against the engine, and the paper's own form where its conditions hold. Not
+ * asserted: that GPUs take such times.
  */
 #include <check.h>
 #include <math.h>
@@ -134,7 +134,7 @@ submit (Engine *engine, StreamId stream, OpId after, double seconds)
   return op;
 }
 
-/* The engine's streams are the places: M micro-batches through LAYERS, one after another on each. */
+/* The engine's streams are the places: M micro-batches through LAYERS, in order on each. */
 static double
 engine_seconds (const PingPongLayer *layers, guint n, guint m)
 {

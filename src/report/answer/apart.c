@@ -190,16 +190,14 @@ describe_instance (Document *document, const ApartReport *self, const ApartAnswe
     document_verdict (document, HTML_GOOD, "%.0f tokens/s, %.1f a GPU: %.0f sequences at a time",
                       chosen->tokens_per_s, chosen->tokens_per_s_per_gpu,
                       chosen->load.batch * chosen->attention_replicas);
-  document_fact (
-      document, "attention",
-      g_strdup_printf ("%u replicas, tp %u", chosen->attention_replicas, chosen->attention_tp),
-      NULL);
-  document_fact (document, "experts",
-                 g_strdup_printf ("%u nodes, tp %u", chosen->expert_nodes, chosen->expert_tp),
+  document_fact (document, "attention",
+                 g_strdup_printf ("%u x tp %u", chosen->attention_replicas, chosen->attention_tp),
                  NULL);
+  document_fact (document, "experts",
+                 g_strdup_printf ("%u x tp %u", chosen->expert_nodes, chosen->expert_tp), NULL);
   document_fact (
       document, "micro-batches",
-      g_strdup_printf ("%u of %.0f sequences", chosen->micro_batches, chosen->micro_batch), NULL);
+      g_strdup_printf ("%u x %.0f sequences", chosen->micro_batches, chosen->micro_batch), NULL);
   document_fact (document, "rows of an expert", g_strdup_printf ("%.4g", chosen->rows), NULL);
   document_fact (document, "between tokens", document_seconds (chosen->between_tokens_s), NULL);
   if (self->tried > 0)
