@@ -121,6 +121,19 @@ new_expert_generator (const Apart *self, const ModelShape *shape, const ApartPoo
   return generator_new (&node, &options, pools->experts, library, diags);
 }
 
+/* What is read off the model once and for all. */
+static void
+keep_shape (Apart *self, const ModelShape *shape)
+{
+  self->width = (double) (shape->moe_latent > 0 ? shape->moe_latent : shape->d_model);
+  self->per_token = (double) shape->n_experts_per_token;
+  self->experts_of_node = (double) (shape->n_experts / self->options.expert_nodes);
+  self->n_layers = generator_n_layers (self->attention);
+  self->has_experts = g_new (gboolean, self->n_layers);
+  for (guint i = 0; i < self->n_layers; i++)
+    self->has_experts[i] = generator_has_experts (self->attention, i);
+}
+
 Apart *
 apart_new (const ModelShape *shape, const GenerationOptions *generation,
            const ApartOptions *options, const ApartPools *pools, const CollectiveOptions *library,
@@ -148,13 +161,7 @@ apart_new (const ModelShape *shape, const GenerationOptions *generation,
     return NULL;
   self->attention_end = exchange_end_new (pools->attention, leaves, library);
   self->expert_end = exchange_end_new (pools->experts, leaves, library);
-  self->width = (double) (shape->moe_latent > 0 ? shape->moe_latent : shape->d_model);
-  self->per_token = (double) shape->n_experts_per_token;
-  self->experts_of_node = (double) (shape->n_experts / self->options.expert_nodes);
-  self->n_layers = generator_n_layers (self->attention);
-  self->has_experts = g_new (gboolean, self->n_layers);
-  for (guint i = 0; i < self->n_layers; i++)
-    self->has_experts[i] = generator_has_experts (self->attention, i);
+  keep_shape (self, shape);
   return g_steal_pointer (&self);
 }
 

@@ -32,7 +32,7 @@ typedef struct
   gint64   micro_batches;                 /* m */
   gint     transport;                     /* ExchangeTransport */
   double   attention_price, expert_price; /* of a GPU, in whatever unit */
-  gboolean fit;                           /* search the first five (apart-search.h) */
+  gboolean fit; /* search ranks, replicas and micro-batches (apart-search.h) */
 } ApartOptions;
 
 extern const OptionSpec apart_options[];

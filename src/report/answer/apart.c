@@ -198,7 +198,7 @@ describe_instance (Document *document, const ApartReport *self, const ApartAnswe
   document_fact (
       document, "micro-batches",
       g_strdup_printf ("%u x %.0f sequences", chosen->micro_batches, chosen->micro_batch), NULL);
-  document_fact (document, "rows of an expert", g_strdup_printf ("%.4g", chosen->rows), NULL);
+  document_fact (document, "rows of an expert", g_strdup_printf ("%.0f", chosen->rows), NULL);
   document_fact (document, "between tokens", document_seconds (chosen->between_tokens_s), NULL);
   if (self->tried > 0)
     document_fact (document, "searched", g_strdup_printf ("%u instances", self->tried), NULL);
