@@ -491,7 +491,7 @@ generator_score_seconds (Generator *self, const SequenceGroup *groups, guint n,
   const double message = message_seconds (self, new.n_tokens);
   double       slowest = 0, first = 0;
 
-  new.heads = cost_of_tokens (self, COUNTED_HEAD, padded (new.n_tokens));
+  new.heads = cost_of_tokens (self, COUNTED_HEAD, generator_padded (new.n_tokens));
   for (guint s = 0; s < self->options.pp; s++)
     {
       GenerationTime one;
