@@ -39,8 +39,9 @@ typedef struct
   ProfileSet           *profiles;
   Cluster              *whole, *generating; /* the second one may be the first */
   CollectiveOptions     library;
-  Scenario             *training; /* on its own nodes, without `rl` */
-  ResolvedScenario     *resolved; /* of it */
+  Scenario             *training;   /* on its own nodes, without `rl` */
+  ResolvedScenario     *resolved;   /* of it */
+  GenerationOptions     generation; /* its options */
   Generator            *generator;
   GArray               *responses; /* ServeRequest: all that are written */
   DiagList             *diags;
@@ -133,10 +134,11 @@ make_generator (Parts *self)
       self->generating =
           other != NULL ? scenario_cluster_new (other, self->profiles, self->diags) : NULL;
     }
+  self->generation = self->scenario->generation;
+  self->generation.sequence_overhead_s += self->scenario->rl.response_overhead_s;
   if (self->generating != NULL)
-    self->generator =
-        generator_new (workload_shape (self->resolved->workload), &self->scenario->generation,
-                       self->generating, &self->library, self->diags);
+    self->generator = generator_new (workload_shape (self->resolved->workload), &self->generation,
+                                     self->generating, &self->library, self->diags);
   return self->generator != NULL;
 }
 
@@ -167,7 +169,7 @@ generate (Parts *self, RlStep *step)
 
   for (guint i = 0; i < at_a_time; i++)
     g_array_append_vals (all, self->responses->data, self->responses->len);
-  if (!serving_run (self->generator, &self->scenario->generation, &self->scenario->serving,
+  if (!serving_run (self->generator, &self->generation, &self->scenario->serving,
                     cluster_n_gpus (self->generating), all, &step->generation, self->diags))
     return FALSE;
   step->phases[RL_GENERATION] = step->generation.seconds / at_a_time;

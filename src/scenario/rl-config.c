@@ -55,6 +55,18 @@ const OptionSpec rl_options[] = {
     .or_zero = TRUE,
     .help =
         "of responses before they are cut: standard deviation over mean, log-normal [estimate]" },
+  { .key = "response_overhead",
+    .type = OPTION_QUANTITY,
+    .kind = QUANTITY_TIME,
+    OPTION (response_overhead_s),
+    .fallback = "50 us",
+    .min = 0,
+    .max = 1,
+    .or_zero = TRUE,
+    .help = "of the host between two steps that write, for each response: its place in the batch, "
+            "its token's text and log-probability [derived]",
+    .source = "what steps of 12 to 105 sequences take beside the GPU's work (NeMo-RL 0.3: four "
+              "models)" },
   { .key = "endless",
     .type = OPTION_QUANTITY,
     .kind = QUANTITY_RATIO,

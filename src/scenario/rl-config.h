@@ -40,25 +40,26 @@ typedef enum
 
 typedef struct
 {
-  gint     algorithm;          /* RlAlgorithm */
-  gint64   prompts, responses; /* of a step; to each prompt */
-  double   prompt_tokens;      /* of each */
-  double   response_tokens;    /* mean of what is written, cut ones included */
-  double   length_spread;      /* before cuts: standard deviation over mean, log-normal */
-  double   endless;            /* share of responses that do not end before they are cut */
-  gint64   epochs;             /* passes over the responses; 0: the algorithm's */
-  gint     reference;          /* FrameworkSays: RlTraits */
-  double   accepted;           /* of responses, that are trained on; others are made for nothing */
-  gint64   generation_nodes;   /* of the cluster's, that generate alone; 0: all do all, in turn */
-  gint64   off_policy_steps;   /* so many steps old may the weights be that wrote a response */
-  double   reward_s;           /* of a step, behind its last response */
-  char    *reward_model;       /* that reads all responses; NULL: none */
-  gint     refit;              /* RlRefit */
-  double   refit_tensor_s;     /* of the host, a tensor */
-  gboolean keep_states;        /* in turn: states of training stay on the GPU while others run */
-  double   offload_bandwidth;  /* B/s of a GPU's states to host memory or back */
-  double   overhead_s;         /* of a step, with nothing on any GPU */
-  gint64   seed;               /* of which response is how long */
+  gint     algorithm;           /* RlAlgorithm */
+  gint64   prompts, responses;  /* of a step; to each prompt */
+  double   prompt_tokens;       /* of each */
+  double   response_tokens;     /* mean of what is written, cut ones included */
+  double   length_spread;       /* before cuts: standard deviation over mean, log-normal */
+  double   response_overhead_s; /* of the host in each step that writes, a response */
+  double   endless;             /* share of responses that do not end before they are cut */
+  gint64   epochs;              /* passes over the responses; 0: the algorithm's */
+  gint     reference;           /* FrameworkSays: RlTraits */
+  double   accepted;            /* of responses, that are trained on; others are made for nothing */
+  gint64   generation_nodes;    /* of the cluster's, that generate alone; 0: all do all, in turn */
+  gint64   off_policy_steps;    /* so many steps old may the weights be that wrote a response */
+  double   reward_s;            /* of a step, behind its last response */
+  char    *reward_model;        /* that reads all responses; NULL: none */
+  gint     refit;               /* RlRefit */
+  double   refit_tensor_s;      /* of the host, a tensor */
+  gboolean keep_states;         /* in turn: states of training stay on the GPU while others run */
+  double   offload_bandwidth;   /* B/s of a GPU's states to host memory or back */
+  double   overhead_s;          /* of a step, with nothing on any GPU */
+  gint64   seed;                /* of which response is how long */
 } RlConfig;
 
 extern const OptionSpec rl_options[];

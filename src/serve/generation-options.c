@@ -81,14 +81,11 @@ const OptionSpec generation_options[] = {
     .type = OPTION_QUANTITY,
     .kind = QUANTITY_TIME,
     OPTION (sequence_overhead_s),
-    .fallback = "50 us",
+    .fallback = "0 us",
     .min = 0,
     .max = 1,
     .or_zero = TRUE,
-    .help = "the same for each sequence of a step: its place in the batch, its token's text and "
-            "log-probability [derived]",
-    .source = "what steps of 12 to 105 sequences take beside the GPU's work (NeMo-RL 0.3: four "
-              "models)" },
+    .help = "the same for each sequence of a step: its place in the batch, its token's text" },
   { 0 },
 };
 
