@@ -127,7 +127,7 @@ keep_shape (Apart *self, const ModelShape *shape)
 {
   self->width = (double) (shape->moe_latent > 0 ? shape->moe_latent : shape->d_model);
   self->per_token = (double) shape->n_experts_per_token;
-  self->experts_of_node = (double) (shape->n_experts / self->options.expert_nodes);
+  self->experts_of_node = (double) shape->n_experts / (double) self->options.expert_nodes;
   self->n_layers = generator_n_layers (self->attention);
   self->has_experts = g_new (gboolean, self->n_layers);
   for (guint i = 0; i < self->n_layers; i++)
