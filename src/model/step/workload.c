@@ -436,6 +436,7 @@ new_stage (const ModelShape *shape, const TrainingOptions *training, const MeshO
   option_table_copy (training_options, training, &self->training);
   self->training.traits = training->traits;
   self->training.fp8_any_layout = training->fp8_any_layout;
+  self->training.pass = training->pass;
   self->training.batch = training->batch;
   self->training.parts = training->parts;
   self->training.remapped = training->remapped;
