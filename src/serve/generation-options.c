@@ -95,6 +95,16 @@ generation_ranks (const GenerationOptions *self)
   return (guint) (self->tp * self->pp * self->dp);
 }
 
+double
+generation_weight_bytes (const GenerationOptions *self)
+{
+  static const double bytes[] = { [SERVE_WEIGHTS_16BIT] = 2,
+                                  [SERVE_WEIGHTS_FP8] = 1,
+                                  [SERVE_WEIGHTS_FP8_BLOCK] = 1 + 4.0 / (128 * 128) };
+
+  return bytes[self->weights];
+}
+
 MeshOptions
 generation_mesh (const GenerationOptions *self)
 {

@@ -40,6 +40,9 @@ extern const OptionSpec generation_options[];
 /* Ranks of one instance. */
 guint generation_ranks (const GenerationOptions *self);
 
+/* Bytes of an element of the blocks' matrices, their share of the scales included. */
+double generation_weight_bytes (const GenerationOptions *self);
+
 /* The mesh of one instance, of SHAPE: MESH is zeroed. */
 MeshOptions generation_mesh (const GenerationOptions *self);
 

@@ -6,13 +6,10 @@
 
 /* Of a tensor as it is served. */
 static double
-tensor_bytes (const Generator *self, const LayerDesc *layer, const TensorDesc *tensor)
+tensor_bytes (const Generator *self, const TensorDesc *tensor)
 {
-  const gboolean narrow = self->options.weights != SERVE_WEIGHTS_16BIT && layer->kind == LAYER_BLOCK
-                          && tensor->n_dims > 1
-                          && (tensor->expert || layer->modules[tensor->module].linear);
-
-  return (double) tensor->elements * (narrow ? 1 : 2);
+  return (double) tensor->elements
+         * (tensor->narrow ? generation_weight_bytes (&self->options) : 2);
 }
 
 double
@@ -29,7 +26,7 @@ generator_weight_bytes (Generator *self)
           const LayerDesc *layer = workload_layer (self->stages[s], i);
 
           for (guint t = 0; t < layer->n_tensors; t++)
-            sum += tensor_bytes (self, layer, &layer->tensors[t]);
+            sum += tensor_bytes (self, &layer->tensors[t]);
         }
       most = MAX (most, sum);
     }

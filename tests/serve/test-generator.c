@@ -180,6 +180,42 @@ START_TEST (test_experts_that_are_read)
 }
 END_TEST
 
+/*
+ * Of weights in fewer bits no others are there, and none are read: the matrices of a block, routed
+ * experts among them; what is cast is activations.
+ */
+START_TEST (test_narrow_weights)
+{
+  static const struct
+  {
+    ServeWeights weights;
+    double       bytes; /* of a weight */
+  } cases[] = { { SERVE_WEIGHTS_FP8, 1 }, { SERVE_WEIGHTS_FP8_BLOCK, 1 + 1 / 4096.0 } };
+  static const struct
+  {
+    const char *name;
+    double      matrices, read; /* weights: all, and those that a token's products read */
+  } models[] = {
+    { "llama-3-8b", 32 * (2.0 * 4096 * 5120 + 3.0 * 4096 * 14336),
+      32 * (2.0 * 4096 * 5120 + 3.0 * 4096 * 14336) },
+    { "mixtral-8x7b", 32 * (2.0 * 4096 * 5120 + 8 * 3.0 * 4096 * 14336),
+      32 * (2.0 * 4096 * 5120 + 2 * 3.0 * 4096 * 14336) },
+  };
+  const guint m = (guint) _i % G_N_ELEMENTS (models), c = (guint) _i / G_N_ELEMENTS (models);
+  Fixture     f = fixture_new (models[m].name, "dgx-h100");
+  g_autoptr (Generator) wide = generator_of (&f), narrow = NULL;
+  double                read = step (&f, 1, 1, 0).bytes;
+
+  f.options.weights = cases[c].weights;
+  narrow = generator_of (&f);
+  CLOSE (generator_weight_bytes (wide) - generator_weight_bytes (narrow),
+         (2 - cases[c].bytes) * models[m].matrices, 1e-12);
+  read -= step (&f, 1, 1, 0).bytes;
+  CLOSE (read, (2 - cases[c].bytes) * models[m].read, 2e-3); /* less what is cast */
+  fixture_clear (&f);
+}
+END_TEST
+
 /* One shot brings all n messages to everybody, two shots n-th parts twice; each waits for flags. */
 START_TEST (test_small_all_reduce)
 {
@@ -411,6 +447,7 @@ SUITE_MAIN (generator)
   tcase_add_test (tcase, test_monotone);
   tcase_add_test (tcase, test_stages);
   tcase_add_loop_test (tcase, test_experts_that_are_read, 0, 2);
+  tcase_add_loop_test (tcase, test_narrow_weights, 0, 4);
   tcase_add_test (tcase, test_small_all_reduce);
   tcase_add_loop_test (tcase, test_engine, 0, 3);
   tcase_add_loop_test (tcase, test_shipped, 0, 8);

@@ -75,7 +75,8 @@ fp8_recipe (const TrainingOptions *training)
   recipe.single = recipe.kept && recipe.granule == 0 && training->fp8_any_layout;
   caches = recipe.kept && training->traits.caches_fp8_weights;
   recipe.primary = caches && training->traits.fp8_params && recipe.granule == 0;
-  recipe.narrow = recipe.primary || training->fp8_gather != FP8_GATHER_NONE;
+  recipe.narrow = recipe.primary || training->fp8_gather != FP8_GATHER_NONE
+                  || training->pass != PASS_TRAINING; /* what generates has no wider weights */
   recipe.alone =
       recipe.primary || (caches && training->peft != PEFT_NONE && recipe.dtype == DTYPE_FP8);
   recipe.cached = caches && (recipe.alone || !training->disable_parameter_transpose_cache);

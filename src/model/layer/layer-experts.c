@@ -62,6 +62,15 @@ layer_local_experts (const LayerBuilder *b)
   return b->shape->n_experts / b->mesh->ep;
 }
 
+/* TransformerEngine's recipes take the products of experts too, and so does whatever generates. */
+static gboolean
+experts_are_fp8 (const LayerBuilder *b)
+{
+  const Fp8Recipe *recipe = &b->tape->fp8;
+
+  return recipe->kept || (recipe->name != NULL && b->training->pass != PASS_TRAINING);
+}
+
 /* A weight of the experts. K and N are those of this rank's part of an expert. */
 typedef struct
 {
@@ -81,7 +90,7 @@ add_stacked (LayerBuilder *b, const ExpertWeight *weight)
   tensor = layer_add_tensor (b, weight->name, layer_local_experts (b), transposed ? k : n,
                              transposed ? n : k, TRUE);
   tensor->stacked = TRUE;
-  tensor->narrow = b->tape->fp8.narrow && b->tape->fp8.kept;
+  tensor->narrow = b->tape->fp8.narrow && experts_are_fp8 (b);
   if (!b->shape->expert_bias)
     return;
   bias =
@@ -99,7 +108,7 @@ add_expert (LayerBuilder *b, gint64 expert, const ExpertWeight *weight)
   g_autofree char *bias = g_strdup_printf ("%" G_GINT64_FORMAT ".%s.bias", expert, weight->name);
 
   layer_add_tensor (b, weights, weight->n, weight->k, 0, TRUE)->narrow =
-      b->tape->fp8.narrow && b->tape->fp8.kept;
+      b->tape->fp8.narrow && experts_are_fp8 (b);
   if (b->shape->expert_bias)
     layer_add_tensor (b, bias, weight->n, 0, 0, TRUE)->replicated =
         weight->division == ROWS && b->mesh->etp > 1;
@@ -132,7 +141,7 @@ expert_linear (LayerBuilder *b, const char *role, TapeValue in, gint module, gin
                                     .n = (guint64) n,
                                     .batch = experts_with_rows (b, rows),
                                     .bias = b->shape->expert_bias,
-                                    .fp8 = b->tape->fp8.kept });
+                                    .fp8 = experts_are_fp8 (b) });
 }
 
 /* One expert after the other: what was last put on the tape is done for each by itself. */
