@@ -7,7 +7,7 @@
     .help = help_                                                                               \
   }
 
-static const char *const weights[] = { "bf16", "fp8", "fp8-block", NULL };
+static const char *const weights[] = { "bf16", "fp8", "fp8-block", "int4", "nvfp4", NULL };
 static const char *const all_reduces[] = { "auto", "nccl", "one-shot", "two-shot", NULL };
 static const char *const cache_dtypes[] = { "bf16", "fp8", NULL };
 
@@ -21,7 +21,9 @@ const OptionSpec generation_options[] = {
     .choices = weights,
     OPTION (weights),
     .fallback = "bf16",
-    .help = "of the blocks' matrices, and what their products are in" },
+    .help =
+        "of the blocks' matrices; products are in that too where the GPU multiplies it, else in "
+        "16 bits, as those of int4 are" },
   { .key = "cache_dtype",
     .type = OPTION_ENUM,
     .choices = cache_dtypes,
@@ -100,7 +102,9 @@ generation_weight_bytes (const GenerationOptions *self)
 {
   static const double bytes[] = { [SERVE_WEIGHTS_16BIT] = 2,
                                   [SERVE_WEIGHTS_FP8] = 1,
-                                  [SERVE_WEIGHTS_FP8_BLOCK] = 1 + 4.0 / (128 * 128) };
+                                  [SERVE_WEIGHTS_FP8_BLOCK] = 1 + 4.0 / (128 * 128),
+                                  [SERVE_WEIGHTS_INT4] = 0.5 + 2.5 / 128,
+                                  [SERVE_WEIGHTS_NVFP4] = 0.5 + 1.0 / 16 };
 
   return bytes[self->weights];
 }
@@ -117,11 +121,25 @@ generation_mesh (const GenerationOptions *self)
 }
 
 void
+generation_take_gpu (GenerationOptions *self, const GpuProfile *gpu)
+{
+  const double rates[] = { [SERVE_WEIGHTS_16BIT] = gpu->matmul_16bit.value,
+                           [SERVE_WEIGHTS_FP8] = gpu->matmul_fp8.value,
+                           [SERVE_WEIGHTS_FP8_BLOCK] = gpu->matmul_fp8.value,
+                           [SERVE_WEIGHTS_INT4] = 0,
+                           [SERVE_WEIGHTS_NVFP4] = gpu->matmul_fp4.value };
+
+  self->widens_weights = rates[self->weights] <= 0;
+}
+
+void
 generation_set_training (const GenerationOptions *self, ModelPass pass, TrainingOptions *training)
 {
   static const Fp8Kind recipes[] = { [SERVE_WEIGHTS_16BIT] = FP8_NONE,
                                      [SERVE_WEIGHTS_FP8] = FP8_TENSORWISE,
-                                     [SERVE_WEIGHTS_FP8_BLOCK] = FP8_BLOCKWISE };
+                                     [SERVE_WEIGHTS_FP8_BLOCK] = FP8_BLOCKWISE,
+                                     [SERVE_WEIGHTS_INT4] = FP8_NONE,
+                                     [SERVE_WEIGHTS_NVFP4] = FP8_NVFP4 };
 
   training->pass = pass;
   training->precision = PRECISION_BF16;
@@ -132,5 +150,8 @@ generation_set_training (const GenerationOptions *self, ModelPass pass, Training
   training->fused_norm = TRUE;
   training->cuda_graphs = pass == PASS_DECODE && !self->enforce_eager ? GRAPHS_STEP : GRAPHS_NONE;
   training->expert_routing = training->expert_permutation = EXPERT_KERNELS_FUSED;
-  training->fp8_recipe = recipes[self->weights];
+  if (self->widens_weights)
+    training->weight_bytes = generation_weight_bytes (self);
+  else
+    training->fp8_recipe = recipes[self->weights];
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/config/option.h"
+#include "hardware/profile/profile.h"
 #include "model/mesh/parallel.h"
 #include "model/step/training.h"
 
@@ -11,6 +12,8 @@ typedef enum
   SERVE_WEIGHTS_16BIT,
   SERVE_WEIGHTS_FP8,       /* a scale a tensor */
   SERVE_WEIGHTS_FP8_BLOCK, /* a scale a block of 128 x 128: DeepSeek-V3 as it is published */
+  SERVE_WEIGHTS_INT4,      /* AWQ, GPTQ: a scale and a zero point for 128 of an output's weights */
+  SERVE_WEIGHTS_NVFP4,     /* a scale in fp8 for 16 of them */
 } ServeWeights;
 
 /* What sums the partial results of tensor ranks. */
@@ -33,6 +36,7 @@ typedef struct
   double   issue_s;             /* of a kernel on the host, where it is not in a graph */
   double   step_overhead_s;     /* of the host between two steps: scheduling, the drawn tokens */
   double   sequence_overhead_s; /* the same for each sequence of a step */
+  gboolean widens_weights;     /* no option, generation_take_gpu: products are in 16 bits */
 } GenerationOptions;
 
 extern const OptionSpec generation_options[];
@@ -45,6 +49,12 @@ double generation_weight_bytes (const GenerationOptions *self);
 
 /* The mesh of one instance, of SHAPE: MESH is zeroed. */
 MeshOptions generation_mesh (const GenerationOptions *self);
+
+/*
+ * Products are in the weights' type where GPU multiplies that; else, as of 4-bit integers anywhere,
+ * they widen weights to 16 bits on their way from memory (Marlin's kernels).
+ */
+void generation_take_gpu (GenerationOptions *self, const GpuProfile *gpu);
 
 /*
  * TRAINING, with its defaults, as the kernels of PASS run under SELF: fused as serving engines fuse

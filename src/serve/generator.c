@@ -546,6 +546,7 @@ generator_new (const ModelShape *shape, const GenerationOptions *options, const 
   self = g_new0 (Generator, 1);
   model_shape_copy (shape, &self->shape);
   self->options = *options;
+  generation_take_gpu (&self->options, cluster_gpu_profile (cluster, 0));
   self->mesh = generation_mesh (options);
   self->cluster = cluster;
   self->library = library;

@@ -182,15 +182,21 @@ END_TEST
 
 /*
  * Of weights in fewer bits no others are there, and none are read: the matrices of a block, routed
- * experts among them; what is cast is activations.
+ * experts among them. What is cast is activations, where a GPU multiplies the weights' type.
  */
 START_TEST (test_narrow_weights)
 {
   static const struct
   {
     ServeWeights weights;
+    const char  *cluster;
     double       bytes; /* of a weight */
-  } cases[] = { { SERVE_WEIGHTS_FP8, 1 }, { SERVE_WEIGHTS_FP8_BLOCK, 1 + 1 / 4096.0 } };
+  } cases[] = { { SERVE_WEIGHTS_FP8, "dgx-h100", 1 },
+                { SERVE_WEIGHTS_FP8, "dgx-a100", 1 },
+                { SERVE_WEIGHTS_FP8_BLOCK, "dgx-h100", 1 + 1 / 4096.0 },
+                { SERVE_WEIGHTS_INT4, "dgx-h100", 0.5 + 2.5 / 128 },
+                { SERVE_WEIGHTS_NVFP4, "dgx-b200", 0.5 + 1 / 16.0 },
+                { SERVE_WEIGHTS_NVFP4, "dgx-h100", 0.5 + 1 / 16.0 } };
   static const struct
   {
     const char *name;
@@ -202,7 +208,7 @@ START_TEST (test_narrow_weights)
       32 * (2.0 * 4096 * 5120 + 2 * 3.0 * 4096 * 14336) },
   };
   const guint m = (guint) _i % G_N_ELEMENTS (models), c = (guint) _i / G_N_ELEMENTS (models);
-  Fixture     f = fixture_new (models[m].name, "dgx-h100");
+  Fixture     f = fixture_new (models[m].name, cases[c].cluster);
   g_autoptr (Generator) wide = generator_of (&f), narrow = NULL;
   double                read = step (&f, 1, 1, 0).bytes;
 
@@ -212,6 +218,30 @@ START_TEST (test_narrow_weights)
          (2 - cases[c].bytes) * models[m].matrices, 1e-12);
   read -= step (&f, 1, 1, 0).bytes;
   CLOSE (read, (2 - cases[c].bytes) * models[m].read, 2e-3); /* less what is cast */
+  fixture_clear (&f);
+}
+END_TEST
+
+/*
+ * Weights that are widened are read faster and multiplied no faster: a token gains nearly what its
+ * bytes do, a long prompt nothing. Those that the GPU multiplies as they are gain in both.
+ */
+START_TEST (test_widened_weights)
+{
+  Fixture      f = fixture_new ("llama-3-70b", "dgx-b200");
+  const double token = step (&f, 1, 1, 0).parts[GENERATION_PRODUCTS],
+               prompt = step (&f, 1, 8192, 0).parts[GENERATION_PRODUCTS];
+  double int4_token, nvfp4_token;
+
+  f.options.weights = SERVE_WEIGHTS_INT4;
+  int4_token = step (&f, 1, 1, 0).parts[GENERATION_PRODUCTS];
+  CLOSE (step (&f, 1, 8192, 0).parts[GENERATION_PRODUCTS], prompt, 0.02);
+  f.options.weights = SERVE_WEIGHTS_NVFP4;
+  nvfp4_token = step (&f, 1, 1, 0).parts[GENERATION_PRODUCTS];
+  ck_assert_double_lt (step (&f, 1, 8192, 0).parts[GENERATION_PRODUCTS], 0.6 * prompt);
+  ck_assert_double_lt (int4_token, 0.5 * token); /* latencies stay, and the head's bytes */
+  ck_assert_double_lt (nvfp4_token, 0.7 * token);
+  ck_assert_double_gt (int4_token, 0.26 * token);
   fixture_clear (&f);
 }
 END_TEST
@@ -447,7 +477,8 @@ SUITE_MAIN (generator)
   tcase_add_test (tcase, test_monotone);
   tcase_add_test (tcase, test_stages);
   tcase_add_loop_test (tcase, test_experts_that_are_read, 0, 2);
-  tcase_add_loop_test (tcase, test_narrow_weights, 0, 4);
+  tcase_add_loop_test (tcase, test_narrow_weights, 0, 12);
+  tcase_add_test (tcase, test_widened_weights);
   tcase_add_test (tcase, test_small_all_reduce);
   tcase_add_loop_test (tcase, test_engine, 0, 3);
   tcase_add_loop_test (tcase, test_shipped, 0, 8);

@@ -116,16 +116,20 @@ is_fed (const GpuProfile *gpu)
 typedef struct
 {
   double rate;     /* FLOP/s of an SM's main loop */
-  double element;  /* bytes of an operand's */
+  double element;  /* bytes of an operand's, */
+  double weight;   /* and of the k x n operand's */
   double overhead; /* of a tile, in inner-dimension elements */
 } TileUnits;
 
 static TileUnits
 tile_units (const GpuProfile *gpu, const KernelDesc *kernel)
 {
+  const double element = dtype_bits (kernel->dtype) / 8.0;
+
   return (TileUnits){
     .rate = sustained_rate (gpu, kernel->dtype) * matmul_efficiency (gpu, kernel) / gpu->sms.value,
-    .element = dtype_bits (kernel->dtype) / 8.0,
+    .element = element,
+    .weight = kernel->weight_bytes > 0 ? kernel->weight_bytes : element,
     .overhead = k_overhead (gpu, kernel->dtype),
   };
 }
@@ -138,7 +142,8 @@ tile_units (const GpuProfile *gpu, const KernelDesc *kernel)
 static double
 tile_seconds (const GpuProfile *gpu, const TileUnits *units, const TileChoice *tile, double depth)
 {
-  const double flops = 2 * tile->m * tile->n, bytes = (tile->m + tile->n) * units->element;
+  const double flops = 2 * tile->m * tile->n,
+               bytes = tile->m * units->element + tile->n * units->weight;
 
   if (!is_fed (gpu))
     return flops * (depth + units->overhead) / (units->rate * tile_rate (gpu, tile->m, tile->n));

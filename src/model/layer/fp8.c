@@ -62,6 +62,19 @@ static const Fp8Recipe recipes[] = {
                   .hadamard = TRUE },
 };
 
+/*
+ * What generates has weights in the recipe's type and in no other, and makes the rows of its inputs
+ * alone. Where blocks have scales below a tensor's, published weights bring the tensor's of inputs.
+ */
+static Fp8Recipe
+generation_recipe (Fp8Recipe recipe)
+{
+  recipe.narrow = TRUE;
+  recipe.kept = FALSE;
+  recipe.searched = recipe.searched && recipe.granule == 0;
+  return recipe;
+}
+
 Fp8Recipe
 fp8_recipe (const TrainingOptions *training)
 {
@@ -71,12 +84,13 @@ fp8_recipe (const TrainingOptions *training)
   if (training->fp8_recipe == FP8_NONE)
     return recipe;
   recipe = recipes[training->fp8_recipe];
+  if (training->pass != PASS_TRAINING)
+    return generation_recipe (recipe);
   recipe.kept |= training->traits.keeps_fp8;
   recipe.single = recipe.kept && recipe.granule == 0 && training->fp8_any_layout;
   caches = recipe.kept && training->traits.caches_fp8_weights;
   recipe.primary = caches && training->traits.fp8_params && recipe.granule == 0;
-  recipe.narrow = recipe.primary || training->fp8_gather != FP8_GATHER_NONE
-                  || training->pass != PASS_TRAINING; /* what generates has no wider weights */
+  recipe.narrow = recipe.primary || training->fp8_gather != FP8_GATHER_NONE;
   recipe.alone =
       recipe.primary || (caches && training->peft != PEFT_NONE && recipe.dtype == DTYPE_FP8);
   recipe.cached = caches && (recipe.alone || !training->disable_parameter_transpose_cache);

@@ -49,6 +49,8 @@ typedef struct
   guint       streams;      /* each of them is a kernel of its own: on so many streams; 1: one after
                              the other; 0: all are one kernel */
   guint       turns;        /* it is one of so many like it that `streams` run in turn; 0: alone */
+  double      weight_bytes; /* of KERNEL_MATMUL: of an element of its k x n operand, which it widens
+                               before it multiplies; 0: as `dtype` has it */
   double      flops;        /* nominal: multiply-add = 2 */
   double      read_bytes, write_bytes; /* nominal HBM traffic */
   double      exponentials;            /* of KERNEL_SCAN */

@@ -71,6 +71,12 @@ experts_are_fp8 (const LayerBuilder *b)
   return recipe->kept || (recipe->name != NULL && b->training->pass != PASS_TRAINING);
 }
 
+static gboolean
+experts_are_narrow (const LayerBuilder *b)
+{
+  return layer_widens_weights (b) || (b->tape->fp8.narrow && experts_are_fp8 (b));
+}
+
 /* A weight of the experts. K and N are those of this rank's part of an expert. */
 typedef struct
 {
@@ -90,7 +96,7 @@ add_stacked (LayerBuilder *b, const ExpertWeight *weight)
   tensor = layer_add_tensor (b, weight->name, layer_local_experts (b), transposed ? k : n,
                              transposed ? n : k, TRUE);
   tensor->stacked = TRUE;
-  tensor->narrow = b->tape->fp8.narrow && experts_are_fp8 (b);
+  tensor->narrow = experts_are_narrow (b);
   if (!b->shape->expert_bias)
     return;
   bias =
@@ -107,8 +113,7 @@ add_expert (LayerBuilder *b, gint64 expert, const ExpertWeight *weight)
       g_strdup_printf ("%" G_GINT64_FORMAT ".%s.weight", expert, weight->name);
   g_autofree char *bias = g_strdup_printf ("%" G_GINT64_FORMAT ".%s.bias", expert, weight->name);
 
-  layer_add_tensor (b, weights, weight->n, weight->k, 0, TRUE)->narrow =
-      b->tape->fp8.narrow && experts_are_fp8 (b);
+  layer_add_tensor (b, weights, weight->n, weight->k, 0, TRUE)->narrow = experts_are_narrow (b);
   if (b->shape->expert_bias)
     layer_add_tensor (b, bias, weight->n, 0, 0, TRUE)->replicated =
         weight->division == ROWS && b->mesh->etp > 1;
@@ -141,7 +146,8 @@ expert_linear (LayerBuilder *b, const char *role, TapeValue in, gint module, gin
                                     .n = (guint64) n,
                                     .batch = experts_with_rows (b, rows),
                                     .bias = b->shape->expert_bias,
-                                    .fp8 = experts_are_fp8 (b) });
+                                    .fp8 = experts_are_fp8 (b),
+                                    .narrow = layer_widens_weights (b) });
 }
 
 /* One expert after the other: what was last put on the tape is done for each by itself. */

@@ -41,6 +41,12 @@ linear_is_fp8 (const LayerBuilder *b, gint64 k, gint64 n)
   return recipe->kept || b->tp > 1 || (k % recipe->multiple == 0 && n % recipe->multiple == 0);
 }
 
+gboolean
+layer_widens_weights (const LayerBuilder *b)
+{
+  return b->layer.kind == LAYER_BLOCK && b->training->weight_bytes > 0;
+}
+
 /*
  * The weight, K x N, or the slice of it that is trained and all others: tensors of their own, that
  * products read as one.
@@ -58,7 +64,7 @@ add_plain_weight (LayerBuilder *b, gint64 k, gint64 n, Division division)
   weight = layer_add_tensor (b, "weight", transposed ? trained[0] : trained[1],
                              transposed ? trained[1] : trained[0], 0, FALSE);
   weight->replicated = division == WHOLE && b->tp > 1;
-  weight->narrow = b->tape->fp8.narrow && linear_is_fp8 (b, k, n);
+  weight->narrow = layer_widens_weights (b) || (b->tape->fp8.narrow && linear_is_fp8 (b, k, n));
   if (trained[0] * trained[1] < k * n)
     layer_mark_others (b, layer_add_tensor (b, "weight.others", transposed ? rest_k : rest_n,
                                             transposed ? rest_n : rest_k, 0, FALSE));
@@ -148,6 +154,7 @@ layer_add_linear_on (LayerBuilder *b, const char *name, const char *role, TapeVa
                                    .batch = 1,
                                    .bias = bias && !late,
                                    .fp8 = linear_is_fp8 (b, k, n),
+                                   .narrow = layer_widens_weights (b),
                                    .packing = packing,
                                    .trained_k = (guint64) trained[0],
                                    .trained_n = (guint64) trained[1] });

@@ -127,6 +127,12 @@ void layer_add_replicated (LayerBuilder *b, const char *suffix, gint64 d0, gint6
 gint layer_add_weights (LayerBuilder *b, const char *name, gint64 k, gint64 n, gboolean bias,
                         Division division, Packing packing);
 
+/*
+ * Whether a matrix of this layer is kept in fewer bits than its products take, which widen it
+ * (TrainingOptions.weight_bytes).
+ */
+gboolean layer_widens_weights (const LayerBuilder *b);
+
 /* A Linear module from K to N, those of the whole model; ROLE names its kernels. */
 TapeValue layer_add_linear (LayerBuilder *b, const char *name, const char *role, TapeValue in,
                             gint64 k, gint64 n, gboolean bias, Division division);

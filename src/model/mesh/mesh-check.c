@@ -330,7 +330,9 @@ check_experts (const Check *c)
   if (m->ep > 1 && m->routing_skew > (double) m->ep)
     diag_error (c->diags, mark_of (c, "routing_skew"), "one rank cannot get more than all tokens",
                 "'routing_skew' of %g is above 'ep' of " D, m->routing_skew, m->ep);
-  if (s->n_experts > 0 && mesh_spreads_experts (m) && m->tp > 1 && m->sp == 0)
+  /* what generates has a part of each expert on each tensor rank, which all need all tokens */
+  if (c->training->pass == PASS_TRAINING && s->n_experts > 0 && mesh_spreads_experts (m)
+      && m->tp > 1 && m->sp == 0)
     diag_error (c->diags, mark_of (c, m->ep > 1 ? "ep" : "etp"),
                 "set sp to 1: otherwise each tensor rank would send the same tokens",
                 "'%s' and 'tp' together need sequence parallelism", m->ep > 1 ? "ep" : "etp");

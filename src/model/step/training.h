@@ -339,6 +339,9 @@ typedef struct
   FrameworkTraits traits;         /* no option: training_take_traits, before a workload is made */
   gboolean        fp8_any_layout; /* no option: of the GPU's profile; set likewise */
   gint            pass;           /* no option: ModelPass */
+  double          weight_bytes;   /* no option: of an element of a block's matrix with its share of
+                                     scales, of which generation keeps fewer than it multiplies; 0:
+                                     as it multiplies */
   const GArray
         *parts;    /* no option: AttentionPart, the largest sets first, what this rank attends to
                           of `batch`; NULL: its share of each sequence */

@@ -437,6 +437,7 @@ new_stage (const ModelShape *shape, const TrainingOptions *training, const MeshO
   self->training.traits = training->traits;
   self->training.fp8_any_layout = training->fp8_any_layout;
   self->training.pass = training->pass;
+  self->training.weight_bytes = training->weight_bytes;
   self->training.batch = training->batch;
   self->training.parts = training->parts;
   self->training.remapped = training->remapped;

@@ -189,7 +189,10 @@ tape_linear (Tape *tape, const char *name, TapeValue in, LinearSpec spec)
   op->shape = tape_product_desc (tape, name, spec.batch, m, spec.n, spec.k, flops);
   if (spec.batch > 1 && !spec.together)
     part_experts (tape, &op->shape);
-  op->weight_bytes = tape->e * (double) spec.k * (double) spec.n * (double) spec.batch;
+  if (spec.narrow)
+    op->shape.weight_bytes = tape->training->weight_bytes;
+  op->weight_bytes = (spec.narrow ? tape->training->weight_bytes : tape->e) * (double) spec.k
+                     * (double) spec.n * (double) spec.batch;
   op->bias_bytes = spec.bias ? tape->e * (double) spec.n * (double) spec.batch : 0;
   out = tape_add_output (tape, op, spec.rows * (double) spec.n);
   op->packing = spec.packing;

@@ -22,6 +22,7 @@ typedef struct
   gboolean bias;
   gboolean together;             /* of BATCH > 1: one kernel, whatever experts are */
   gboolean fp8;                  /* its products are, as the tape's recipe says */
+  gboolean narrow;               /* weights are in TrainingOptions.weight_bytes, which it widens */
   Packing  packing;              /* of frozen weights */
   guint64  trained_k, trained_n; /* of the weights that are trained; 0: all */
 } LinearSpec;
