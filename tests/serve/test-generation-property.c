@@ -1,17 +1,15 @@
 /*
  * Generation of drawn models on drawn meshes against closed forms that are written here from the
- * shapes alone: what a rank keeps, what a step multiplies and reads, what tensor and expert ranks
- * send, what stages wait. A case is drawn from its number; `generation-property N` runs that one
- * alone, and each message says what it is. Not asserted: how long a kernel or a collective takes by itself.
+ * shapes alone. A case is drawn from its number; `test-serve generation-property N` runs that one
+ * alone, and messages say what it is. Not asserted: how long a kernel or a collective takes.
  *
- * The closed forms, of one tensor rank (E, T ranks of experts and tensors; b sequences of a
- * micro-batch, p of them with padding; c cached tokens):
+ * Of a tensor rank; b sequences of a micro-batch, p of them with padding; c cached tokens:
  *
  *   weights   2 B an element, W B of a block's matrices but the router's and what latents absorb
- *   cache     bytes a token x tokens kept: heads of keys and values, or one latent for all heads
+ *   cache     tokens kept x heads of keys and values, or one latent for all heads
  *   FLOPs     2 p x the matrices that a token meets + 4 b heads x width x (c + 1) a block
- *   messages  an all-reduce of 2 B p d_model behind attention, experts and MLPs; the look-up's, and
- *             the logits'; rows to experts and back; activations to the next stage
+ *   messages  an all-reduce of 2 B p d_model behind attention, and behind an MLP or all experts;
+ *             the look-up's, the logits'; rows to experts and back; activations to the next stage
  *   stages    pp times the slowest one
  */
 #include <check.h>
@@ -437,7 +435,6 @@ expected_communication (const Case *c)
       seconds += 2 * reduce;
       if (!has_experts (s, layer))
         continue;
-      seconds += s->n_shared_experts > 0 ? reduce : 0;
       seconds += 2 * collective (c, COLLECTIVE_ALL_TO_ALL, o->dp, o->tp, 2 * routed * d);
     }
   return seconds + (double) o->pp * message (c);

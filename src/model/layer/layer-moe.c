@@ -313,11 +313,33 @@ add_latent (LayerBuilder *b, const char *name, const char *role, TapeValue x, gi
                               WHOLE);
 }
 
+/*
+ * Engines that generate add the parts of shared experts to those of routed ones before tensor ranks
+ * sum them: one all-reduce for both (vLLM, models/deepseek_v2.py).
+ */
+static gboolean
+sums_once (const LayerBuilder *b)
+{
+  return b->training->pass != PASS_TRAINING && b->mesh->sp == 0 && b->shape->moe_latent == 0;
+}
+
+/* The shared experts' part on this rank, which is not summed over the tensor group. */
+static TapeValue
+add_shared_part (LayerBuilder *b, TapeValue x)
+{
+  const gboolean outer = b->parallel;
+
+  b->parallel = TRUE;
+  x = layer_add_shared_experts (b, x);
+  b->parallel = outer;
+  return x;
+}
+
 TapeValue
 layer_add_moe (LayerBuilder *b, TapeValue x)
 {
   const ModelShape *s = b->shape;
-  gboolean          shares = model_shared_width (s) > 0;
+  gboolean          shares = model_shared_width (s) > 0, once = shares && sums_once (b);
   gboolean          covers = b->mesh->shared_expert_overlap && shares;
   const gint64      width = model_expert_width (s);
   TapeValue         in, logits, weights, out, shared = x;
@@ -331,12 +353,15 @@ layer_add_moe (LayerBuilder *b, TapeValue x)
     out = dispatch_tokens (b, in, weights);
   else
     out = dispatch_rows (b, in, weights, covers ? &shared : NULL);
-  if (b->mesh->sp == 0)
+  if (b->mesh->sp == 0 && !once)
     tape_comm_reduce (b->tape, "experts.reduce", out, layer_tensor_group (b));
   out = add_latent (b, "fc2_latent_proj", "experts.latent_out", out, width, s->d_model);
   if (!shares)
     return out;
   if (!covers)
-    shared = layer_add_shared_experts (b, x);
-  return tape_add (b->tape, "experts.add_shared", out, layer_weigh_shared (b, x, shared));
+    shared = once ? add_shared_part (b, x) : layer_add_shared_experts (b, x);
+  out = tape_add (b->tape, "experts.add_shared", out, layer_weigh_shared (b, x, shared));
+  if (once)
+    tape_comm_reduce (b->tape, "experts.reduce", out, layer_tensor_group (b));
+  return out;
 }
