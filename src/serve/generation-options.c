@@ -16,6 +16,13 @@ const OptionSpec generation_options[] = {
   DEGREE (pp, "pipeline stages of an instance; its sequences are as many micro-batches"),
   DEGREE (dp, "replicas of attention that share experts: each has its own sequences, the experts "
               "are divided over all of them"),
+  { .key = "enable_expert_parallel",
+    .type = OPTION_BOOL,
+    OPTION (enable_expert_parallel),
+    .fallback = "false",
+    .help = "tensor ranks have whole experts, for which all tokens are there already; else a slice "
+            "of each expert",
+    .source = "vLLM, enable_expert_parallel" },
   { .key = "weights",
     .type = OPTION_ENUM,
     .choices = weights,
@@ -116,6 +123,7 @@ generation_mesh (const GenerationOptions *self)
 
   mesh.routing_skew = 1;
   mesh.sp = self->tp > 1 && self->dp > 1; /* or each tensor rank would send the same tokens */
+  mesh.whole_experts = self->enable_expert_parallel;
   mesh_normalise (&mesh);
   return mesh;
 }

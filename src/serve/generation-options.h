@@ -36,7 +36,8 @@ typedef struct
   double   issue_s;             /* of a kernel on the host, where it is not in a graph */
   double   step_overhead_s;     /* of the host between two steps: scheduling, the drawn tokens */
   double   sequence_overhead_s; /* the same for each sequence of a step */
-  gboolean widens_weights;     /* no option, generation_take_gpu: products are in 16 bits */
+  gboolean enable_expert_parallel; /* tensor ranks have whole experts, not slices of each */
+  gboolean widens_weights;         /* no option, generation_take_gpu: products are in 16 bits */
 } GenerationOptions;
 
 extern const OptionSpec generation_options[];

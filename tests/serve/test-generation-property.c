@@ -14,176 +14,43 @@
  */
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "../cases.h"
 #include "../suite.h"
-#include "fixture.h"
+#include "generation-case.h"
 
 #define N_CASES 400
 
-/* ---- cases ----------------------------------------------------------------------------------- */
-
-#define N_GPUS 32
-static const char *const clusters[] = { "4xdgx-h100", "4xdgx-a100", "4xdgx-b200" };
-
-/* Plain transformers, dense and of experts, of grouped queries, of latents. */
-static const char *const shipped[] = { "llama-3-8b",      "llama-3-70b",     "llama-3.2-1b",
-                                       "tinyllama-1.1b",  "mistral-7b-v0.3", "mixtral-8x7b",
-                                       "qwen3-8b",        "qwen3-30b-a3b",   "deepseek-v3",
-                                       "deepseek-v2-lite" };
-
 /* By ServeWeights: a weight with its share of scales. */
 static const double weight_bytes[] = { 2, 1, 1 + 4 / 16384.0, 0.5 + 2.5 / 128, 0.5 + 1 / 16.0 };
-
-typedef struct
-{
-  Fixture  f;
-  gboolean alike;    /* all blocks are */
-  gboolean measured; /* its GPU's products */
-  double   batch, cached;
-  char    *text;
-} Case;
-
-static gint64
-pick (GRand *rand, const gint64 *of, gint n)
-{
-  return of[g_rand_int_range (rand, 0, n)];
-}
-#define PICK(rand, ...)                        \
-  pick (rand, (const gint64[]){ __VA_ARGS__ }, \
-        (gint) (sizeof ((const gint64[]){ __VA_ARGS__ }) / sizeof (gint64)))
-
-static void
-draw_attention (GRand *rand, ModelShape *shape)
-{
-  shape->n_heads = PICK (rand, 8, 16, 32, 64);
-  shape->n_kv_heads = shape->n_heads / PICK (rand, 1, 2, 4, 8);
-  shape->head_dim = PICK (rand, 32, 64, 128);
-  if (g_rand_int_range (rand, 0, 4) == 0)
-    {
-      shape->n_kv_heads = shape->n_heads;
-      shape->kv_lora_rank = PICK (rand, 128, 512);
-      shape->q_lora_rank = PICK (rand, 0, 256, 768);
-      shape->qk_nope_head_dim = PICK (rand, 32, 128);
-      shape->qk_rope_head_dim = PICK (rand, 32, 64);
-      shape->v_head_dim = shape->head_dim = PICK (rand, 32, 128);
-    }
-  else if (g_rand_int_range (rand, 0, 3) == 0)
-    {
-      shape->sliding_window = PICK (rand, 16, 128, 1024);
-      shape->sliding_period = PICK (rand, 0, 2, 3);
-    }
-}
-
-static void
-draw_experts (GRand *rand, ModelShape *shape)
-{
-  if (g_rand_boolean (rand))
-    return;
-  shape->moe_period = 1;
-  shape->n_experts = PICK (rand, 8, 16, 64);
-  shape->n_experts_per_token = PICK (rand, 1, 2, 8);
-  shape->d_expert = PICK (rand, 256, 768, 1024);
-  shape->n_shared_experts = PICK (rand, 0, 0, 1, 2);
-  shape->first_dense_layers = PICK (rand, 0, 0, 1);
-}
-
-/* A model of its own; its base is a plain one that is read as all are. */
-static void
-draw_shape (GRand *rand, gint64 pp, ModelShape *shape)
-{
-  shape->n_layers = pp * PICK (rand, 1, 2, 3);
-  shape->d_model = 256 * g_rand_int_range (rand, 1, 9);
-  shape->d_ff = 256 * g_rand_int_range (rand, 1, 17);
-  shape->vocab = 1024 * g_rand_int_range (rand, 1, 65);
-  shape->tied_embeddings = g_rand_boolean (rand);
-  draw_attention (rand, shape);
-  draw_experts (rand, shape);
-}
-
-static void
-draw_options (GRand *rand, const ModelShape *shape, gint64 pp, GenerationOptions *options)
-{
-  options->pp = pp;
-  options->dp = shape->n_experts > 0 ? PICK (rand, 1, 1, 2) : 1;
-  options->tp = PICK (rand, 1, 1, 2, 4, 8);
-  options->tp = MIN (options->tp, N_GPUS / (pp * options->dp));
-  options->weights = (gint) (g_rand_int_range (rand, 0, 2) == 0
-                                 ? 0
-                                 : g_rand_int_range (rand, 0, G_N_ELEMENTS (weight_bytes)));
-  options->cache_dtype = g_rand_int_range (rand, 0, 2);
-  options->all_reduce = SERVE_ALL_REDUCE_LIBRARY; /* whose times are asked for here, too */
-  options->step_overhead_s = 0;
-}
-
-static gboolean
-is_alike (const ModelShape *shape)
-{
-  return shape->first_dense_layers == 0
-         && (shape->sliding_window == 0 || shape->sliding_period == 0);
-}
-
-static char *
-describe (guint number, const char *cluster, const Case *c)
-{
-  const ModelShape        *s = &c->f.shape;
-  const GenerationOptions *o = &c->f.options;
-
-  return g_strdup_printf (
-      "generation-property %u: %s on %s, %d layers, d %d, heads %d/%d of %d, ff %d, vocab %d%s, latent %d/%d, "
-      "window %d/%d, experts %d of %d x %d + %d from %d; tp %d pp %d dp %d, weights %d, cache %d, "
-      "%g sequences, %g cached",
-      number, s->name, cluster, (int) s->n_layers, (int) s->d_model, (int) s->n_heads,
-      (int) s->n_kv_heads, (int) s->head_dim, (int) s->d_ff, (int) s->vocab,
-      s->tied_embeddings ? " tied" : "", (int) s->q_lora_rank, (int) s->kv_lora_rank,
-      (int) s->sliding_window, (int) s->sliding_period, (int) s->n_experts_per_token,
-      (int) s->n_experts, (int) s->d_expert, (int) s->n_shared_experts, (int) s->first_dense_layers,
-      (int) o->tp, (int) o->pp, (int) o->dp, o->weights, o->cache_dtype, c->batch, c->cached);
-}
-
-static Case
-case_new (guint number)
-{
-  g_autoptr (GRand) rand = g_rand_new_with_seed (number);
-  const char       *cluster = clusters[g_rand_int_range (rand, 0, G_N_ELEMENTS (clusters))];
-  const gboolean    drawn = g_rand_int_range (rand, 0, 4) > 0;
-  const guint       which = (guint) g_rand_int_range (rand, 0, G_N_ELEMENTS (shipped));
-  const gint64      pp = drawn ? PICK (rand, 1, 1, 2, 4) : 1;
-  Case              self = { .f = fixture_new (drawn ? "llama-3-8b" : shipped[which], cluster) };
-
-  if (drawn)
-    {
-      g_free (self.f.shape.name);
-      self.f.shape.name = g_strdup ("drawn");
-      draw_shape (rand, pp, &self.f.shape);
-    }
-  draw_options (rand, &self.f.shape, pp, &self.f.options);
-  self.measured = cluster_gpu_profile (self.f.cluster, 0)->matmul_curve != NULL;
-  self.alike = is_alike (&self.f.shape);
-  self.batch = (double) (pp * PICK (rand, 1, 2, 3, 8, 13, 64, 256));
-  self.cached = (double) g_rand_int_range (rand, 0, 8000);
-  self.text = describe (number, cluster, &self);
-  return self;
-}
-
-static void
-case_clear (Case *self)
-{
-  fixture_clear (&self->f);
-  g_free (self->text);
-}
 
 /* ---- closed forms ---------------------------------------------------------------------------- */
 
 /* Elements of a rank's part of a block or an end of the model. */
 typedef struct
 {
-  double narrow; /* kept in few bits */
-  double wide;   /* in 16 */
-  double met;    /* of both: matrices that each token is multiplied with */
-  double routed; /* elements of the routed experts' matrices that it meets on this rank's account */
+  double narrow; /* kept in few bits, */
+  double wide;   /* and in 16 */
+  double met;    /* of both: matrices that every token is multiplied with */
 } Part;
+
+/* Routed experts of a rank: how many, and elements of each. */
+typedef struct
+{
+  double here, elements;
+} Experts;
+
+static Experts
+experts_of (const Case *c)
+{
+  const ModelShape        *s = &c->f.shape;
+  const GenerationOptions *o = &c->f.options;
+  const double             whole = 3 * (double) (s->d_model * s->d_expert), tp = (double) o->tp,
+               replica = (double) s->n_experts / (double) o->dp;
+
+  return o->enable_expert_parallel ? (Experts){ replica / tp, whole }
+                                   : (Experts){ replica, whole / tp };
+}
 
 static gboolean
 has_window (const ModelShape *s, gint64 layer)
@@ -229,10 +96,11 @@ add_attention (const ModelShape *s, double tp, Part *part)
 }
 
 static void
-add_feed (const ModelShape *s, gint64 layer, double tp, double ep, Part *part)
+add_feed (const Case *c, gint64 layer, double tp, Part *part)
 {
-  const double d = (double) s->d_model, experts = (double) s->n_experts,
-               expert = 3 * d * (double) s->d_expert / tp,
+  const ModelShape *s = &c->f.shape;
+  const Experts     routed = experts_of (c);
+  const double      d = (double) s->d_model, experts = (double) s->n_experts,
                shared = 3 * d * (double) (s->n_shared_experts * s->d_expert) / tp,
                dense = 3 * d * (double) s->d_ff / tp;
 
@@ -242,19 +110,19 @@ add_feed (const ModelShape *s, gint64 layer, double tp, double ep, Part *part)
       part->met += dense;
       return;
     }
-  part->narrow += experts / ep * expert + shared;
+  part->narrow += routed.here * routed.elements + shared;
   part->wide += d * experts + (s->router_bias ? experts : 0);
   part->met += d * experts + shared;
-  part->routed += (double) s->n_experts_per_token * expert;
 }
 
 static Part
-block_part (const ModelShape *s, gint64 layer, double tp, double ep)
+block_part (const Case *c, gint64 layer)
 {
-  Part part = { .wide = 2 * (double) s->d_model };
+  const double tp = (double) c->f.options.tp;
+  Part         part = { .wide = 2 * (double) c->f.shape.d_model };
 
-  add_attention (s, tp, &part);
-  add_feed (s, layer, tp, ep, &part);
+  add_attention (&c->f.shape, tp, &part);
+  add_feed (c, layer, tp, &part);
   return part;
 }
 
@@ -272,7 +140,7 @@ expected_weights (const Case *c)
 {
   const ModelShape *s = &c->f.shape;
   const gint64      pp = c->f.options.pp, here = s->n_layers / pp;
-  const double      tp = (double) c->f.options.tp, ep = (double) c->f.options.dp;
+  const double      tp = (double) c->f.options.tp;
   double            most = 0;
 
   for (gint64 stage = 0; stage < pp; stage++)
@@ -283,7 +151,7 @@ expected_weights (const Case *c)
         bytes += 2 * (double) s->d_model + (s->tied_embeddings && pp == 1 ? 0 : 2 * table (s, tp));
       for (gint64 layer = stage * here; layer < (stage + 1) * here; layer++)
         {
-          const Part part = block_part (s, layer, tp, ep);
+          const Part part = block_part (c, layer);
 
           bytes += weight_bytes[c->f.options.weights] * part.narrow + 2 * part.wide;
         }
@@ -334,6 +202,17 @@ captured (double sequences)
   return sequences <= 2 ? sequences : sequences <= 4 ? 4 : ceil (sequences / 8) * 8;
 }
 
+/* Of tokens and their experts, a rank's share; tensor ranks that slice experts have all. */
+static double
+rows_of (const Case *c)
+{
+  const GenerationOptions *o = &c->f.options;
+  const double             owners = o->enable_expert_parallel ? (double) o->tp : 1,
+               routed = captured (micro_batch (c)) * (double) c->f.shape.n_experts_per_token;
+
+  return MAX (floor (routed / owners), 1);
+}
+
 static double
 attended (const ModelShape *s, gint64 layer, double cached)
 {
@@ -351,12 +230,23 @@ expected_flops (const Case *c)
 
   for (gint64 layer = 0; layer < s->n_layers; layer++)
     {
-      const Part part = block_part (s, layer, tp, (double) c->f.options.dp);
+      const Part part = block_part (c, layer);
 
-      flops += 2 * p * (part.met + part.routed);
+      flops += 2 * p * part.met;
+      if (has_experts (s, layer))
+        flops += 2 * rows_of (c) * experts_of (c).elements;
       flops += 4 * b * (double) s->n_heads / tp * width * attended (s, layer, c->cached);
     }
   return flops;
+}
+
+/* Of a rank's experts, those that some row visits, drawn evenly: a whole number. */
+static double
+visited (const Case *c)
+{
+  const double here = experts_of (c).here;
+
+  return MAX (round (here * (1 - pow (1 - 1 / here, rows_of (c)))), 1);
 }
 
 /* What no step can do without reading: its weights, and the cache with the new token's own. */
@@ -364,21 +254,18 @@ static double
 least_bytes (const Case *c)
 {
   const ModelShape *s = &c->f.shape;
-  const double      tp = (double) c->f.options.tp, ep = (double) c->f.options.dp;
-  const double      weight = weight_bytes[c->f.options.weights], p = captured (micro_batch (c));
-  const double element = c->f.options.cache_dtype == 0 ? 2 : 1, here = (double) s->n_experts / ep,
-               rows = p * (double) s->n_experts_per_token;
+  const Experts     experts = experts_of (c);
+  const double      tp = (double) c->f.options.tp, weight = weight_bytes[c->f.options.weights],
+               element = c->f.options.cache_dtype == 0 ? 2 : 1;
   double bytes = 2 * table (s, tp);
 
   for (gint64 layer = 0; layer < s->n_layers; layer++)
     {
-      const Part   part = block_part (s, layer, tp, ep);
-      const double expert = 3 * (double) s->d_model * (double) s->d_expert / tp,
-                   visited = MAX (round (here * (1 - pow (1 - 1 / here, rows))), 1);
+      const Part part = block_part (c, layer);
 
       bytes += weight * part.narrow + 2 * part.wide;
       if (has_experts (s, layer))
-        bytes -= weight * expert * (here - visited);
+        bytes -= weight * experts.elements * (experts.here - visited (c));
       bytes += micro_batch (c) * token_elements (s, tp) * element * attended (s, layer, c->cached);
     }
   return bytes;
@@ -425,7 +312,6 @@ expected_communication (const Case *c)
   const GenerationOptions *o = &c->f.options;
   const double             p = captured (micro_batch (c)), d = (double) s->d_model;
   const double             reduce = collective (c, COLLECTIVE_ALL_REDUCE, o->tp, 1, 2 * p * d);
-  const double             routed = p * (double) s->n_experts_per_token;
   double                   seconds = reduce /* of what is looked up */
                    + collective (c, COLLECTIVE_ALL_GATHER, o->tp, 1,
                                  2 * p * table (s, (double) o->tp) / d * (double) o->tp);
@@ -435,7 +321,7 @@ expected_communication (const Case *c)
       seconds += 2 * reduce;
       if (!has_experts (s, layer))
         continue;
-      seconds += 2 * collective (c, COLLECTIVE_ALL_TO_ALL, o->dp, o->tp, 2 * routed * d);
+      seconds += 2 * collective (c, COLLECTIVE_ALL_TO_ALL, o->dp, o->tp, 2 * rows_of (c) * d);
     }
   return seconds + (double) o->pp * message (c);
 }

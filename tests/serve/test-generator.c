@@ -5,6 +5,7 @@
  */
 #include <check.h>
 #include <math.h>
+#include <string.h>
 
 #include "../suite.h"
 #include "cost/kernel/kernel.h"
@@ -246,6 +247,47 @@ START_TEST (test_widened_weights)
 }
 END_TEST
 
+/*
+ * Eight tensor ranks with 16 whole experts each keep, multiply and send what they do with an eighth
+ * of 128: 64 tokens have 64 rows of 512 for each of them, or all 512. They permute fewer rows.
+ */
+START_TEST (test_whole_experts)
+{
+  Fixture               f = fixture_new ("qwen3-30b-a3b", "dgx-h100");
+  GenerationTime        slices, whole;
+  g_autoptr (Generator) sliced = NULL, divided = NULL;
+
+  f.options.tp = 8;
+  sliced = generator_of (&f);
+  slices = step (&f, 64, 1, 500);
+  f.options.enable_expert_parallel = TRUE;
+  divided = generator_of (&f);
+  whole = step (&f, 64, 1, 500);
+  CLOSE (generator_weight_bytes (divided), generator_weight_bytes (sliced), 1e-12);
+  CLOSE (whole.flops, slices.flops, 1e-12);
+  CLOSE (whole.parts[GENERATION_COMMUNICATION], slices.parts[GENERATION_COMMUNICATION], 1e-12);
+  ck_assert_double_lt (whole.bytes, slices.bytes);
+  ck_assert_double_lt (whole.parts[GENERATION_OTHER], slices.parts[GENERATION_OTHER]);
+  fixture_clear (&f);
+}
+END_TEST
+
+/* 8 experts are not divided over 2 replicas of 8 tensor ranks. */
+START_TEST (test_too_few_experts)
+{
+  Fixture f = fixture_new ("mixtral-8x7b", "2xdgx-h100");
+
+  f.options.tp = 8;
+  f.options.dp = 2;
+  generator_free (generator_of (&f)); /* their slices are */
+  f.options.enable_expert_parallel = TRUE;
+  ck_assert_ptr_null (
+      generator_new (&f.shape, &f.options, f.cluster, &collective_default_options, f.diags));
+  ck_assert_ptr_nonnull (strstr (diag_list_first_message (f.diags), "the experts of a replica"));
+  fixture_clear (&f);
+}
+END_TEST
+
 /* One shot brings all n messages to everybody, two shots n-th parts twice; each waits for flags. */
 START_TEST (test_small_all_reduce)
 {
@@ -479,6 +521,8 @@ SUITE_MAIN (generator)
   tcase_add_loop_test (tcase, test_experts_that_are_read, 0, 2);
   tcase_add_loop_test (tcase, test_narrow_weights, 0, 12);
   tcase_add_test (tcase, test_widened_weights);
+  tcase_add_test (tcase, test_whole_experts);
+  tcase_add_test (tcase, test_too_few_experts);
   tcase_add_test (tcase, test_small_all_reduce);
   tcase_add_loop_test (tcase, test_engine, 0, 3);
   tcase_add_loop_test (tcase, test_shipped, 0, 8);

@@ -59,7 +59,7 @@ layer_cover_exchange (LayerBuilder *b, TapeValue *shared, LayerMlpHalf *half)
 gint64
 layer_local_experts (const LayerBuilder *b)
 {
-  return b->shape->n_experts / b->mesh->ep;
+  return b->shape->n_experts / (b->mesh->ep * mesh_expert_owners (b->mesh));
 }
 
 /* TransformerEngine's recipes take the products of experts too, and so does whatever generates. */
@@ -102,7 +102,7 @@ add_stacked (LayerBuilder *b, const ExpertWeight *weight)
   bias =
       layer_add_tensor (b, tape_join (weight->name, "_bias"), layer_local_experts (b), n, 0, TRUE);
   bias->stacked = TRUE;
-  bias->replicated = weight->division == ROWS && b->mesh->etp > 1;
+  bias->replicated = weight->division == ROWS && mesh_expert_slices (b->mesh) > 1;
 }
 
 /* That of EXPERT alone, a linear layer of its own: N x K. */
@@ -116,7 +116,7 @@ add_expert (LayerBuilder *b, gint64 expert, const ExpertWeight *weight)
   layer_add_tensor (b, weights, weight->n, weight->k, 0, TRUE)->narrow = experts_are_narrow (b);
   if (b->shape->expert_bias)
     layer_add_tensor (b, bias, weight->n, 0, 0, TRUE)->replicated =
-        weight->division == ROWS && b->mesh->etp > 1;
+        weight->division == ROWS && mesh_expert_slices (b->mesh) > 1;
 }
 
 /*
@@ -220,11 +220,11 @@ layer_add_expert_mlp (LayerBuilder *b, TapeValue rows)
   const ModelShape  *s = b->shape;
   const FamilyStyle *style = b->style;
   gint               module = layer_add_module (b, style->experts);
-  gint64             inner = s->d_expert / b->mesh->etp, width = model_expert_width (s);
-  ExpertWeight       weights[3];
-  TapeValue          hidden, gate;
-  guint              n = expert_weights (b, inner, weights);
-  const gboolean     each = b->training->expert_tensors == EXPERT_TENSORS_EACH;
+  gint64         inner = s->d_expert / mesh_expert_slices (b->mesh), width = model_expert_width (s);
+  ExpertWeight   weights[3];
+  TapeValue      hidden, gate;
+  guint          n = expert_weights (b, inner, weights);
+  const gboolean each = b->training->expert_tensors == EXPERT_TENSORS_EACH;
 
   for (guint w = 0; w < n && !each; w++)
     add_stacked (b, &weights[w]);

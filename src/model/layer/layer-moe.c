@@ -242,13 +242,15 @@ counted_rows (const LayerBuilder *b, TapeValue rows)
 /*
  * Rows travel to the ranks that have their experts and back (all-to-all). Each tensor rank sends
  * those of its own tokens, and the ranks that divide an expert gather what they received
- * (Megatron-LM's all-to-all dispatcher). There they are weighed and added up. SHARED as in
+ * (Megatron-LM's all-to-all dispatcher). Where tensor ranks have whole experts, each sends the rows
+ * of its own alone: all have all tokens. There they are weighed and added up. SHARED as in
  * layer_cover_exchange.
  */
 static TapeValue
 dispatch_rows (LayerBuilder *b, TapeValue x, TapeValue weights, TapeValue *shared)
 {
-  double routed = b->stream_tokens * (double) b->shape->n_experts_per_token,
+  double routed = b->stream_tokens * (double) b->shape->n_experts_per_token
+                  / (double) mesh_expert_owners (b->mesh),
          fill = mesh_expert_fill (b->mesh);
   double    sent = whole_rows (routed * MIN (fill, 1)), received = whole_rows (routed * fill);
   CommGroup experts = { .axis = MESH_EXPERT, .members = (guint) b->mesh->ep },

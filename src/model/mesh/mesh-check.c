@@ -195,8 +195,8 @@ check_widths (const Check *c)
   if (model_has_feed (s, MODEL_FEED_DENSE))
     check_divides (c, "tp", tp, "'d_ff'", s->d_ff, whole_columns);
   if (s->n_experts > 0)
-    check_divides (c, mesh_folds_experts (&c->mesh) ? "etp" : "tp", c->mesh.etp, "'d_expert'",
-                   s->d_expert, whole_columns);
+    check_divides (c, mesh_folds_experts (&c->mesh) ? "etp" : "tp", mesh_expert_slices (&c->mesh),
+                   "'d_expert'", s->d_expert, whole_columns);
   if (s->n_experts > 0 && s->n_shared_experts > 0 && mesh_folds_experts (&c->mesh))
     check_divides (c, "tp", tp, "the width of the shared experts", model_shared_width (s),
                    whole_columns);
@@ -327,6 +327,9 @@ check_experts (const Check *c)
                 "biases of experts that an 'etp' of its own divides are not modelled");
   if (s->n_experts > 0)
     check_divides (c, "ep", m->ep, "the experts", s->n_experts, "each rank holds as many experts");
+  if (s->n_experts > 0 && s->n_experts % m->ep == 0)
+    check_divides (c, "tp", mesh_expert_owners (m), "the experts of a replica",
+                   s->n_experts / m->ep, "each rank holds as many whole experts");
   if (m->ep > 1 && m->routing_skew > (double) m->ep)
     diag_error (c->diags, mark_of (c, "routing_skew"), "one rank cannot get more than all tokens",
                 "'routing_skew' of %g is above 'ep' of " D, m->routing_skew, m->ep);

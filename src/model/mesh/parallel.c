@@ -351,6 +351,18 @@ mesh_context_rings (const MeshOptions *mesh)
              || (mesh->context == CONTEXT_USP && mesh_context_heads (mesh) < mesh->cp));
 }
 
+gint64
+mesh_expert_owners (const MeshOptions *mesh)
+{
+  return mesh->whole_experts ? MAX (mesh->tp, 1) : 1;
+}
+
+gint64
+mesh_expert_slices (const MeshOptions *mesh)
+{
+  return mesh->whole_experts ? 1 : mesh->etp;
+}
+
 gboolean
 mesh_folds_experts (const MeshOptions *mesh)
 {

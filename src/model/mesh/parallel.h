@@ -95,13 +95,15 @@ typedef struct
                                which gathers it; not with sp */
   gboolean deallocate_pipeline_outputs; /* what a stage handed on is freed when it has been sent,
                                            else when its backward pass is over */
-  char    *order;       /* how world ranks count the axes, the first fastest: mesh-order.h */
-  gint     cut;         /* MeshCut */
-  char    *layers;      /* blocks of each chunk, stage-cut.h; NULL: by `cut` */
-  gboolean async_tp;    /* the tensor group's collectives overlap concurrent products, */
-  gint     async_tp_by; /* MeshAsyncTp */
-  gboolean moe_overlap; /* interleaved: a forward pass runs beside a backward pass, so that either
+  char    *order;         /* how world ranks count the axes, the first fastest: mesh-order.h */
+  gint     cut;           /* MeshCut */
+  char    *layers;        /* blocks of each chunk, stage-cut.h; NULL: by `cut` */
+  gboolean async_tp;      /* the tensor group's collectives overlap concurrent products, */
+  gint     async_tp_by;   /* MeshAsyncTp */
+  gboolean moe_overlap;   /* interleaved: a forward pass runs beside a backward pass, so that either
                            computes while the other dispatches and combines */
+  gboolean whole_experts; /* no option, of generation: tensor ranks, which have all tokens, divide
+                             experts among them instead of each expert's width */
   gboolean shared_expert_overlap; /* shared experts run while tokens travel to routed ones */
 } MeshOptions;
 
@@ -133,6 +135,10 @@ gint64 mesh_context_heads (const MeshOptions *mesh);
 
 /* Whether keys and values travel round a ring of context ranks. */
 gboolean mesh_context_rings (const MeshOptions *mesh);
+
+/* Tensor ranks that divide experts among them; and those that divide each. One of both is 1. */
+gint64 mesh_expert_owners (const MeshOptions *mesh);
+gint64 mesh_expert_slices (const MeshOptions *mesh);
 
 /* Whether routed experts are divided over other ranks than attention. */
 gboolean mesh_folds_experts (const MeshOptions *mesh);

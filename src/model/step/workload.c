@@ -444,6 +444,7 @@ new_stage (const ModelShape *shape, const TrainingOptions *training, const MeshO
   self->training.pieces = training->pieces;
   self->training.measured = training->measured;
   option_table_copy (mesh_options, mesh, &self->mesh);
+  self->mesh.whole_experts = mesh->whole_experts;
   mesh_normalise (&self->mesh);
   self->stage = stage;
   g_assert (stage < (guint) self->mesh.pp);
