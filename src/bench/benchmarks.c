@@ -14,6 +14,8 @@ const Benchmark benchmarks[] = {
   { "triad", "bandwidth of device memory: a = b + s c in fp32", NEEDS_CUDA, .run = bench_triad },
   { "matmul", "matrix products of transformer layers, 1B to 70B, tensor parallelism 1 to 8",
     NEEDS_CUDA, .run = bench_matmul },
+  { "decode_matmul", "products of the same layers with the 1 to 256 rows of decoding batches",
+    NEEDS_CUDA, .run = bench_decode_matmul },
   { "attention", "fused causal attention through cuDNN, where it is installed", NEEDS_CUDA,
     .run = bench_attention },
   { "collective", "NCCL: all_reduce, all_gather, reduce_scatter, alltoall, broadcast, sendrecv",

@@ -14,6 +14,7 @@ bool bench_host_copy (Bench *bench);
 bool bench_device_copy (Bench *bench);
 bool bench_triad (Bench *bench);
 bool bench_matmul (Bench *bench);
+bool bench_decode_matmul (Bench *bench);
 bool bench_attention (Bench *bench);
 bool bench_collective (Bench *bench);
 #endif

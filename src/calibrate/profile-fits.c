@@ -28,7 +28,7 @@ calibration_rows (const Calibration *self, const char *benchmark, const char *va
     {
       BenchRow *row = &g_array_index (self->results->rows, BenchRow, i);
 
-      if (strcmp (row->benchmark, benchmark) != 0 || !is_listed (variant, row->variant)
+      if (!is_listed (benchmark, row->benchmark) || !is_listed (variant, row->variant)
           || (dtype != NULL && !is_listed (dtype, row->dtype))
           || (ranks > 0 && row->ranks != ranks))
         continue;

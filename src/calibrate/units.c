@@ -277,7 +277,8 @@ calibration_fit_units (const Calibration *self, const FitRule *rule, FittedValue
 GArray *
 calibration_products (const Calibration *self)
 {
-  g_autoptr (GPtrArray) rows = shaped_rows (self, "matmul", CALIBRATE_LAYOUTS, "bf16|fp16|fp32");
+  g_autoptr (GPtrArray) rows =
+      shaped_rows (self, "matmul|decode_matmul", CALIBRATE_LAYOUTS, "bf16|fp16|fp32");
 
   return merge_shapes (rows);
 }

@@ -28,7 +28,7 @@ figure() {
   verdict $? "$1"
 }
 
-LD_LIBRARY_PATH=$stand_in "$bench" property launch host_copy device_copy matmul -b 4K -e 64M \
+LD_LIBRARY_PATH=$stand_in "$bench" property launch host_copy device_copy matmul decode_matmul -b 4K -e 64M \
   -d bf16 -w 1 -n 3 -r 5 -o results >out 2>err
 verdict $? measure
 "$shardsim" calibrate results/results.csv -o mine/gpu/stand-in.yaml --extends stand-in \
@@ -50,6 +50,8 @@ figure stream_efficiency 0.8          # 2 TB/s of 2.5
 verdict $? 'the profile loads'
 [ "$(head -1 mine/gpu/stand-in.matmul.csv)" = batch,m,n,k,tflops,dtype ]
 verdict $? 'products beside it'
+grep -q '^1,1,6144,4096,' mine/gpu/stand-in.matmul.csv
+verdict $? 'those of decoding batches among them'
 
 echo "1..$number"
 exit $failed

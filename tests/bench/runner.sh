@@ -77,7 +77,7 @@ cells() {
 
 for name in $("$program" --list | awk '!/mpi_/ && $1 != "check" { print $1 }'); do
   case $name in # what the stand-in computes on the CPU is kept small
-    attention | matmul) sizes='-e 16M' ;;
+    attention | *matmul) sizes='-e 16M' ;;
     collective) sizes='-e 2M -f 64' ;;
     storage) sizes='-e 1M' ;;
     host_work) sizes='-b 1M -e 4M' ;;
@@ -152,6 +152,14 @@ verdict $? 'host copies as fast as the stand-in is'
 at device_copy d2d 67108864 69.609 && at launch device '' 2.5 && at launch graph '' 2.5 &&
   at triad triad 100663296 2.5
 verdict $? 'kernels as fast as the stand-in is'
+# Products of decoding batches are those of layers, forward, with the rows that a batch has.
+# shellcheck disable=SC2086
+run 0 decode_matmul -e 64M -d bf16 $quick -o decoding &&
+  awk -F, 'NR > 1 { if ($9 != "nt" || $12 > 256) bad = 1; rows[$12]++ }
+    END { for (m = 1; m <= 256; m *= 2) bad = bad || !rows[m]; exit bad }' decoding/results.csv &&
+  grep -q ',4,6144,4096,1,.*,8B qkv tp 1$' decoding/results.csv
+verdict $? 'products of decoding batches'
+
 # One product that fails does not take the others along.
 # shellcheck disable=SC2086
 run 0 matmul -e 16M -d bf16 $quick -o whole && lines=$(wc -l <whole/results.csv) &&

@@ -29,6 +29,8 @@ static const ModelShape models[] = {
 #define MIN_TOKENS          1024u
 #define MAX_TOKENS          16384u
 #define MAX_TENSOR_PARALLEL 8u
+#define MAX_DECODING        256u /* tokens: sequences of a decoding batch */
+#define LEAST_FP8_ROWS      16u
 #define MIN_SQUARE          1024u
 #define MAX_SQUARE          8192u
 
@@ -59,12 +61,12 @@ add (MatmulShapes *shapes, const GemmShape *gemm, const char *model, const char 
 }
 
 /*
- * A layer's products of TOKENS, three a linear layer. Tensor parallelism divides the columns of the
- * first linear layer of a pair, the rows of the second.
+ * A layer's products of TOKENS, the first N (1: forward, 3: all) of each linear layer. Tensor
+ * parallelism divides the columns of the first linear layer of a pair, the rows of the second.
  */
 static void
 add_layer (MatmulShapes *shapes, const char *dtype, const ModelShape *m, uint64_t tokens,
-           unsigned tp)
+           unsigned tp, unsigned n)
 {
   const uint64_t heads = (uint64_t) m->n_heads * m->head_size;
   const uint64_t keys = 2ul * m->n_kv_heads * m->head_size;
@@ -85,7 +87,7 @@ add_layer (MatmulShapes *shapes, const char *dtype, const ModelShape *m, uint64_
                                      { GEMM_NN, dtype, tokens, in, out, 1 },
                                      { GEMM_TN, dtype, out, in, tokens, 1 } };
 
-      for (unsigned k = 0; k < 3; k++)
+      for (unsigned k = 0; k < n; k++)
         if (m->gated || strcmp (linears[i].what, "gate and up") != 0)
           add (shapes, &products[k], m->name, linears[i].what, tp);
     }
@@ -114,7 +116,7 @@ matmul_shapes_make (const char *dtype, bool thin, MatmulShapes *shapes)
       for (unsigned tp = 1; tp <= MAX_TENSOR_PARALLEL; tp *= tp_step)
         {
           for (unsigned tokens = MIN_TOKENS; tokens <= MAX_TOKENS; tokens *= tokens_step)
-            add_layer (shapes, dtype, &models[i], tokens, tp);
+            add_layer (shapes, dtype, &models[i], tokens, tp, 3);
           for (unsigned seq = MIN_TOKENS; seq < MAX_TOKENS; seq *= 4)
             add_attention (shapes, dtype, &models[i], seq, tp);
         }
@@ -122,6 +124,18 @@ matmul_shapes_make (const char *dtype, bool thin, MatmulShapes *shapes)
   for (unsigned size = MIN_SQUARE; size <= MAX_SQUARE; size *= 2)
     for (GemmLayout layout = GEMM_NT; layout <= GEMM_NN; layout++)
       add (shapes, &(GemmShape){ layout, dtype, size, size, size, 1 }, "", "square", 1);
+}
+
+void
+matmul_shapes_make_decoding (const char *dtype, bool thin, MatmulShapes *shapes)
+{
+  const unsigned least = strcmp (dtype, "fp8") == 0 ? LEAST_FP8_ROWS : 1;
+
+  shapes->n = 0;
+  for (unsigned i = 0; i < (thin ? 1 : N_MODELS); i++)
+    for (unsigned tp = 1; tp <= MAX_TENSOR_PARALLEL; tp *= thin ? MAX_TENSOR_PARALLEL : 2)
+      for (unsigned tokens = least; tokens <= MAX_DECODING; tokens *= thin ? 4 : 2)
+        add_layer (shapes, dtype, &models[i], tokens, tp, 1);
 }
 
 #endif

@@ -32,4 +32,10 @@ typedef struct
  */
 void matmul_shapes_make (const char *dtype, bool thin, MatmulShapes *shapes);
 
+/*
+ * Forward products of the same layers for the tokens of decoding batches: 1 to 256; of fp8 from 16
+ * on, which its operands' sizes are multiples of.
+ */
+void matmul_shapes_make_decoding (const char *dtype, bool thin, MatmulShapes *shapes);
+
 #endif

@@ -31,6 +31,7 @@ static const char *const dtypes[] = { "bf16", "fp16", "fp32", "fp8" };
  */
 typedef struct
 {
+  void (*make_shapes) (const char *dtype, bool thin, MatmulShapes *shapes);
   Gemm  *gemm;
   Lanes  lanes;
   char  *operands, *results;
@@ -170,7 +171,7 @@ run_dtype (Bench *bench, Matmul *self, const char *dtype, bool thin)
   static MatmulShapes shapes;
   unsigned            n_failed = 0;
 
-  matmul_shapes_make (dtype, thin, &shapes);
+  self->make_shapes (dtype, thin, &shapes);
   fit_shapes (bench, self, &shapes, &operands, &results);
   if (shapes.n == 0)
     return true;
@@ -287,20 +288,35 @@ run_all (Bench *bench, Matmul *self)
       ran = run_dtype (bench, self, dtypes[i], !first && bench->options->dtypes == NULL);
       first = false;
     }
-  if (ran && bench->options->sustained_s > 0)
-    ran = run_sustained (bench, self);
   return ran;
+}
+
+static void
+close_matmul (Matmul *self)
+{
+  free_buffers (self);
+  lanes_close (&self->lanes);
+  gemm_close (self->gemm);
 }
 
 bool
 bench_matmul (Bench *bench)
 {
-  Matmul self = { 0 };
+  Matmul self = { .make_shapes = matmul_shapes_make };
+  bool   ran =
+      run_all (bench, &self) && (bench->options->sustained_s == 0 || run_sustained (bench, &self));
+
+  close_matmul (&self);
+  return ran && !self.failed;
+}
+
+bool
+bench_decode_matmul (Bench *bench)
+{
+  Matmul self = { .make_shapes = matmul_shapes_make_decoding };
   bool   ran = run_all (bench, &self);
 
-  free_buffers (&self);
-  lanes_close (&self.lanes);
-  gemm_close (self.gemm);
+  close_matmul (&self);
   return ran && !self.failed;
 }
 
