@@ -18,6 +18,9 @@ const Benchmark benchmarks[] = {
     NEEDS_CUDA, .run = bench_decode_matmul },
   { "attention", "fused causal attention through cuDNN, where it is installed", NEEDS_CUDA,
     .run = bench_attention },
+  { "decode_attention",
+    "attention of one token over a cache, by a plain kernel of the runner's own", NEEDS_CUDA,
+    .run = bench_decode_attention },
   { "collective", "NCCL: all_reduce, all_gather, reduce_scatter, alltoall, broadcast, sendrecv",
     NEEDS_CUDA | NEEDS_ALL_RANKS, .run = bench_collective },
 #endif

@@ -16,6 +16,7 @@ bool bench_triad (Bench *bench);
 bool bench_matmul (Bench *bench);
 bool bench_decode_matmul (Bench *bench);
 bool bench_attention (Bench *bench);
+bool bench_decode_attention (Bench *bench);
 bool bench_collective (Bench *bench);
 #endif
 

@@ -99,8 +99,8 @@ struct _Calibration
 extern const FitRule calibrate_device_rules[], calibrate_network_rules[], calibrate_host_rules[];
 
 /*
- * Rows of a benchmark, variant and type of data (of each "nn|nt": either); DTYPE NULL, RANKS 0: of any.
- * Newly allocated array of const BenchRow *; the rows count as used.
+ * Rows of a benchmark, variant and type of data (of each "nn|nt": either); DTYPE NULL, RANKS 0:
+ * of any. Newly allocated array of const BenchRow *; the rows count as used.
  */
 GPtrArray *calibration_rows (const Calibration *self, const char *benchmark, const char *variant,
                              const char *dtype, guint ranks);

@@ -28,8 +28,8 @@ figure() {
   verdict $? "$1"
 }
 
-LD_LIBRARY_PATH=$stand_in "$bench" property launch host_copy device_copy matmul decode_matmul -b 4K -e 64M \
-  -d bf16 -w 1 -n 3 -r 5 -o results >out 2>err
+LD_LIBRARY_PATH=$stand_in "$bench" property launch host_copy device_copy matmul decode_matmul \
+  -b 4K -e 64M -d bf16 -w 1 -n 3 -r 5 -o results >out 2>err
 verdict $? measure
 "$shardsim" calibrate results/results.csv -o mine/gpu/stand-in.yaml --extends stand-in \
   --hwprofiles "$datasheet" --format csv >out 2>err

@@ -77,7 +77,7 @@ cells() {
 
 for name in $("$program" --list | awk '!/mpi_/ && $1 != "check" { print $1 }'); do
   case $name in # what the stand-in computes on the CPU is kept small
-    attention | *matmul) sizes='-e 16M' ;;
+    *attention | *matmul) sizes='-e 16M' ;;
     collective) sizes='-e 2M -f 64' ;;
     storage) sizes='-e 1M' ;;
     host_work) sizes='-b 1M -e 4M' ;;
@@ -98,7 +98,7 @@ done
 
 # The stand-in computes nothing, which is what the check is there to find.
 run 1 check && says 'check: product fp32 nt, batch 2: off by 1 ' 'product fp8 nt' \
-  'attention, gradient of the keys: off' &&
+  'attention, gradient of the keys: off' 'attention over a cache: off' &&
   silent 'not released'
 verdict $? 'check of a device that computes nothing'
 
@@ -160,6 +160,12 @@ run 0 decode_matmul -e 64M -d bf16 $quick -o decoding &&
   grep -q ',4,6144,4096,1,.*,8B qkv tp 1$' decoding/results.csv
 verdict $? 'products of decoding batches'
 
+# 16 heads of 2048 keys each are cut into 8 parts for 100 SMs; two kernels of 2.5 us.
+# shellcheck disable=SC2086
+run 0 decode_attention -e 64M $quick -o cache &&
+  grep -q ',streamed,bf16,,4,2048,128,16,,,3,5,5,5,us,.*parts 8$' cache/results.csv
+verdict $? 'attention over a cache'
+
 # One product that fails does not take the others along.
 # shellcheck disable=SC2086
 run 0 matmul -e 16M -d bf16 $quick -o whole && lines=$(wc -l <whole/results.csv) &&
@@ -170,7 +176,8 @@ verdict $? 'one product fails'
 
 # The first call of each that fails is named, and what was taken before is given back.
 for fault in launch:cudaStreamEndCapture launch:cudaGraphUpload launch:cudaLibraryGetKernel \
-  host_copy:cudaMallocHost device_copy:cudaEventRecord triad:cudaLaunchKernel triad:cudaMalloc; do
+  host_copy:cudaMallocHost device_copy:cudaEventRecord triad:cudaLaunchKernel triad:cudaMalloc \
+  decode_attention:cudaLibraryGetKernel decode_attention:cudaMalloc; do
   name=${fault%:*} call=${fault#*:}
   # shellcheck disable=SC2086
   STAND_IN_FAIL=$call:1 run 1 "$name" -e 64M $quick && says "rank 0: $name: $call" &&

@@ -98,9 +98,9 @@ describe (guint number, const char *cluster, const Case *c)
   const GenerationOptions *o = &c->f.options;
 
   return g_strdup_printf (
-      "generation-property %u: %s on %s, %d layers, d %d, heads %d/%d of %d, ff %d, vocab %d%s, latent %d/%d, "
-      "window %d/%d, experts %d of %d x %d + %d from %d; tp %d pp %d dp %d%s, weights %d, cache %d, "
-      "%g sequences, %g cached",
+      "generation-property %u: %s on %s, %d layers, d %d, heads %d/%d of %d, ff %d, vocab %d%s, "
+      "latent %d/%d, window %d/%d, experts %d of %d x %d + %d from %d; tp %d pp %d dp %d%s, "
+      "weights %d, cache %d, %g sequences, %g cached",
       number, s->name, cluster, (int) s->n_layers, (int) s->d_model, (int) s->n_heads,
       (int) s->n_kv_heads, (int) s->head_dim, (int) s->d_ff, (int) s->vocab,
       s->tied_embeddings ? " tied" : "", (int) s->q_lora_rank, (int) s->kv_lora_rank,

@@ -107,9 +107,9 @@ check_products (const Bench *bench)
 bool
 bench_check (Bench *bench)
 {
-  const bool products = check_products (bench);
+  const bool products = check_products (bench), decoding = check_decode_attention (bench);
 
-  return check_attention (bench) && products;
+  return check_attention (bench) && products && decoding;
 }
 
 #endif

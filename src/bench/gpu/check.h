@@ -1,6 +1,7 @@
 /*
- * Does the device compute what it should? Products and fused attention on small data against
- * arithmetic in double on the host. A kernel that does something else would be timed all the same.
+ * Does the device compute what it should? Products, fused attention and attention over a cache, on
+ * small data, against arithmetic in double on the host. A kernel that does something else would be
+ * timed all the same.
  */
 #pragma once
 
@@ -10,6 +11,7 @@
 
 /* FALSE after a message: something failed or is wrong. */
 bool check_attention (const Bench *bench);
+bool check_decode_attention (const Bench *bench);
 
 /* The value of DTYPE whose bytes are at IN; what is infinite or no number there is NAN. */
 double check_decode (const char *dtype, const unsigned char *in);
