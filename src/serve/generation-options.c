@@ -9,7 +9,7 @@
 
 static const char *const weights[] = { "bf16", "fp8", "fp8-block", "int4", "nvfp4", NULL };
 static const char *const all_reduces[] = { "auto", "nccl", "one-shot", "two-shot", NULL };
-static const char *const cache_dtypes[] = { "bf16", "fp8", NULL };
+static const char *const cache_dtypes[] = { "bf16", "fp8", "fp8-per-token-head", NULL };
 
 const OptionSpec generation_options[] = {
   DEGREE (tp, "tensor-parallel ranks of an instance"),
@@ -36,7 +36,8 @@ const OptionSpec generation_options[] = {
     .choices = cache_dtypes,
     OPTION (cache_dtype),
     .fallback = "bf16",
-    .help = "of cached keys and values" },
+    .help = "of cached keys and values; fp8 has a scale a tensor, or one for each token and head",
+    .source = "vLLM, kv_cache_dtype: fp8, fp8_per_token_head" },
   { .key = "all_reduce",
     .type = OPTION_ENUM,
     .choices = all_reduces,

@@ -16,6 +16,14 @@ typedef enum
   SERVE_WEIGHTS_NVFP4,     /* a scale in fp8 for 16 of them */
 } ServeWeights;
 
+/* What keys and values are cached in. */
+typedef enum
+{
+  SERVE_CACHE_16BIT,
+  SERVE_CACHE_FP8,       /* a scale a tensor */
+  SERVE_CACHE_FP8_HEADS, /* one in fp32 for each token's key, and value, of each head */
+} ServeCache;
+
 /* What sums the partial results of tensor ranks. */
 typedef enum
 {
@@ -29,7 +37,7 @@ typedef struct
 {
   gint64   tp, pp; /* ranks that share a layer, and stages */
   gint64   dp;     /* replicas of attention that share the experts: expert ranks */
-  gint     weights, cache_dtype, all_reduce; /* ServeWeights; Dtype; ServeAllReduce */
+  gint     weights, cache_dtype, all_reduce; /* ServeWeights; ServeCache; ServeAllReduce */
   gboolean enforce_eager;       /* decoding steps are no graphs either: the host launches all */
   double   memory_utilization;  /* share of a GPU's memory that is used in all */
   gint64   prefill_tokens;      /* of prompts that one step takes at most */

@@ -63,10 +63,10 @@ generator_cache_bytes (Generator *self, double length)
       for (guint i = 0; i < workload_n_layers (self->stages[s]); i++)
         if (workload_layer (self->stages[s], i)->kind == LAYER_BLOCK)
           {
-            const CacheDesc cache =
-                cache_of_block (&self->shape, workload_block (self->stages[s], i), self->options.tp,
-                                generator_cache_dtype (self));
+            CacheDesc cache = cache_of_block (&self->shape, workload_block (self->stages[s], i),
+                                              self->options.tp, generator_cache_dtype (self));
 
+            cache.token_bytes += (double) cache.heads * generator_cache_scales (self);
             sum += cache_bytes (&cache, length);
           }
       most = MAX (most, sum);

@@ -47,3 +47,6 @@ Workload **generator_new_stages (const Generator *self, ModelPass pass, guint64 
 void       generator_free_stages (const Generator *self, Workload **stages);
 
 Dtype generator_cache_dtype (const Generator *self);
+
+/* Bytes of the scales of a token's key and value of one head. */
+double generator_cache_scales (const Generator *self);

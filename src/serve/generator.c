@@ -276,7 +276,13 @@ flash_of (const GpuProfile *gpu)
 Dtype
 generator_cache_dtype (const Generator *self)
 {
-  return self->options.cache_dtype == 0 ? DTYPE_BF16 : DTYPE_FP8;
+  return self->options.cache_dtype == SERVE_CACHE_16BIT ? DTYPE_BF16 : DTYPE_FP8;
+}
+
+double
+generator_cache_scales (const Generator *self)
+{
+  return self->options.cache_dtype == SERVE_CACHE_FP8_HEADS ? 2 * sizeof (float) : 0;
 }
 
 static gboolean
@@ -302,6 +308,8 @@ generator_add_attention (const Generator *self, const ModelLayer *block, const S
                                     group->sequences, group->tokens, group->cached, &kernel);
   if (!attends)
     return;
+  if (decodes (group)) /* whose batch and n are heads of keys, and keys */
+    kernel.read_bytes += (double) kernel.batch * (double) kernel.n * generator_cache_scales (self);
   kernel_cost (&self->gpu, &kernel, &cost);
   sum->launches += times;
   add_kernel (sum, GENERATION_ATTENTION, &kernel, times, cost.alone);
@@ -534,6 +542,17 @@ check_mesh (const ModelShape *shape, const GenerationOptions *options, DiagList 
   return ok;
 }
 
+static gboolean
+check_cache (const ModelShape *shape, const GenerationOptions *options, DiagList *diags)
+{
+  if (options->cache_dtype != SERVE_CACHE_FP8_HEADS || shape->kv_lora_rank == 0)
+    return TRUE;
+  diag_error (
+      diags, NULL, "take a 'cache_dtype' of fp8",
+      "'cache_dtype: fp8-per-token-head' of latents, which all heads share, is not modelled");
+  return FALSE;
+}
+
 Generator *
 generator_new (const ModelShape *shape, const GenerationOptions *options, const Cluster *cluster,
                const CollectiveOptions *library, DiagList *diags)
@@ -541,6 +560,7 @@ generator_new (const ModelShape *shape, const GenerationOptions *options, const 
   Generator *self;
   gboolean   ok = check_ranks (options, cluster, diags);
 
+  ok = check_cache (shape, options, diags) && ok;
   if (!check_mesh (shape, options, diags) || !ok)
     return NULL;
   self = g_new0 (Generator, 1);

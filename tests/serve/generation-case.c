@@ -79,7 +79,7 @@ draw_options (GRand *rand, const ModelShape *shape, gint64 pp, GenerationOptions
       g_rand_boolean (rand) && shape->n_experts % (options->dp * options->tp) == 0;
   options->weights =
       (gint) (g_rand_int_range (rand, 0, 2) == 0 ? 0 : g_rand_int_range (rand, 0, N_WEIGHTS));
-  options->cache_dtype = g_rand_int_range (rand, 0, 2);
+  options->cache_dtype = g_rand_int_range (rand, 0, shape->kv_lora_rank > 0 ? 2 : 3);
   options->all_reduce = SERVE_ALL_REDUCE_LIBRARY; /* whose times are asked for here, too */
   options->step_overhead_s = 0;
 }

@@ -6,7 +6,7 @@
  * Of a tensor rank; b sequences of a micro-batch, p of them with padding; c cached tokens:
  *
  *   weights   2 B an element, W B of a block's matrices but the router's and what latents absorb
- *   cache     tokens kept x heads of keys and values, or one latent for all heads
+ *   cache     tokens kept x heads of keys and values, with their scales, or one latent for all
  *   FLOPs     2 p x the matrices that a token meets + 4 b heads x width x (c + 1) a block
  *   messages  an all-reduce of 2 B p d_model behind attention, and behind an MLP or all experts;
  *             the look-up's, the logits'; rows to experts and back; activations to the next stage
@@ -162,11 +162,16 @@ expected_weights (const Case *c)
 
 /* Of a token in one block: keys and values of its heads here, or the latent that all share. */
 static double
-token_elements (const ModelShape *s, double tp)
+token_bytes (const Case *c)
 {
+  const ModelShape *s = &c->f.shape;
+  const double      heads = kv_heads (s, (double) c->f.options.tp);
+  const double      element = c->f.options.cache_dtype == SERVE_CACHE_16BIT ? 2 : 1,
+               scales = c->f.options.cache_dtype == SERVE_CACHE_FP8_HEADS ? 2 * 4 * heads : 0;
+
   if (s->kv_lora_rank > 0)
-    return (double) (s->kv_lora_rank + s->qk_rope_head_dim);
-  return 2 * kv_heads (s, tp) * (double) s->head_dim;
+    return element * (double) (s->kv_lora_rank + s->qk_rope_head_dim);
+  return element * 2 * heads * (double) s->head_dim + scales;
 }
 
 static double
@@ -174,9 +179,7 @@ expected_cache (const Case *c, double length)
 {
   const ModelShape *s = &c->f.shape;
   const gint64      pp = c->f.options.pp, here = s->n_layers / pp;
-  const double      element = c->f.options.cache_dtype == 0 ? 2 : 1,
-               token = token_elements (s, (double) c->f.options.tp) * element;
-  double most = 0;
+  double            most = 0;
 
   for (gint64 stage = 0; stage < pp; stage++)
     {
@@ -184,7 +187,7 @@ expected_cache (const Case *c, double length)
 
       for (gint64 layer = stage * here; layer < (stage + 1) * here; layer++)
         tokens += has_window (s, layer) ? MIN (length, (double) s->sliding_window) : length;
-      most = MAX (most, token * tokens);
+      most = MAX (most, token_bytes (c) * tokens);
     }
   return most;
 }
@@ -255,9 +258,8 @@ least_bytes (const Case *c)
 {
   const ModelShape *s = &c->f.shape;
   const Experts     experts = experts_of (c);
-  const double      tp = (double) c->f.options.tp, weight = weight_bytes[c->f.options.weights],
-               element = c->f.options.cache_dtype == 0 ? 2 : 1;
-  double bytes = 2 * table (s, tp);
+  const double      weight = weight_bytes[c->f.options.weights];
+  double            bytes = 2 * table (s, (double) c->f.options.tp);
 
   for (gint64 layer = 0; layer < s->n_layers; layer++)
     {
@@ -266,7 +268,7 @@ least_bytes (const Case *c)
       bytes += weight * part.narrow + 2 * part.wide;
       if (has_experts (s, layer))
         bytes -= weight * experts.elements * (experts.here - visited (c));
-      bytes += micro_batch (c) * token_elements (s, tp) * element * attended (s, layer, c->cached);
+      bytes += micro_batch (c) * token_bytes (c) * attended (s, layer, c->cached);
     }
   return bytes;
 }

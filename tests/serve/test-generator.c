@@ -27,7 +27,7 @@ START_TEST (test_cache)
   Fixture               llama = fixture_new ("llama-3-8b", "dgx-h100");
   Fixture               latent = fixture_new ("deepseek-v3", "8xdgx-h100");
   Fixture               window = fixture_new ("gpt-oss-20b", "dgx-h100");
-  g_autoptr (Generator) one = generator_of (&llama), eight = NULL, of_latents = NULL,
+  g_autoptr (Generator) one = generator_of (&llama), eight = NULL, scaled = NULL, of_latents = NULL,
                         of_windows = NULL;
   double token;
 
@@ -36,6 +36,9 @@ START_TEST (test_cache)
   eight = generator_of (&llama);
   CLOSE (generator_cache_bytes (eight, 1000), 131072e3 / 8, 1e-12);
   latent.options.tp = 8;
+  llama.options.cache_dtype = SERVE_CACHE_FP8_HEADS; /* a head's 2 x 128 B, and 2 x 4 B of scales */
+  scaled = generator_of (&llama);
+  CLOSE (generator_cache_bytes (scaled, 1000), 32 * 264e3, 1e-12);
   of_latents = generator_of (&latent);
   CLOSE (generator_cache_bytes (of_latents, 1000), 61 * 576 * 2e3, 1e-12);
   of_windows = generator_of (&window);
@@ -492,6 +495,19 @@ START_TEST (test_nothing_fits)
 }
 END_TEST
 
+/* Latents have no heads that could have scales. */
+START_TEST (test_refused_cache)
+{
+  Fixture f = fixture_new ("deepseek-v2-lite", "dgx-h100");
+
+  f.options.cache_dtype = SERVE_CACHE_FP8_HEADS;
+  ck_assert_ptr_null (
+      generator_new (&f.shape, &f.options, f.cluster, &collective_default_options, f.diags));
+  ck_assert_ptr_nonnull (strstr (diag_list_first_message (f.diags), "of latents"));
+  fixture_clear (&f);
+}
+END_TEST
+
 START_TEST (test_refused)
 {
   Fixture f = fixture_new ("llama-3-8b", "dgx-h100");
@@ -529,6 +545,7 @@ SUITE_MAIN (generator)
   tcase_add_test (tcase, test_largest_batch);
   tcase_add_test (tcase, test_nothing_fits);
   tcase_add_test (tcase, test_refused);
+  tcase_add_test (tcase, test_refused_cache);
   suite_add_tcase (suite, tcase);
   return suite_run (suite);
 }

@@ -88,6 +88,9 @@ cache_of_block (const ModelShape *model, const ModelLayer *block, gint64 tp, Dty
 
   return (CacheDesc){
     .token_bytes = token_elements (&shape, block, tp) * dtype_size (dtype),
+    .heads = attends (block) && shape.kv_lora_rank == 0
+                 ? (guint64) heads_here (block->n_kv_heads, tp)
+                 : 0,
     .window = block->mixer == MODEL_MIXER_WINDOW ? (guint64) shape.sliding_window : 0,
     .state_bytes =
         STATE_BYTES * states + TAP_BYTES * channels * (double) MAX (shape.conv_taps - 1, 0),

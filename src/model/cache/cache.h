@@ -10,7 +10,8 @@
 
 typedef struct
 {
-  double  token_bytes; /* of each token that is kept */
+  double  token_bytes; /* of each token that is kept, without scales */
+  guint64 heads;       /* of keys and values of a token; 0: none, or a latent for all */
   guint64 window;      /* tokens that are kept at most; 0: all of them */
   double  state_bytes;
 } CacheDesc;
