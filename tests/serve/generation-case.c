@@ -60,9 +60,9 @@ static void
 draw_shape (GRand *rand, gint64 pp, ModelShape *shape)
 {
   shape->n_layers = pp * PICK (rand, 1, 2, 3);
-  shape->d_model = 256 * g_rand_int_range (rand, 1, 9);
-  shape->d_ff = 256 * g_rand_int_range (rand, 1, 17);
-  shape->vocab = 1024 * g_rand_int_range (rand, 1, 65);
+  shape->d_model = 256 * (gint64) g_rand_int_range (rand, 1, 9);
+  shape->d_ff = 256 * (gint64) g_rand_int_range (rand, 1, 17);
+  shape->vocab = 1024 * (gint64) g_rand_int_range (rand, 1, 65);
   shape->tied_embeddings = g_rand_boolean (rand);
   draw_attention (rand, shape);
   draw_experts (rand, shape);

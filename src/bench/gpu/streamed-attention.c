@@ -7,7 +7,7 @@
 #define WARP        32
 #define WARPS       4
 #define LEAST_KEYS  256 /* of a part */
-#define BLOCKS_A_SM 2
+#define BLOCKS_A_SM 2ul
 #define SOURCE_SIZE 8192
 
 /*
