@@ -132,13 +132,11 @@ generation_mesh (const GenerationOptions *self)
 void
 generation_take_gpu (GenerationOptions *self, const GpuProfile *gpu)
 {
-  const double rates[] = { [SERVE_WEIGHTS_16BIT] = gpu->matmul_16bit.value,
-                           [SERVE_WEIGHTS_FP8] = gpu->matmul_fp8.value,
-                           [SERVE_WEIGHTS_FP8_BLOCK] = gpu->matmul_fp8.value,
-                           [SERVE_WEIGHTS_INT4] = 0,
-                           [SERVE_WEIGHTS_NVFP4] = gpu->matmul_fp4.value };
+  const gboolean fp8 = gpu->matmul_fp8.value > 0, fp4 = gpu->matmul_fp4.value > 0;
 
-  self->widens_weights = rates[self->weights] <= 0;
+  self->widens_weights = (self->weights == SERVE_WEIGHTS_FP8 && !fp8)
+                         || (self->weights == SERVE_WEIGHTS_FP8_BLOCK && !fp8)
+                         || (self->weights == SERVE_WEIGHTS_NVFP4 && !fp4);
 }
 
 void
@@ -159,7 +157,7 @@ generation_set_training (const GenerationOptions *self, ModelPass pass, Training
   training->fused_norm = TRUE;
   training->cuda_graphs = pass == PASS_DECODE && !self->enforce_eager ? GRAPHS_STEP : GRAPHS_NONE;
   training->expert_routing = training->expert_permutation = EXPERT_KERNELS_FUSED;
-  if (self->widens_weights)
+  if (self->widens_weights || self->weights == SERVE_WEIGHTS_INT4)
     training->weight_bytes = generation_weight_bytes (self);
   else
     training->fp8_recipe = recipes[self->weights];

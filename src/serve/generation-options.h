@@ -60,8 +60,8 @@ double generation_weight_bytes (const GenerationOptions *self);
 MeshOptions generation_mesh (const GenerationOptions *self);
 
 /*
- * Products are in the weights' type where GPU multiplies that; else, as of 4-bit integers anywhere,
- * they widen weights to 16 bits on their way from memory (Marlin's kernels).
+ * Products are in the weights' type where GPU multiplies that, else they widen weights to 16 bits
+ * on their way from memory (Marlin's kernels): as those of 4-bit integers do anywhere.
  */
 void generation_take_gpu (GenerationOptions *self, const GpuProfile *gpu);
 

@@ -62,7 +62,7 @@ layer_local_experts (const LayerBuilder *b)
   return b->shape->n_experts / (b->mesh->ep * mesh_expert_owners (b->mesh));
 }
 
-/* TransformerEngine's recipes take the products of experts too, and so does whatever generates. */
+/* Transformer Engine's recipes take the products of experts too; so does whatever generates. */
 static gboolean
 experts_are_fp8 (const LayerBuilder *b)
 {
