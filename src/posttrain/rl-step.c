@@ -223,6 +223,7 @@ scoring_options (const Parts *self)
   options.pp = mesh->pp;
   options.dp = MAX (mesh->ep * mesh->etp / options.tp, 1);
   options.weights = SERVE_WEIGHTS_16BIT;
+  options.enable_expert_parallel = mesh->etp < options.tp;
   return options;
 }
 

@@ -123,7 +123,6 @@ generation_mesh (const GenerationOptions *self)
   MeshOptions mesh = { .tp = self->tp, .pp = self->pp, .ep = self->dp };
 
   mesh.routing_skew = 1;
-  mesh.sp = self->tp > 1 && self->dp > 1; /* or each tensor rank would send the same tokens */
   mesh.whole_experts = self->enable_expert_parallel;
   mesh_normalise (&mesh);
   return mesh;

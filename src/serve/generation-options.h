@@ -38,12 +38,12 @@ typedef struct
   gint64   tp, pp; /* ranks that share a layer, and stages */
   gint64   dp;     /* replicas of attention that share the experts: expert ranks */
   gint     weights, cache_dtype, all_reduce; /* ServeWeights; ServeCache; ServeAllReduce */
-  gboolean enforce_eager;       /* decoding steps are no graphs either: the host launches all */
-  double   memory_utilization;  /* share of a GPU's memory that is used in all */
-  gint64   prefill_tokens;      /* of prompts that one step takes at most */
-  double   issue_s;             /* of a kernel on the host, where it is not in a graph */
-  double   step_overhead_s;     /* of the host between two steps: scheduling, the drawn tokens */
-  double   sequence_overhead_s; /* the same for each sequence of a step */
+  gboolean enforce_eager;          /* decoding steps are no graphs either: the host launches all */
+  double   memory_utilization;     /* share of a GPU's memory that is used in all */
+  gint64   prefill_tokens;         /* of prompts that one step takes at most */
+  double   issue_s;                /* of a kernel on the host, where it is not in a graph */
+  double   step_overhead_s;        /* of the host between two steps: scheduling, the drawn tokens */
+  double   sequence_overhead_s;    /* the same for each sequence of a step */
   gboolean enable_expert_parallel; /* tensor ranks have whole experts, not slices of each */
   gboolean widens_weights;         /* no option, generation_take_gpu: products are in 16 bits */
 } GenerationOptions;

@@ -46,7 +46,7 @@ generator_side_weight_bytes (const Generator *self, GenerationSide side)
 
       for (guint t = 0; t < layer->n_tensors; t++)
         if (layer->tensors[t].expert == (side == GENERATION_EXPERT_SIDE))
-          sum += tensor_bytes (self, layer, &layer->tensors[t]);
+          sum += tensor_bytes (self, &layer->tensors[t]);
     }
   return sum;
 }

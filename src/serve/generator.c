@@ -34,18 +34,6 @@ typedef struct
 
 /* ---- workloads ------------------------------------------------------------------------------- */
 
-/* Tensor ranks that divide tokens among them get whole ones, from whatever sequences. */
-static void
-divide_tokens (const MeshOptions *mesh, guint64 *sequences, guint64 *tokens)
-{
-  const guint64 tp = (guint64) mesh->tp;
-
-  if (mesh->sp == 0)
-    return;
-  *tokens = (*sequences * *tokens + tp - 1) / tp * tp;
-  *sequences = 1;
-}
-
 Workload **
 generator_new_stages (const Generator *self, ModelPass pass, guint64 sequences, guint64 tokens)
 {
@@ -54,7 +42,6 @@ generator_new_stages (const Generator *self, ModelPass pass, guint64 sequences, 
 
   option_table_defaults (training_options, &training);
   generation_set_training (&self->options, pass, &training);
-  divide_tokens (&self->mesh, &sequences, &tokens);
   training.seq_len = (gint64) tokens;
   training.micro_batch = (gint64) sequences;
   stages[0] = workload_new_stage (&self->shape, &training, &self->mesh, 0);
@@ -534,7 +521,7 @@ check_mesh (const ModelShape *shape, const GenerationOptions *options, DiagList 
 
   option_table_defaults (training_options, &training);
   generation_set_training (options, PASS_PREFILL, &training);
-  training.seq_len = options->tp;
+  training.seq_len = 1;
   training.micro_batch = 1;
   training.grad_accum = options->pp;
   ok = mesh_check (shape, &training, &mesh, generation_ranks (options), NULL, diags);
