@@ -38,6 +38,7 @@ typedef struct
   const char *file;        /* storage: NULL: a temporary one in the output folder */
   const char *outer;       /* mpi_outer: key=value,... of steps step_us fragments overlap */
   unsigned    sustained_s; /* matmul: s that one large product is repeated for; 0: not measured */
+  bool        graphs;      /* NCCL collectives: the calls of a measurement are one CUDA graph */
   bool        out_of_place; /* NCCL collectives: leave calls in place out */
   bool        one_gpu;      /* several ranks on one GPU where NCCL allows it */
   unsigned    timeout_s;    /* of an exchange between ranks */

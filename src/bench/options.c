@@ -71,6 +71,8 @@ static const OptionLine lines[] = {
     "of the storage benchmark: made, written, read, removed" },
   { "outer", 0, KIND_TEXT, AT (outer), "K=V,...",
     "mpi_outer: steps of a round, step_us, fragments, overlap (default 8, 100000, 4, 1)" },
+  { "graphs", 0, KIND_SWITCH, AT (graphs), NULL,
+    "NCCL collectives: calls as one CUDA graph, as decoding has them" },
   { "out-of-place", 0, KIND_SWITCH, AT (out_of_place), NULL,
     "NCCL collectives: not in place as well" },
   { "one-gpu", 0, KIND_SWITCH, AT (one_gpu), NULL,

@@ -93,4 +93,11 @@ bool cuda_fill_random (const Bench *bench, void *device, size_t bytes, const cha
 /* What is timed: puts one call on STREAM. FALSE after a message. */
 typedef bool (*CudaWork) (const Bench *bench, cudaStream_t stream, void *user);
 
+/*
+ * N calls of WORK on STREAM, one after another, as a graph that is uploaded: *CHAIN, which
+ * cudaGraphExecDestroy frees. The stream leaves capture mode also where a call has failed.
+ */
+bool cuda_capture (const Bench *bench, cudaStream_t stream, CudaWork work, void *user, unsigned n,
+                   cudaGraphExec_t *chain);
+
 #endif

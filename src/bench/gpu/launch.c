@@ -17,7 +17,6 @@
 typedef struct
 {
   CudaKernel      empty;
-  cudaGraph_t     graph;
   cudaGraphExec_t chain;
   Lanes           lanes;
 } Launch;
@@ -41,26 +40,6 @@ launch_chain (const Bench *bench, cudaStream_t stream, void *user)
   return true;
 }
 
-/* The stream leaves capture mode also where a launch has failed. */
-static bool
-capture (const Bench *bench, Launch *self)
-{
-  cudaStream_t stream = self->lanes.stream[0];
-  bool         ok = true;
-  cudaError_t  error;
-
-  CUDA_TRY (cudaStreamBeginCapture (stream, cudaStreamCaptureModeThreadLocal));
-  for (unsigned i = 0; i < CHAIN && ok; i++)
-    ok = launch (bench, stream, self);
-  error = cudaStreamEndCapture (stream, &self->graph);
-  if (!ok || error != cudaSuccess)
-    return ok && cuda_failed (bench, "cudaStreamEndCapture", error);
-  CUDA_TRY (cudaGraphInstantiateWithFlags (&self->chain, self->graph, 0));
-  CUDA_TRY (cudaGraphUpload (self->chain, stream));
-  CUDA_TRY (cudaStreamSynchronize (stream));
-  return true;
-}
-
 static bool
 measure (const Bench *bench, Launch *self)
 {
@@ -69,7 +48,8 @@ measure (const Bench *bench, Launch *self)
 
   if (!lanes_open (bench, &self->lanes) || !cuda_kernel_open (bench, &self->empty, source, "empty")
       || !lanes_time (bench, &self->lanes, launch, NULL, self, 1, &device)
-      || !results_add (bench->results, &device) || !capture (bench, self)
+      || !results_add (bench->results, &device)
+      || !cuda_capture (bench, self->lanes.stream[0], launch, self, CHAIN, &self->chain)
       || !lanes_time (bench, &self->lanes, launch_chain, NULL, self, GRAPH_COMMANDS, &graph))
     return false;
   graph.value /= CHAIN;
@@ -81,14 +61,12 @@ measure (const Bench *bench, Launch *self)
 bool
 bench_launch (Bench *bench)
 {
-  Launch self = { .graph = NULL };
+  Launch self = { .chain = NULL };
   bool   ok = measure (bench, &self);
 
   lanes_close (&self.lanes);
   if (self.chain != NULL)
     cudaGraphExecDestroy (self.chain);
-  if (self.graph != NULL)
-    cudaGraphDestroy (self.graph);
   cuda_kernel_close (&self.empty);
   return ok;
 }

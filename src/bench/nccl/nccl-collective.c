@@ -40,7 +40,8 @@ measure (Run *run, const NcclOp *op, uint64_t bytes, TestSample *sample)
                                    .channels = session->channels,
                                    .remark = session->remark };
 
-  snprintf (variant, sizeof variant, "%s%s", collective->name, op->in_place ? ".in_place" : "");
+  snprintf (variant, sizeof variant, "%s%s%s", collective->name, op->in_place ? ".in_place" : "",
+            run->bench->options->graphs ? ".graph" : "");
   *sample = (TestSample){ .seconds = -1, .wrong = -1 };
   if (!nccl_time (session, op, &result))
     return false;
@@ -86,10 +87,22 @@ measure_rows (Run *run, NcclOp *op, TestText *text)
   return true;
 }
 
-/*
- * The text of one collective and its rows. What was forced is in the head, and in words of `env`
- * that `shardsim validate` does not know, which keep a row out of its tables.
- */
+/* Words of `env` that `shardsim validate` does not know, which keep a row out of its tables. */
+static void
+say_environment (const Run *run, char *env, size_t size)
+{
+  const NcclSession *session = &run->session;
+  char               channels[32] = "";
+
+  if (session->channels > 0)
+    snprintf (channels, sizeof channels, "channels=%u;", session->channels);
+  snprintf (env, size, "%s%s%s", session->ranks_on_gpu > 1 ? "ranks-share-gpu;" : "", channels,
+            run->bench->options->graphs ? "cuda-graph;" : "");
+  if (*env != '\0')
+    env[strlen (env) - 1] = '\0';
+}
+
+/* The text of one collective and its rows. What was forced is in the head. */
 static bool
 measure_collective (Run *run, TestKind kind, const NcclType *type)
 {
@@ -118,10 +131,7 @@ measure_collective (Run *run, TestKind kind, const NcclType *type)
     snprintf (forced, sizeof forced, "minCTAs = maxCTAs = %u", session->channels);
   snprintf (remark, sizeof remark, "%s%s%s", session->remark,
             *session->remark != '\0' && *forced != '\0' ? "; " : "", forced);
-  if (session->channels > 0)
-    snprintf (forced, sizeof forced, "channels=%u", session->channels);
-  snprintf (env, sizeof env, "%s%s%s", session->ranks_on_gpu > 1 ? "ranks-share-gpu" : "",
-            session->ranks_on_gpu > 1 && *forced != '\0' ? ";" : "", forced);
+  say_environment (run, env, sizeof env);
   if (one)
     head.remark = "one rank: out of place is a copy on the device, in place is nothing. No "
                   "bandwidth of NCCL or of any link";

@@ -104,10 +104,10 @@ print_options (const TestRun *run, const BenchOptions *options)
   printf ("# shardsim-bench %s\n# Collective test starting: %s_perf\n", run->library, name);
   printf (
       "# nThread 1 nGpus 1 minBytes %" PRIu64 " maxBytes %" PRIu64
-      " step: %g(factor) warmup iters: %u iters: %u agg iters: 1 validation: 1 graph: 0 unalign: "
+      " step: %g(factor) warmup iters: %u iters: %u agg iters: 1 validation: 1 graph: %u unalign: "
       "0\n",
       run->min_bytes, run->max_bytes, options->step_factor > 1 ? options->step_factor : 2.0,
-      options->warmup, options->iterations);
+      options->warmup, options->iterations, options->graphs ? 1u : 0u);
   printf ("# repeats: %u; times are medians over them\n", options->repeats);
   if (run->remark != NULL)
     printf ("# %s\n", run->remark);
