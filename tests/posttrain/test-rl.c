@@ -368,7 +368,7 @@ START_TEST (test_bad_input)
   refuses ("is more than the 128 responses", "training.global_batch", "256", NULL);
   refuses ("does not divide the cluster's 8 GPUs", "rl.generation_nodes", "1", "generation.tp", "3",
            NULL);
-  refuses ("never fits", "generation.memory_utilization", "0.05", NULL);
+  refuses ("never fits", "model.config", "qwen3-4b", "generation.memory_utilization", "0.05", NULL);
 }
 END_TEST
 
@@ -423,6 +423,7 @@ SUITE_MAIN (rl)
   Suite *suite = suite_create ("rl");
   TCase *lengths = tcase_create ("lengths"), *steps = tcase_create ("steps");
 
+  tcase_set_timeout (lengths, 60);
   tcase_add_test (lengths, test_mean_of_responses);
   tcase_add_test (lengths, test_endless);
   tcase_add_test (lengths, test_seeds);
