@@ -7,46 +7,47 @@
 
 #define BISECTIONS 40
 
-static double
-quantile_of (guint i, guint n)
+/* N even quantiles of the log-normal distribution of mean 1: another mean scales them. */
+static double *
+unit_quantiles (double spread, guint n)
 {
-  return (i + 0.5) / n;
+  const LengthDraw draw = length_distribution_of_mean (1, spread);
+  double          *units = g_new (double, n);
+
+  for (guint i = 0; i < n; i++)
+    units[i] = length_distribution_quantile (&draw, (i + 0.5) / n);
+  return units;
 }
 
-/* Mean of N even quantiles of DRAW that are cut at LONGEST. */
+/* Mean of the N quantiles UNITS, scaled by SCALE and cut at LONGEST. */
 static double
-cut_mean (const LengthDraw *draw, guint n, double longest)
+cut_mean (const double *units, guint n, double scale, double longest)
 {
   double sum = 0;
 
   for (guint i = 0; i < n; i++)
-    sum += MIN (length_distribution_quantile (draw, quantile_of (i, n)), longest);
+    sum += MIN (scale * units[i], longest);
   return sum / n;
 }
 
-/* The distribution whose mean behind the cut is MEAN, which is below LONGEST. */
-static LengthDraw
-draw_of_cut_mean (double mean, double spread, guint n, double longest)
+/* The scale whose mean behind the cut is MEAN; where all are cut, one that cuts them. */
+static double
+scale_of_cut_mean (const double *units, guint n, double mean, double longest)
 {
-  double     low = mean, high = mean;
-  LengthDraw draw = length_distribution_of_mean (mean, spread);
+  double low = mean, high = mean;
 
-  while (cut_mean (&draw, n, longest) < mean && high < 1e6 * longest)
-    {
-      high *= 2;
-      draw = length_distribution_of_mean (high, spread);
-    }
+  while (cut_mean (units, n, high, longest) < MIN (mean, longest * (1 - 1e-9)))
+    high *= 2;
   for (guint i = 0; i < BISECTIONS; i++)
     {
       const double middle = (low + high) / 2;
 
-      draw = length_distribution_of_mean (middle, spread);
-      if (cut_mean (&draw, n, longest) < mean)
+      if (cut_mean (units, n, middle, longest) < mean)
         low = middle;
       else
         high = middle;
     }
-  return draw;
+  return high;
 }
 
 static void
@@ -76,19 +77,18 @@ n_endless (const RlConfig *config, guint n)
 GArray *
 responses_draw (const RlConfig *config, guint n, double longest)
 {
-  const double most = longest - config->prompt_tokens;
-  const guint  endless = n_endless (config, n), rest = n - endless;
-  const double mean = MAX ((MIN (config->response_tokens, most) * n - most * endless) / rest, 1);
-  const LengthDraw draw = mean >= most ? length_distribution_of_mean (most, 0)
-                                       : draw_of_cut_mean (mean, config->length_spread, rest, most);
-  GArray          *responses = g_array_sized_new (FALSE, FALSE, sizeof (ServeRequest), n);
+  const double       most = longest - config->prompt_tokens;
+  const guint        endless = n_endless (config, n), rest = n - endless;
+  const double       sum = MIN (config->response_tokens, most) * n - most * endless;
+  g_autofree double *units = unit_quantiles (config->length_spread, rest);
+  const double       scale = scale_of_cut_mean (units, rest, MAX (sum / rest, 1), most);
+  GArray            *responses = g_array_sized_new (FALSE, FALSE, sizeof (ServeRequest), n);
 
   for (guint i = 0; i < n; i++)
     {
-      const double length =
-          i < rest ? length_distribution_quantile (&draw, quantile_of (i, rest)) : most;
+      const double       length = i < rest ? MIN (scale * units[i], most) : most;
       const ServeRequest response = { 0, (guint32) config->prompt_tokens,
-                                      (guint32) MAX (round (MIN (length, most)), 1) };
+                                      (guint32) MAX (round (length), 1) };
 
       g_array_append_val (responses, response);
     }
