@@ -609,6 +609,12 @@ check kernels-json 3 validate kernels --hwprofiles hwprofiles kernels.csv --form
 check kernels-bad 2 validate kernels kernels-bad.csv
 check kernels-shapes 2 validate kernels kernels-shapes.csv kernels-shapes.csv
 check help-validate-kernels 0 validate kernels --help
+check serve-vary 0 serve --hwprofiles hwprofiles --cluster hand-pair --model moe.json --prompt 8 \
+  --output 8 --vary tp=1,2,3 --vary cache_dtype=bf16,fp8
+check serve-vary-requests 0 serve --hwprofiles hwprofiles --cluster hand-pair --model moe.json \
+  --prompt 8 --output 8 --rate 10 --n-requests 20 --vary serving.max_sequences=1,4 --format csv
+check serve-vary-wrong 2 serve --hwprofiles hwprofiles --cluster hand-pair --model moe.json \
+  --prompt 8 --output 8 --vary mesh.tp=1,2 --vary tp=x
 responses="--set rl.algorithm=grpo --set rl.prompts=4 --set rl.responses=2 --set rl.prompt_tokens=4
   --set rl.response_tokens=20"
 check rl-text 0 simulate good.yaml --hwprofiles hwprofiles $responses

@@ -2,6 +2,7 @@
 #include "cli/argument/collective-arguments.h"
 #include "cli/argument/model-argument.h"
 #include "cli/command/serve-apart.h"
+#include "cli/command/serve-vary.h"
 #include "cli/help/page-values.h"
 #include "report/answer/serving.h"
 #include "report/answer/steady.h"
@@ -56,6 +57,7 @@ static const OptionSpec draw_options[] = {
 typedef struct
 {
   char             *model, *requests;
+  char            **vary;
   gint              batch, prompt, output;
   GenerationOptions generation;
   ServingOptions    serving;
@@ -232,6 +234,57 @@ serve_pools (Common *common, const Settings *settings, const Inputs *inputs)
   return serve_apart (common, &asked);
 }
 
+/* ---- options that are varied ----------------------------------------------------------------- */
+
+typedef struct
+{
+  const Settings *settings;
+  const Inputs   *inputs;
+  const GArray   *requests; /* NULL: full batches */
+} Varied;
+
+static gboolean
+answer_point (gpointer user, const GenerationOptions *generation, const ServingOptions *serving,
+              ServeGridRow *row, DiagList *diags)
+{
+  const Varied         *self = user;
+  const Settings       *settings = self->settings;
+  const Inputs         *inputs = self->inputs;
+  const SteadyLoad      load = { settings->batch, settings->prompt, settings->output };
+  g_autoptr (Generator) generator =
+      generator_new (&inputs->shape, generation, inputs->cluster, &inputs->library, diags);
+
+  if (generator == NULL)
+    return FALSE;
+  if (self->requests != NULL)
+    return serving_run (generator, generation, serving, cluster_n_gpus (inputs->cluster),
+                        self->requests, &row->run, diags);
+  steady_answer (generator, generation, inputs->cluster, load, &row->steady);
+  return TRUE;
+}
+
+static ExitStatus
+serve_varied (Common *common, const Settings *settings, const Inputs *inputs)
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+  const gboolean       over_time = settings->requests != NULL || settings->draw.rate > 0;
+  g_autoptr (GArray)   requests = over_time ? requests_of (settings, &inputs->shape, diags) : NULL;
+  Varied               varied = { settings, inputs, requests };
+  const ServeVary      asked = {
+         .model = inputs->shape.name,
+         .cluster = cluster_title (inputs->cluster),
+         .generation = &settings->generation,
+         .serving = &settings->serving,
+         .kind = over_time ? &serve_grid_of_requests : &serve_grid_of_batches,
+         .answer = answer_point,
+         .user = &varied,
+  };
+
+  if (stream_report_diags (diags) != EXIT_DONE)
+    return EXIT_USAGE;
+  return serve_vary (common, settings->vary, &asked);
+}
+
 static ExitStatus
 run (Common *common, gpointer data)
 {
@@ -242,6 +295,8 @@ run (Common *common, gpointer data)
   const gboolean        apart = settings->apart.apart;
   gboolean              ok = read_inputs (common, settings, &inputs, diags);
 
+  if (ok && settings->vary != NULL && stream_report_diags (diags) == EXIT_DONE)
+    return serve_varied (common, settings, &inputs);
   if (ok && !apart)
     {
       generator = generator_new (&inputs.shape, &settings->generation, inputs.cluster,
@@ -280,6 +335,8 @@ check (Common *common, gpointer data, DiagList *diags)
   if (settings->apart.apart && (settings->generation.pp > 1 || settings->generation.dp > 1))
     diag_error (diags, NULL, "replicas of attention are --attention-replicas",
                 "--experts-apart has neither --pp nor --dp");
+  if (settings->vary != NULL && (settings->apart.apart || common->plot != NULL))
+    diag_error (diags, NULL, NULL, "--vary goes with neither --experts-apart nor --plot");
   if ((draws || reads) && common->plot != NULL)
     diag_error (diags, NULL, "leave out --plot", "--plot draws batches, not requests over time");
   return TRUE;
@@ -306,6 +363,9 @@ static const CommandOption options[] = {
     .fallback = 256 },
   { OPTION ("requests", VALUE_FILE, requests, "FILE",
             "serve the requests of a CSV file 'arrival,input,output': seconds and tokens") },
+  { OPTION ("vary", VALUE_TEXTS, vary, "KEY=V1,V2",
+            "values of an option of serving in the place of its one: 'generation.tp=1,2,4'; a row "
+            "for each combination") },
   { OPTIONS_OF (draw_options, draw) },
   { OPTIONS_OF (serving_options, serving) },
   { OPTIONS_OF (generation_options, generation) },
@@ -326,11 +386,14 @@ const Command command_serve = {
              "between tokens, tokens a second, the largest batch whose cache fits, and what a "
              "step is spent on; over batches. Batches are always full: a sequence that ends is "
              "replaced by the next prompt. With --requests or --rate, requests arrive over time: "
-             "latencies, goodput under limits, use of the cache.",
+             "latencies, goodput under limits, use of the cache. With --vary a row for each "
+             "combination of values.",
   .examples = "Examples:\n"
               "  shardsim serve --cluster dgx-h100 --model llama-3-70b --tp 4\n"
               "  shardsim serve --cluster 2xdgx-h100 --model qwen3-30b-a3b --tp 2 --batch 64 \\\n"
-              "    --prompt 4096 --output 1024\n",
+              "    --prompt 4096 --output 1024\n"
+              "  shardsim serve --cluster dgx-h100 --model llama-3-70b --vary tp=2,4,8 \\\n"
+              "    --vary weights=bf16,fp8\n",
   .takes = COMMON_NETWORK | COMMON_FORMAT | COMMON_PAGES,
   .options = options,
   .rules = rules,
