@@ -210,8 +210,8 @@ computed_tokens (const Parts *self, const PackedResponses *packed)
 /* ---- scoring --------------------------------------------------------------------------------- */
 
 /*
- * The layout of training as one of generation's: the same ranks share layers; experts lie on as many
- * ranks as theirs, some of which are tensor ranks.
+ * The layout of training as one of generation's: the same ranks share layers; experts lie on as
+ * many ranks as theirs, some of which are tensor ranks.
  */
 static GenerationOptions
 scoring_options (const Parts *self)

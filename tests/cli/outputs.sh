@@ -140,7 +140,7 @@ try_command() { # PAGE WORDS INPUT...
   prepare
   before=$(sums)
   case $page in # else what is given it is no longer right, and nothing is tried
-    flows | collective | hardware | models | strategies | validate/kernels | web) ;;
+    flows | collective | hardware | models | strategies | validate/kernels | validate/rl | web) ;;
     *)
       [ ${#outputs[@]} -gt 0 ]
       verdict $? "$page writes: ${outputs[*]% *}"

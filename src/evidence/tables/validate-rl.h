@@ -4,8 +4,8 @@
  *
  * A row says the model, GPUs, layouts, lengths and batches. What it does not say is assumed, and
  * the same for all rows: prompts and the spread of lengths as the `rl` section has them; of GPUs
- * that generate alone, a half; of a GPU's memory, 0.6 for generation in turn and 0.8 alone (NeMo-RL's
- * recipes); recomputation where training does not fit without; 16-bit gradient sums.
+ * that generate alone, a half; of a GPU's memory, 0.6 for generation in turn and 0.8 alone
+ * (NeMo-RL's recipes); recomputation where training does not fit without; 16-bit gradient sums.
  *
  * error = predicted / measured - 1, signed.
  */
