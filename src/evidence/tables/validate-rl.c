@@ -30,14 +30,14 @@ typedef enum
 typedef struct
 {
   const char *name;
-  CellKind    kind;
   gsize       offset;
+  CellKind    kind;
   gboolean    required;
 } RlColumn;
 
 #define CELL(name_, kind_, member_, required_)                \
   {                                                           \
-    name_, kind_, G_STRUCT_OFFSET (RlRow, member_), required_ \
+    name_, G_STRUCT_OFFSET (RlRow, member_), kind_, required_ \
   }
 
 static const RlColumn columns[] = {
