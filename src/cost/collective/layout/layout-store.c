@@ -4,7 +4,7 @@
 
 #include "cost/collective/algorithm/algorithm-private.h"
 
-#define MOST_LOADS 300000 /* of all layouts: some 8 MB. What is more begins anew */
+#define MOST_LOADS 3000000 /* of all layouts: some 8 MB. What is more begins anew */
 
 struct _LayoutStore
 {
