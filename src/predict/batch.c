@@ -1,7 +1,7 @@
 #include "predict/batch.h"
 
 #include "base/parallel.h"
-#include "cost/collective/layout/layout-store.h"
+#include "predict/leavings.h"
 
 /* What takes memory. */
 static void
@@ -12,13 +12,13 @@ release (Predicted *self)
   g_clear_pointer (&self->scenario, scenario_free);
 }
 
-/* A store that no other thread has now. */
-static LayoutStore *
-borrow_layouts (const PredictionBatch *self)
+/* Leavings that no other thread has now. */
+static Leavings *
+borrow_leavings (const PredictionBatch *self)
 {
-  LayoutStore *layouts = self->layouts != NULL ? g_async_queue_try_pop (self->layouts) : NULL;
+  Leavings *left = self->left != NULL ? g_async_queue_try_pop (self->left) : NULL;
 
-  return layouts != NULL || self->layouts == NULL ? layouts : layout_store_new ();
+  return left != NULL || self->left == NULL ? left : leavings_new ();
 }
 
 static void
@@ -37,13 +37,13 @@ predict_one (guint i, gpointer user)
   scenario = self->scenarios != NULL ? g_ptr_array_index (self->scenarios, i) : one->scenario;
   if (self->most_events > 0)
     options.replay.work = &work;
-  options.layouts = borrow_layouts (self);
+  options.left = borrow_leavings (self);
   options.limit = limit.least > 0 ? &limit : NULL;
   if (scenario != NULL)
     one->prediction = predict_with_inputs (scenario, &options, self->replays,
                                            keeps ? &one->inputs : NULL, one->diags, &one->error);
-  if (self->layouts != NULL)
-    g_async_queue_push (self->layouts, options.layouts);
+  if (self->left != NULL)
+    g_async_queue_push (self->left, options.left);
   one->n_events = work.done;
   one->slow_s = limit.took;
   if (one->prediction == NULL)

@@ -171,14 +171,14 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Round, round_clear)
 static gboolean
 replay_any_round (const Few *few, guint n, guint64 only, Round *self)
 {
-  const PlanOptions      part = { .round_steps = n,
-                                  .round_only = only,
-                                  .stop = few->options->replay.stop,
-                                  .sound = few->options->sound };
   g_autoptr (DiagList)   diags = diag_list_new ();
-  g_autoptr (ReplayPlan) plan = replay_plan_new (few->resolved, part, diags);
+  g_autoptr (ReplayPlan) plan = NULL;
+  PlanOptions            part = predict_plan_options (few->options);
   Exchange               cut = few->exchange;
 
+  part.round_steps = n;
+  part.round_only = only;
+  plan = replay_plan_new (few->resolved, part, diags);
   exchange_cut_round (&cut, n, only);
   *self = (Round){ .steps = cut.every };
   if (plan == NULL || schedule_steps_per_period (replay_plan_schedule (plan)) != self->steps)

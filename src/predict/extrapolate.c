@@ -413,6 +413,7 @@ predict_after_few (const ResolvedScenario *resolved, const PredictOptions *optio
   g_autoptr (ReplayPlan)  plan = NULL;
   g_autoptr (ReplayBound) bound = NULL;
   g_autoptr (GError)      error = NULL;
+  PlanOptions             part = predict_plan_options (options);
   gint64                  all = resolved->scenario->training.grad_accum;
   guint                   period, first;
 
@@ -420,10 +421,8 @@ predict_after_few (const ResolvedScenario *resolved, const PredictOptions *optio
   if (!fills (mesh) || all <= first)
     return NULL;
   first += (guint) ((all - first) % period);
-  plan = replay_plan_new (
-      resolved,
-      (PlanOptions){ .first_micros = first, .stop = options->replay.stop, .sound = options->sound },
-      diags);
+  part.first_micros = first;
+  plan = replay_plan_new (resolved, part, diags);
   if (plan != NULL)
     bound = predict_bind (plan, options, TRUE);
   return bound != NULL ? predict_bound (bound, &options->replay, options, NULL, &error) : NULL;

@@ -93,7 +93,7 @@ placement_band_predict (Prediction *self, const ResolvedScenario *resolved,
   band.options.no_band = band.options.times_only = TRUE;
   band.options.interval = band.options.replay.keep_pools = FALSE;
   band.options.files = profile_set_files (resolved->profiles);
-  band.options.layouts = NULL;
+  band.options.left = NULL;
   band.options.limit = NULL;
   band.options.few = NULL;
   band.options.count = NULL;

@@ -1,6 +1,7 @@
 /* One replay as a prediction. */
 #include "base/intern.h"
 #include "hardware/profile/profiles-used.h"
+#include "predict/leavings.h"
 #include "predict/prediction.h"
 #include "predict/trace/memory-use.h"
 #include "predict/trace/op-times.h"
@@ -49,17 +50,21 @@ like_of (const ResolvedScenario *self)
 PlanOptions
 predict_plan_options (const PredictOptions *options)
 {
-  return (PlanOptions){ .stop = options->replay.stop, .sound = options->sound };
+  const Leavings *left = options->left;
+
+  return (PlanOptions){ .stop = options->replay.stop, .sound = left != NULL ? left->sound : NULL };
 }
 
 ReplayBound *
 predict_bind (const ReplayPlan *plan, const PredictOptions *options, gboolean lockstep)
 {
   const ReplayOptions *run = &options->replay;
+  const Leavings      *left = options->left;
   const BoundOptions   how = { .unfolded = options->unfolded,
                                .times_only = options->times_only,
                                .lockstep = lockstep && !run->apart && !run->keep_pools,
-                               .layouts = options->layouts,
+                               .layouts = left != NULL ? left->layouts : NULL,
+                               .bindings = left != NULL ? left->bindings : NULL,
                                .stop = run->stop };
 
   return replay_bound_new_with (plan, &how);

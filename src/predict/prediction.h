@@ -161,7 +161,8 @@ gboolean prediction_trains_alike (const Prediction *self, const Prediction *othe
 #define PREDICTION_TIGHT_PERCENT 3
 gboolean prediction_is_tight (const Prediction *self);
 
-typedef struct _FewRuns FewRuns; /* few-runs.h */
+typedef struct _FewRuns  FewRuns;  /* few-runs.h */
+typedef struct _Leavings Leavings; /* leavings.h */
 
 /* Who wants none but fast steps says so: a slow one is not followed to its end. */
 typedef struct
@@ -187,12 +188,11 @@ typedef struct
   const char   *profile_dir;       /* of profile_set_new; NULL = shipped */
   const FigureChange *changes;     /* of hardware figures; outlive the predicting */
   guint               n_changes;
-  InputFiles  *files; /* that other predictions read from as well, or NULL; outlives what is made */
-  LayoutStore *layouts; /* that other predictions of this thread left, or NULL; outlives them */
-  SoundPrograms *sound; /* likewise */
-  FewRuns       *few;   /* that other predictions of this thread, of these options, left, or NULL */
-  StepLimit     *limit; /* of this one prediction, or NULL: left, it is NULL without diagnostics */
-  WorkCount     *count; /* where who predicts many scenarios says how many are done; may be NULL */
+  InputFiles *files; /* that other predictions read from as well, or NULL; outlives what is made */
+  Leavings   *left;  /* by other predictions of this thread, or NULL; outlive what is made */
+  FewRuns    *few;   /* that other predictions of this thread, of these options, left, or NULL */
+  StepLimit  *limit; /* of this one prediction, or NULL: left, it is NULL without diagnostics */
+  WorkCount  *count; /* where who predicts many scenarios says how many are done; may be NULL */
 } PredictOptions;
 
 /* The profiles that OPTIONS name. */

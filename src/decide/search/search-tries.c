@@ -412,7 +412,7 @@ simulate_tries (Search *self, Try *tries, guint n)
   g_auto (PredictionBatch) batch = { .n_threads = self->options->n_threads,
                                      .options = self->predict,
                                      .least = least,
-                                     .layouts = self->layouts,
+                                     .left = self->left,
                                      .scenarios = scenarios };
 
   for (guint i = 0; i < n; i++)

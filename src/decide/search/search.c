@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "cost/collective/layout/layout-store.h"
 #include "decide/search/search-private.h"
+#include "predict/leavings.h"
 
 #define GLANCE_ABOVE    2000 /* structures, which are screened in less than a second */
 #define GLANCES         4    /* before they are, until something fits, and */
@@ -256,7 +256,7 @@ search_run (const Scenario *scenario, const StrategySet *strategies, const Searc
                       .screen = search_screen_new (),
                       .profiles = predict_profiles (predict),
                       .idle = g_async_queue_new_full ((GDestroyNotify) search_kit_free),
-                      .layouts = g_async_queue_new_full ((GDestroyNotify) layout_store_free),
+                      .left = g_async_queue_new_full ((GDestroyNotify) leavings_free),
                       .work = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free),
                       .nodes = g_array_new (FALSE, FALSE, sizeof (Node)),
                       .candidates = g_array_new (FALSE, FALSE, sizeof (Candidate)),
@@ -302,7 +302,7 @@ search_run (const Scenario *scenario, const StrategySet *strategies, const Searc
   search_screen_free (self.screen);
   profile_set_free (self.profiles);
   g_async_queue_unref (self.idle);
-  g_async_queue_unref (self.layouts);
+  g_async_queue_unref (self.left);
   g_hash_table_unref (self.work);
   g_hash_table_unref (self.effects);
   g_hash_table_unref (self.reasons);

@@ -5,8 +5,8 @@
 
 #include "base/file/file-roles.h"
 #include "base/parallel.h"
-#include "cost/collective/layout/layout-store.h"
 #include "predict/few-runs.h"
+#include "predict/leavings.h"
 
 /* ---- a grid as a source ---------------------------------------------------------------------- */
 
@@ -187,14 +187,6 @@ failure_of (const Prediction *prediction, const DiagList *diags, const GError *e
   return reason;
 }
 
-/* What is left of a thread's predictions for those to come. */
-typedef struct
-{
-  FewRuns       *few;
-  LayoutStore   *layouts;
-  SoundPrograms *sound;
-} Leavings;
-
 /* TRUE, and the sweep ends, where a run failed by no fault of its own, or was cut. */
 static gboolean
 is_disturbed (Work *self)
@@ -214,7 +206,7 @@ is_disturbed (Work *self)
 }
 
 static void
-run_point (Work *self, Point *point, const Leavings *leavings)
+run_point (Work *self, Point *point, FewRuns *few, Leavings *left)
 {
   const SweepPlan       *plan = self->plan;
   PredictOptions         options = plan->predict;
@@ -227,9 +219,8 @@ run_point (Work *self, Point *point, const Leavings *leavings)
 
   if (!self->desk->wants (self->desk, digest, point->index))
     return;
-  options.few = leavings->few;
-  options.layouts = leavings->layouts;
-  options.sound = leavings->sound;
+  options.few = few;
+  options.left = left;
   if (scenario != NULL)
     prediction = predict (scenario, &options, diags, &error);
   if (prediction == NULL && is_disturbed (self))
@@ -254,11 +245,9 @@ run_point (Work *self, Point *point, const Leavings *leavings)
 static void
 work (guint thread, gpointer user)
 {
-  g_autoptr (FewRuns)       few = few_runs_new ();
-  g_autoptr (LayoutStore)   layouts = layout_store_new ();
-  g_autoptr (SoundPrograms) sound = sound_programs_new ();
-  const Leavings            leavings = { few, layouts, sound };
-  gboolean                  going = TRUE;
+  g_autoptr (FewRuns)  few = few_runs_new ();
+  g_autoptr (Leavings) left = leavings_new ();
+  gboolean             going = TRUE;
 
   (void) thread;
   while (going)
@@ -267,7 +256,7 @@ work (guint thread, gpointer user)
 
       going = take_point (user, &point);
       if (going)
-        run_point (user, &point, &leavings);
+        run_point (user, &point, few, left);
     }
 }
 

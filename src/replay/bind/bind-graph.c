@@ -37,8 +37,6 @@ takes_machines_memory (const Schedule *schedule)
 static void
 add_ranks (BindGraph *self)
 {
-  const gboolean machines = takes_machines_memory (self->schedule);
-
   for (guint r = 0; r < self->n_ranks; r++)
     {
       guint   node = cluster_node_of_gpu (self->cluster, r);
@@ -48,7 +46,7 @@ add_ranks (BindGraph *self)
       colour = colour_mix_profile (self, colour, cluster_node_profile (self->cluster, node));
       bind_graph_add_colour (self,
                              colour_mix_double (colour, cluster_gpu_speed (self->cluster, r)));
-      if (machines)
+      if (self->machines)
         bind_graph_add_edge (self, r, bind_graph_machine (self, node), RELATION_NODE, 1);
       bind_graph_add_edge (
           self, r, bind_graph_resource (self, cluster_gpu_resource (self->cluster, r, RESOURCE_SM)),
@@ -381,10 +379,22 @@ bind_graph_init (BindGraph *self, const Cluster *cluster, const Schedule *schedu
   self->colours = g_array_new (FALSE, FALSE, sizeof (guint64));
   self->edges = g_array_new (FALSE, FALSE, sizeof (OrbitEdge));
   self->profiles = g_ptr_array_new ();
-  add_ranks (self);
+  self->machines = takes_machines_memory (schedule);
+  note_uses (self);
+  bind_graph_note_messages (self);
+}
+
+static void
+add_machines (BindGraph *self)
+{
   for (guint n = 0; n < self->n_nodes; n++)
     bind_graph_add_colour (
         self, colour_mix_profile (self, COLOUR_NODE, cluster_node_profile (self->cluster, n)));
+}
+
+static void
+add_resources (BindGraph *self)
+{
   for (guint i = 0; i < self->n_resources; i++)
     {
       const ClusterResource *resource = cluster_resource (self->cluster, i);
@@ -393,8 +403,14 @@ bind_graph_init (BindGraph *self, const Cluster *cluster, const Schedule *schedu
       colour = colour_mix_double (colour, resource->capacity);
       bind_graph_add_colour (self, colour_mix_double (colour, resource->efficiency));
     }
-  note_uses (self);
-  bind_graph_note_messages (self);
+}
+
+void
+bind_graph_build (BindGraph *self)
+{
+  add_ranks (self);
+  add_machines (self);
+  add_resources (self);
   add_collectives (self);
   for (guint kind = 0; kind < MOVE_N; kind++)
     {

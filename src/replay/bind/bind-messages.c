@@ -19,7 +19,7 @@ comm_group (const BindGraph *self, CommRef comm)
   return schedule_comm_info (self->schedule, comm)->group;
 }
 
-/* ---- what roles send ------------------------------------------------------------------------- */
+/* ---- what roles send and get ----------------------------------------------------------------- */
 
 static GraphSend *
 find_send (GArray *sends, CommRef comm, guint peer)
@@ -49,15 +49,40 @@ note_send (GArray *sends, const ScheduleItem *item)
   bind_graph_note_size (&send->use, item->bytes);
 }
 
+static void
+note_end (GArray *ends, const ScheduleItem *item)
+{
+  const GraphEnd fresh = { item->ref, item->peer, item->collective };
+
+  for (guint i = 0; i < ends->len; i++)
+    {
+      const GraphEnd *end = &g_array_index (ends, GraphEnd, i);
+
+      if (end->comm == fresh.comm && end->peer == fresh.peer && end->way == fresh.way)
+        return;
+    }
+  g_array_append_val (ends, fresh);
+}
+
+static void
+note_message (BindGraph *self, guint role, const ScheduleItem *item)
+{
+  note_end (self->ends[role], item);
+  if (item->collective == MESSAGE_SEND)
+    note_send (self->sends[role], item);
+}
+
 void
 bind_graph_note_messages (BindGraph *self)
 {
   guint n_roles = schedule_n_roles (self->schedule);
 
   self->sends = g_new (GArray *, n_roles + 1);
+  self->ends = g_new (GArray *, n_roles + 1);
   for (guint role = 0; role < n_roles; role++)
     {
       self->sends[role] = g_array_new (FALSE, FALSE, sizeof (GraphSend));
+      self->ends[role] = g_array_new (FALSE, FALSE, sizeof (GraphEnd));
       for (ScheduleSection s = 0; s < SECTION_N; s++)
         {
           ScheduleItems items = schedule_items (self->schedule, role, s);
@@ -65,8 +90,8 @@ bind_graph_note_messages (BindGraph *self)
           if (stop_poll_now (self->poll))
             items.n = 0;
           for (guint i = 0; i < items.n; i++)
-            if (items.items[i].kind == ITEM_P2P && items.items[i].collective == MESSAGE_SEND)
-              note_send (self->sends[role], &items.items[i]);
+            if (items.items[i].kind == ITEM_P2P)
+              note_message (self, role, &items.items[i]);
         }
     }
 }
@@ -132,7 +157,9 @@ bind_graph_clear_messages (BindGraph *self)
       for (guint i = 0; i < self->sends[role]->len; i++)
         g_array_unref (g_array_index (self->sends[role], GraphSend, i).use.sizes);
       g_array_unref (self->sends[role]);
+      g_array_unref (self->ends[role]);
     }
   g_free (self->sends);
+  g_free (self->ends);
   g_free (self->first_message);
 }

@@ -40,6 +40,14 @@ typedef struct
   GraphUse use;  /* `first_op` is not used: see BindGraph.first_message */
 } GraphSend;
 
+/* What ranks of a role send to, or get from, a member of a communicator's group. */
+typedef struct
+{
+  CommRef comm;
+  guint   peer; /* index in the group */
+  guint32 way;  /* ScheduleMessage */
+} GraphEnd;
+
 typedef struct
 {
   const Cluster    *cluster;
@@ -49,10 +57,12 @@ typedef struct
   gboolean         *used; /* [role][comm][kind] */
   gboolean          moves[MOVE_N];
   gboolean          host_ops;
-  GraphUse         *uses; /* [comm][kind] */
+  gboolean          machines; /* buffers are in machines' memory */
+  GraphUse         *uses;     /* [comm][kind] */
   guint32           first_move[MOVE_N];
   guint32           first_host;    /* of the first rank's HOST_SHARES */
   GArray          **sends;         /* [roles]: GraphSend */
+  GArray          **ends;          /* [roles]: GraphEnd, in the order of their first items */
   guint32          *first_message; /* [ranks]: op of its role's first send; the others follow */
   GArray           *ops;           /* GraphOp */
   GArray           *costs;    /* BoundCost; `plan` counts from the first op of the collective */
@@ -63,9 +73,10 @@ typedef struct
   StopPoll         *poll;
 } BindGraph;
 
-/* Where POLL is cut it is not whole. */
+/* What SCHEDULE uses, without nodes and edges. Where POLL is cut it is not whole, nor below. */
 void bind_graph_init (BindGraph *self, const Cluster *cluster, const Schedule *schedule,
                       const CollectiveOptions *options, StopPoll *poll);
+void bind_graph_build (BindGraph *self);
 void bind_graph_clear (BindGraph *self);
 
 /* Whether ranks of ROLE issue collectives of KIND on COMM. */
@@ -119,6 +130,15 @@ Classes *classes_new_in_lockstep (BindGraph *graph, const Classes *parts);
 
 /* FALSE where ops of one class are not as fast alone: a run would show that they end apart. */
 gboolean lockstep_may_hold (const Binding *self, const Cluster *cluster);
+
+/* ---- bindings that others left (binding-store.c) --------------------------------------------- */
+
+/* All that a binding follows from, of a graph that was not built yet; NULL: it is kept for none. */
+GBytes *binding_store_key (const BindGraph *graph, const BoundOptions *how);
+
+/* A reference to the one of KEY, or NULL. */
+Binding *binding_store_find (BindingStore *self, GBytes *key);
+void     binding_store_add (BindingStore *self, GBytes *key, Binding *binding);
 
 /* ---- links that count (prune-links.c) -------------------------------------------------------- */
 

@@ -299,29 +299,16 @@ fold_pair (Folder *self, CommRef comm, guint32 from, guint32 to)
   return *slot;
 }
 
-static gboolean
-knows_end (const Binding *self, const BoundRank *rank, const ScheduleItem *item)
-{
-  for (guint i = rank->first_end; i < self->ends->len; i++)
-    {
-      const BoundEnd *end = &g_array_index (self->ends, BoundEnd, i);
-
-      if (end->comm == item->ref && end->peer == item->peer && end->way == item->collective)
-        return TRUE;
-    }
-  return FALSE;
-}
-
 static void
-fold_end (Folder *self, const BoundRank *rank, const ScheduleItem *item)
+fold_end (Folder *self, const BoundRank *rank, const GraphEnd *of_role)
 {
-  MeshGroup group = schedule_comm_info (self->graph->schedule, item->ref)->group;
-  guint32   peer = bind_group_member (group, rank->rank, item->peer);
-  gboolean  sends = item->collective == MESSAGE_SEND;
-  BoundEnd  end = { item->ref, item->peer, item->collective, REPLAY_NONE };
+  MeshGroup group = schedule_comm_info (self->graph->schedule, of_role->comm)->group;
+  guint32   peer = bind_group_member (group, rank->rank, of_role->peer);
+  gboolean  sends = of_role->way == MESSAGE_SEND;
+  BoundEnd  end = { of_role->comm, of_role->peer, of_role->way, REPLAY_NONE };
 
-  end.pair = sends ? fold_pair (self, item->ref, rank->rank, peer)
-                   : fold_pair (self, item->ref, peer, rank->rank);
+  end.pair = sends ? fold_pair (self, end.comm, rank->rank, peer)
+                   : fold_pair (self, end.comm, peer, rank->rank);
   g_array_append_val (self->binding->ends, end);
 }
 
@@ -330,21 +317,13 @@ fold_messages (Folder *self)
 {
   for (guint i = 0; i < self->binding->ranks->len; i++)
     {
-      BoundRank *rank = binding_rank (self->binding, i);
+      BoundRank    *rank = binding_rank (self->binding, i);
+      const GArray *ends = self->graph->ends[rank->role];
 
       rank->first_end = self->binding->ends->len;
-      for (ScheduleSection s = 0; s < SECTION_N; s++)
-        {
-          ScheduleItems items = schedule_items (self->graph->schedule, rank->role, s);
-
-          if (stop_poll_now (self->graph->poll))
-            items.n = 0;
-          for (guint k = 0; k < items.n; k++)
-            if (items.items[k].kind == ITEM_P2P
-                && !knows_end (self->binding, rank, &items.items[k]))
-              fold_end (self, rank, &items.items[k]);
-        }
-      rank->n_ends = self->binding->ends->len - rank->first_end;
+      rank->n_ends = ends->len;
+      for (guint k = 0; k < ends->len; k++)
+        fold_end (self, rank, &g_array_index (ends, GraphEnd, k));
     }
 }
 
@@ -423,11 +402,11 @@ fold_loads (Folder *self)
 
 /* ---- entry points ---------------------------------------------------------------------------- */
 
-void
-binding_free (Binding *self)
+static void
+binding_clear (gpointer data)
 {
-  if (self == NULL)
-    return;
+  Binding *self = data;
+
   g_array_unref (self->ranks);
   g_array_unref (self->nodes);
   g_array_unref (self->resources);
@@ -439,7 +418,18 @@ binding_free (Binding *self)
   g_array_unref (self->costs);
   g_array_unref (self->loads);
   g_free (self->group_of);
-  g_free (self);
+}
+
+Binding *
+binding_ref (Binding *self)
+{
+  return g_atomic_rc_box_acquire (self);
+}
+
+void
+binding_unref (Binding *self)
+{
+  g_atomic_rc_box_release_full (self, binding_clear);
 }
 
 static guint32 *
@@ -470,7 +460,7 @@ find_parts (Folder *self)
 static Binding *
 binding_empty (void)
 {
-  Binding *self = g_new0 (Binding, 1);
+  Binding *self = g_atomic_rc_box_new0 (Binding);
 
   self->ranks = g_array_new (FALSE, FALSE, sizeof (BoundRank));
   self->nodes = g_array_new (FALSE, FALSE, sizeof (BoundThing));
@@ -523,7 +513,7 @@ fold_graph (BindGraph *graph, const BoundOptions *how)
   if (classes != NULL)
     self = fold_classes (graph, classes, parts);
   if (self != NULL && !lockstep_may_hold (self, graph->cluster))
-    g_clear_pointer (&self, binding_free);
+    g_clear_pointer (&self, binding_unref);
   if (self == NULL && parts != NULL)
     self = fold_classes (graph, parts, parts);
   return graph->poll->cut ? NULL : g_steal_pointer (&self);
@@ -533,13 +523,24 @@ Binding *
 binding_new (const Cluster *cluster, const Schedule *schedule, const BoundOptions *how,
              const CollectiveOptions *options)
 {
-  StopPoll  poll = { .stop = how->stop };
-  Binding  *self = NULL;
-  BindGraph graph;
+  StopPoll           poll = { .stop = how->stop };
+  g_autoptr (GBytes) key = NULL;
+  Binding           *self = NULL;
+  BindGraph          graph;
 
   bind_graph_init (&graph, cluster, schedule, options, &poll);
-  if (!poll.cut && !own_memory_is_over ())
-    self = fold_graph (&graph, how);
+  if (how->bindings != NULL && !poll.cut)
+    key = binding_store_key (&graph, how);
+  if (key != NULL)
+    self = binding_store_find (how->bindings, key);
+  if (self == NULL && !poll.cut)
+    {
+      bind_graph_build (&graph);
+      if (!poll.cut && !own_memory_is_over ())
+        self = fold_graph (&graph, how);
+      if (key != NULL && self != NULL)
+        binding_store_add (how->bindings, key, self);
+    }
   bind_graph_clear (&graph);
   return self;
 }

@@ -88,7 +88,7 @@ bound_clear (gpointer data)
 
   g_clear_pointer (&self->programs, g_ptr_array_unref);
   g_free (self->program_of);
-  binding_free (self->binding);
+  g_clear_pointer (&self->binding, binding_unref);
   replay_plan_unref (self->plan);
 }
 

@@ -6,18 +6,20 @@
 
 #include "cost/collective/library/collective.h"
 #include "engine/engine.h"
+#include "replay/bind/binding-store.h"
 #include "replay/bind/plan.h"
 
 typedef struct _ReplayBound ReplayBound;
 
 typedef struct
 {
-  gboolean     unfolded;   /* every rank stands for itself */
-  gboolean     times_only; /* no link that cannot move a time: what it would say of use is less */
-  gboolean     lockstep;   /* ranks that differ in the links alone that their traffic loads are one:
+  gboolean      unfolded;   /* every rank stands for itself */
+  gboolean      times_only; /* no link that cannot move a time: what it would say of use is less */
+  gboolean      lockstep; /* ranks that differ in the links alone that their traffic loads are one:
                               a run that shows them unlike fails (ENGINE_ERROR_UNLIKE) */
-  LayoutStore *layouts;    /* NULL: none. Of other plans of this thread; outlives the bound one */
-  Stop        *stop;       /* when it is not wanted any more; or NULL */
+  LayoutStore  *layouts;  /* NULL: none. Of other plans of this thread; outlives the bound one */
+  BindingStore *bindings; /* likewise, but need not outlive it */
+  Stop         *stop;     /* when it is not wanted any more; or NULL */
 } BoundOptions;
 
 /*

@@ -9,6 +9,7 @@
  *   prune-links.c    without the links that cannot move a time
  *   bind.c        cluster + schedule -> Binding: the ranks, resources and groups that are
  *                 simulated, and what each op class demands
+ *   binding-store.c  bindings that other plans left
  *   program.c     schedule items -> issue times and kernel costs of one kind of rank
  *   fuse.c        runs of kernels in it as few ops
  *   run.c         Binding + programs -> one engine run of a number of periods
@@ -137,8 +138,9 @@ typedef struct
 /* NULL: as of replay_bound_new_with. */
 Binding *binding_new (const Cluster *cluster, const Schedule *schedule, const BoundOptions *how,
                       const CollectiveOptions *options);
-void     binding_free (Binding *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (Binding, binding_free)
+Binding *binding_ref (Binding *self); /* read-only, whoever else has it */
+void     binding_unref (Binding *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Binding, binding_unref)
 
 #define binding_rank(self, i)  (&g_array_index ((self)->ranks, BoundRank, i))
 #define binding_group(self, i) (&g_array_index ((self)->groups, BoundGroup, i))
