@@ -224,8 +224,9 @@ fluid_remove_use (Fluid *self, NodeId id, FluidOp op, double level)
 
   node->n_uses--;
   self->n_links--;
-  memmove (node->ops + place, node->ops + place + 1, n_behind * sizeof *node->ops);
-  if (node->weights != NULL)
+  if (n_behind > 0)
+    memmove (node->ops + place, node->ops + place + 1, n_behind * sizeof *node->ops);
+  if (n_behind > 0 && node->weights != NULL)
     memmove (node->weights + place, node->weights + place + 1, n_behind * sizeof *node->weights);
   node->weight = node->n_uses > 0 ? node->weight - weight : 0;
   node->load = node->n_uses > 0 ? node->load - level * weight : 0;

@@ -21,10 +21,19 @@ borrow_leavings (const PredictionBatch *self)
   return left != NULL || self->left == NULL ? left : leavings_new ();
 }
 
-static void
-predict_one (guint i, gpointer user)
+/* Some of a batch, in the order in which they begin. */
+typedef struct
 {
-  const PredictionBatch *self = user;
+  const PredictionBatch *batch;
+  guint                 *order;
+} BatchJobs;
+
+static void
+predict_one (guint job, gpointer user)
+{
+  const BatchJobs       *jobs = user;
+  const PredictionBatch *self = jobs->batch;
+  const guint            i = jobs->order[job];
   Predicted             *one = &self->each[i];
   PredictOptions         options = *self->options;
   EngineWork             work = { .most = self->most_events };
@@ -57,13 +66,41 @@ predict_one (guint i, gpointer user)
     }
 }
 
+static gint
+compare_effort (gconstpointer a, gconstpointer b, gpointer user)
+{
+  const double *effort = user;
+  const guint   x = *(const guint *) a, y = *(const guint *) b;
+
+  if (effort[x] != effort[y])
+    return effort[x] > effort[y] ? -1 : 1;
+  return x < y ? -1 : 1;
+}
+
+/* A long one that begins last would leave the other threads idle. Newly allocated. */
+static guint *
+order_of (const PredictionBatch *self)
+{
+  guint *order = g_new (guint, MAX (self->n, 1));
+
+  for (guint i = 0; i < self->n; i++)
+    order[i] = i;
+  if (self->effort != NULL && self->n > 1)
+    g_qsort_with_data (order, (gint) self->n, sizeof *order, compare_effort,
+                       (gpointer) self->effort);
+  return order;
+}
+
 void
 prediction_batch_run (PredictionBatch *self)
 {
+  g_autofree guint *order = order_of (self);
+  BatchJobs         jobs = { self, order };
+
   self->each = g_new0 (Predicted, MAX (self->n, 1));
   for (guint i = 0; i < self->n; i++)
     self->each[i].diags = diag_list_new ();
-  parallel_run (self->n, MAX (self->n_threads, 1), predict_one, self, self->options->count);
+  parallel_run (self->n, MAX (self->n_threads, 1), predict_one, &jobs, self->options->count);
   for (guint i = 0; i < self->n; i++)
     if (!self->each[i].done)
       self->each[i].reason = g_strdup (STOP_LEFT_OUT);

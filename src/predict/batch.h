@@ -29,6 +29,7 @@ typedef struct
   gboolean              replays;     /* are kept, with the inputs */
   GAsyncQueue          *left;        /* Leavings, which threads take turns with; NULL: none */
   const double         *least;       /* [n]: sequences/s, StepLimit; NULL: all are wanted */
+  const double         *effort;      /* [n]: what takes longest begins first; NULL: in order */
 
   const GPtrArray *scenarios; /* the caller's; or else NULL, and ... */
   /* Scenario I; NULL: there is none, for what DIAGS say. In any thread, as READ. */

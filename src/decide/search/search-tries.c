@@ -409,9 +409,11 @@ simulate_tries (Search *self, Try *tries, guint n)
   g_autoptr (GPtrArray)    simulated = g_ptr_array_new ();
   g_autoptr (GPtrArray)    scenarios = g_ptr_array_new (); /* of these */
   g_autofree double       *least = g_new (double, MAX (n, 1));
+  g_autofree double       *effort = g_new (double, MAX (n, 1));
   g_auto (PredictionBatch) batch = { .n_threads = self->options->n_threads,
                                      .options = self->predict,
                                      .least = least,
+                                     .effort = effort,
                                      .left = self->left,
                                      .scenarios = scenarios };
 
@@ -419,6 +421,7 @@ simulate_tries (Search *self, Try *tries, guint n)
     if (tries[i].excess <= 0)
       {
         self->effort += tries[i].candidate.effort;
+        effort[simulated->len] = tries[i].candidate.effort;
         least[simulated->len] = least_wanted (self, &tries[i].candidate, last);
         g_ptr_array_add (simulated, &tries[i]);
         g_ptr_array_add (scenarios, tries[i].scenario);

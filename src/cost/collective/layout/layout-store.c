@@ -4,11 +4,16 @@
 
 #include "cost/collective/algorithm/algorithm-private.h"
 
-#define MOST_LOADS 3000000 /* of all layouts: some 8 MB. What is more begins anew */
+#define MOST_LOADS 3000000 /* of all layouts: some 72 MB. What is more begins anew */
+#define OWN_LOADS  100     /* a layout takes as much itself */
 
 struct _LayoutStore
 {
-  GHashTable *layouts; /* GBytes -> CollectiveLayout */
+  GHashTable *layouts;  /* GBytes -> CollectiveLayout */
+  GHashTable *clusters; /* key of a cluster -> its number, which is a word of a layout's key */
+  const char *last;     /* of these keys the one that was asked for last ... */
+  guint32     number;   /* ... and its number */
+  guint32     n_clusters;
   guint64     n_loads;
   guint       n_made;
 };
@@ -21,6 +26,7 @@ layout_store_new (void)
   self->layouts =
       g_hash_table_new_full (g_bytes_hash, g_bytes_equal, (GDestroyNotify) g_bytes_unref,
                              (GDestroyNotify) collective_layout_free);
+  self->clusters = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   return self;
 }
 
@@ -30,6 +36,7 @@ layout_store_free (LayoutStore *self)
   if (self == NULL)
     return;
   g_hash_table_unref (self->layouts);
+  g_hash_table_unref (self->clusters);
   g_free (self);
 }
 
@@ -39,12 +46,32 @@ layout_store_n_made (const LayoutStore *self)
   return self->n_made;
 }
 
+/* The number of the cluster that is called NAME: a plan asks for many layouts of one. */
+static guint32
+number_of (LayoutStore *self, const char *name)
+{
+  gpointer key, number;
+
+  if (self->last != NULL && strcmp (self->last, name) == 0)
+    return self->number;
+  if (!g_hash_table_lookup_extended (self->clusters, name, &key, &number))
+    {
+      key = g_strdup (name);
+      number = GUINT_TO_POINTER (self->n_clusters++);
+      g_hash_table_insert (self->clusters, key, number);
+    }
+  self->last = key;
+  self->number = GPOINTER_TO_UINT (number);
+  return self->number;
+}
+
 /* All that a layout follows from. */
 static GBytes *
-key_of (const char *cluster, CollectiveKind kind, const Algorithm *algorithm,
-        const Members *members, const guint32 *ranks, guint flows)
+key_of (guint32 cluster, CollectiveKind kind, const Algorithm *algorithm, const Members *members,
+        const guint32 *ranks, guint flows)
 {
-  const guint32 head[] = { kind,
+  const guint32 head[] = { cluster,
+                           kind,
                            algorithm != NULL ? (guint32) algorithm->id : G_MAXUINT32,
                            members->pxn,
                            flows,
@@ -52,13 +79,12 @@ key_of (const char *cluster, CollectiveKind kind, const Algorithm *algorithm,
                            members->dispatch.chosen,
                            members->dispatch.most_nodes,
                            members->dispatch.proxies };
-  const gsize   n = members->n_gpus * sizeof *ranks, n_cluster = strlen (cluster) + 1;
-  guint8       *data = g_malloc (sizeof head + n + n_cluster);
+  const gsize   n = members->n_gpus * sizeof *ranks;
+  guint8       *data = g_malloc (sizeof head + n);
 
   memcpy (data, head, sizeof head);
   memcpy (data + sizeof head, ranks, n);
-  memcpy (data + sizeof head + n, cluster, n_cluster);
-  return g_bytes_new_take (data, sizeof head + n + n_cluster);
+  return g_bytes_new_take (data, sizeof head + n);
 }
 
 static CollectiveLayout *
@@ -67,6 +93,20 @@ make (const Cluster *cluster, CollectiveKind kind, const Algorithm *algorithm,
 {
   return algorithm != NULL ? collective_layout_new (cluster, kind, algorithm, members, ranks, flows)
                            : collective_layout_new_message (cluster, members, ranks, flows);
+}
+
+/* No number of a cluster comes again, so that what is kept is still found by the right one. */
+static void
+make_room (LayoutStore *self, guint64 n_loads)
+{
+  if (self->n_loads + n_loads > MOST_LOADS)
+    {
+      g_hash_table_remove_all (self->layouts);
+      g_hash_table_remove_all (self->clusters);
+      self->last = NULL;
+      self->n_loads = 0;
+    }
+  self->n_loads += n_loads;
 }
 
 CollectiveLayout *
@@ -80,19 +120,14 @@ layout_store_get (LayoutStore *self, const Cluster *cluster, CollectiveKind kind
 
   if (self == NULL || name == NULL)
     return make (cluster, kind, algorithm, members, ranks, flows);
-  key = key_of (name, kind, algorithm, members, ranks, flows);
+  key = key_of (number_of (self, name), kind, algorithm, members, ranks, flows);
   layout = g_hash_table_lookup (self->layouts, key);
   if (layout != NULL)
     return collective_layout_share (layout);
   layout = make (cluster, kind, algorithm, members, ranks, flows);
   if (!layout->cut)
     {
-      if (self->n_loads + layout->n_loads > MOST_LOADS)
-        {
-          g_hash_table_remove_all (self->layouts);
-          self->n_loads = 0;
-        }
-      self->n_loads += layout->n_loads;
+      make_room (self, OWN_LOADS + layout->n_loads);
       self->n_made++;
       g_hash_table_insert (self->layouts, g_steal_pointer (&key), collective_layout_share (layout));
     }
