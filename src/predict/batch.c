@@ -1,7 +1,6 @@
 #include "predict/batch.h"
 
 #include "base/parallel.h"
-#include "predict/leavings.h"
 
 /* What takes memory. */
 static void
@@ -10,15 +9,6 @@ release (Predicted *self)
   g_clear_pointer (&self->prediction, prediction_free);
   prediction_inputs_clear (&self->inputs);
   g_clear_pointer (&self->scenario, scenario_free);
-}
-
-/* Leavings that no other thread has now. */
-static Leavings *
-borrow_leavings (const PredictionBatch *self)
-{
-  Leavings *left = self->left != NULL ? g_async_queue_try_pop (self->left) : NULL;
-
-  return left != NULL || self->left == NULL ? left : leavings_new ();
 }
 
 /* Some of a batch, in the order in which they begin. */
@@ -46,13 +36,10 @@ predict_one (guint job, gpointer user)
   scenario = self->scenarios != NULL ? g_ptr_array_index (self->scenarios, i) : one->scenario;
   if (self->most_events > 0)
     options.replay.work = &work;
-  options.left = borrow_leavings (self);
   options.limit = limit.least > 0 ? &limit : NULL;
   if (scenario != NULL)
     one->prediction = predict_with_inputs (scenario, &options, self->replays,
                                            keeps ? &one->inputs : NULL, one->diags, &one->error);
-  if (self->left != NULL)
-    g_async_queue_push (self->left, options.left);
   one->n_events = work.done;
   one->slow_s = limit.took;
   if (one->prediction == NULL)

@@ -27,7 +27,6 @@ typedef struct
   const PredictOptions *options;     /* their count is told of each, their stop ends the batch */
   guint64               most_events; /* of one; 0: however many */
   gboolean              replays;     /* are kept, with the inputs */
-  GAsyncQueue          *left;        /* Leavings, which threads take turns with; NULL: none */
   const double         *least;       /* [n]: sequences/s, StepLimit; NULL: all are wanted */
   const double         *effort;      /* [n]: what takes longest begins first; NULL: in order */
 

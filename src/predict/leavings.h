@@ -1,5 +1,5 @@
 /*
- * What the predictions of one thread leave for those to come: parts that do not change from one to
+ * What predictions leave for others, of any thread: parts that do not change from one to
  * the next are not made again. No prediction is another for it.
  */
 #pragma once

@@ -189,7 +189,7 @@ typedef struct
   const FigureChange *changes;     /* of hardware figures; outlive the predicting */
   guint               n_changes;
   InputFiles *files; /* that other predictions read from as well, or NULL; outlives what is made */
-  Leavings   *left;  /* by other predictions of this thread, or NULL; outlive what is made */
+  Leavings   *left;  /* by other predictions, or NULL; outlive what is made */
   FewRuns    *few;   /* that other predictions of this thread, of these options, left, or NULL */
   StepLimit  *limit; /* of this one prediction, or NULL: left, it is NULL without diagnostics */
   WorkCount  *count; /* where who predicts many scenarios says how many are done; may be NULL */

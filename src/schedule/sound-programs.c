@@ -4,24 +4,33 @@
  */
 #include "schedule/schedule-private.h"
 
+#include <pthread.h>
+
 #define KEPT 64
 
 struct _SoundPrograms
 {
-  ProgramPrint prints[KEPT];
-  guint        n, next; /* the next print goes there */
-  guint        n_known;
+  pthread_mutex_t lock;
+  ProgramPrint    prints[KEPT];
+  guint           n, next; /* the next print goes there */
+  guint           n_known;
 };
 
 SoundPrograms *
 sound_programs_new (void)
 {
-  return g_new0 (SoundPrograms, 1);
+  SoundPrograms *self = g_new0 (SoundPrograms, 1);
+
+  pthread_mutex_init (&self->lock, NULL);
+  return self;
 }
 
 void
 sound_programs_free (SoundPrograms *self)
 {
+  if (self == NULL)
+    return;
+  pthread_mutex_destroy (&self->lock);
   g_free (self);
 }
 
@@ -34,21 +43,24 @@ sound_programs_n_known (const SoundPrograms *self)
 gboolean
 sound_programs_have (SoundPrograms *self, const ProgramPrint *print)
 {
-  for (guint i = 0; i < self->n; i++)
-    if (self->prints[i].a == print->a && self->prints[i].b == print->b)
-      {
-        self->n_known++;
-        return TRUE;
-      }
-  return FALSE;
+  gboolean found = FALSE;
+
+  pthread_mutex_lock (&self->lock);
+  for (guint i = 0; i < self->n && !found; i++)
+    found = self->prints[i].a == print->a && self->prints[i].b == print->b;
+  self->n_known += found;
+  pthread_mutex_unlock (&self->lock);
+  return found;
 }
 
 void
 sound_programs_add (SoundPrograms *self, const ProgramPrint *print)
 {
+  pthread_mutex_lock (&self->lock);
   self->prints[self->next] = *print;
   self->next = (self->next + 1) % KEPT;
   self->n = MIN (self->n + 1, KEPT);
+  pthread_mutex_unlock (&self->lock);
 }
 
 /* ---- prints ---------------------------------------------------------------------------------- */

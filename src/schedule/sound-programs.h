@@ -1,7 +1,7 @@
 /*
  * Programs of roles that were found sound, kept for those to come that differ in amounts alone:
  * most of a grid's runs issue the same items in the same order, and the proof is a good part of a
- * short run. Of the last few. For one thread.
+ * short run. Of the last few. For any number of threads.
  */
 #pragma once
 

@@ -5,8 +5,8 @@
  * differs. Not asserted: how much is kept.
  */
 #include "../suite.h"
+#include "predict/batch.h"
 #include "predict/leavings.h"
-#include "predict/prediction.h"
 
 #define MOST_CHANGES 5
 
@@ -141,6 +141,36 @@ START_TEST (other_figures_bind_for_themselves)
 }
 END_TEST
 
+static Scenario *
+build (gpointer user, guint i, DiagList *diags)
+{
+  (void) user;
+  (void) diags;
+  return scenario_of (&cases[i % G_N_ELEMENTS (cases)]);
+}
+
+/* Threads find, make and drop the same parts at the same time. */
+START_TEST (threads_share_what_is_left)
+{
+  g_autoptr (InputFiles)   files = input_files_new ();
+  g_autoptr (Leavings)     left = leavings_new ();
+  const PredictOptions     options = { .left = left, .files = files };
+  g_auto (PredictionBatch) batch = {
+    .n = 2 * G_N_ELEMENTS (cases), .n_threads = 4, .options = &options, .build = build
+  };
+
+  prediction_batch_run (&batch);
+  for (guint i = 0; i < batch.n; i++)
+    {
+      g_autoptr (Prediction) alone = predict_with (batch.each[i].scenario, NULL, files);
+
+      ck_assert_ptr_nonnull (batch.each[i].prediction);
+      check_same (batch.each[i].prediction, alone);
+    }
+  ck_assert_uint_gt (binding_store_n_found (left->bindings), 0);
+}
+END_TEST
+
 SUITE_MAIN (leavings)
 {
   Suite *suite = suite_create ("leavings");
@@ -148,6 +178,7 @@ SUITE_MAIN (leavings)
 
   tcase_add_test (tcase, what_others_left_changes_nothing);
   tcase_add_test (tcase, other_figures_bind_for_themselves);
+  tcase_add_test (tcase, threads_share_what_is_left);
   suite_add_tcase (suite, tcase);
   return suite_run (suite);
 }

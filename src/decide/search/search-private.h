@@ -56,7 +56,6 @@ typedef struct
   SearchScreen         *screen;
   ProfileSet           *profiles;
   GAsyncQueue          *idle; /* SearchKit: one thread at a time uses one */
-  GAsyncQueue          *left; /* Leavings: the same */
   ModelShape            shape;
   guint64               contexts[SEARCH_CONTEXTS]; /* a structure of least ranks of each kind that
                                                       an axis sets; G_MAXUINT64: there is none */

@@ -242,7 +242,6 @@ try_changes (Search *self, const SearchFound *around, const GArray *changes)
                                      .n_threads = self->options->n_threads,
                                      .options = self->predict,
                                      .build = build_refined,
-                                     .left = self->left,
                                      .least = least,
                                      .user = &refinement };
   const SearchFound       *best = around;
@@ -387,7 +386,6 @@ follow (Search *self, const SearchFound *best, const GArray *taken)
                                      .n_threads = self->options->n_threads,
                                      .options = self->predict,
                                      .build = build_following,
-                                     .left = self->left,
                                      .least = least,
                                      .user = &following };
 

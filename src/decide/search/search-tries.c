@@ -414,7 +414,6 @@ simulate_tries (Search *self, Try *tries, guint n)
                                      .options = self->predict,
                                      .least = least,
                                      .effort = effort,
-                                     .left = self->left,
                                      .scenarios = scenarios };
 
   for (guint i = 0; i < n; i++)

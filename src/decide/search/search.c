@@ -248,15 +248,16 @@ search_run (const Scenario *scenario, const StrategySet *strategies, const Searc
             const PredictOptions *predict, DiagList *diags, GError **error)
 {
   g_autoptr (SearchResult) result = result_new ();
+  g_autoptr (Leavings)     left = leavings_new ();
+  PredictOptions           own = *predict;
   Search                   self = {
                       .scenario = scenario,
                       .strategies = strategies,
                       .options = options,
-                      .predict = predict,
+                      .predict = &own,
                       .screen = search_screen_new (),
                       .profiles = predict_profiles (predict),
                       .idle = g_async_queue_new_full ((GDestroyNotify) search_kit_free),
-                      .left = g_async_queue_new_full ((GDestroyNotify) leavings_free),
                       .work = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free),
                       .nodes = g_array_new (FALSE, FALSE, sizeof (Node)),
                       .candidates = g_array_new (FALSE, FALSE, sizeof (Candidate)),
@@ -271,6 +272,7 @@ search_run (const Scenario *scenario, const StrategySet *strategies, const Searc
   SearchRoom   room;
   gboolean     roomy, ok = FALSE;
 
+  own.left = left;
   result->objective = options->objective;
   work_count_best (predict->count, NULL);
   memset (self.contexts, 0xff, sizeof self.contexts); /* G_MAXUINT64: of none */
@@ -302,7 +304,6 @@ search_run (const Scenario *scenario, const StrategySet *strategies, const Searc
   search_screen_free (self.screen);
   profile_set_free (self.profiles);
   g_async_queue_unref (self.idle);
-  g_async_queue_unref (self.left);
   g_hash_table_unref (self.work);
   g_hash_table_unref (self.effects);
   g_hash_table_unref (self.reasons);

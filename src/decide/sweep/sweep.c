@@ -159,6 +159,7 @@ typedef struct
   const SweepPlan   *plan;
   const char *const *base_ids;
   SweepDesk         *desk;
+  Leavings          *left; /* all threads' */
   pthread_mutex_t    lock; /* points are taken, and the source asked, in one order */
   GError            *error;
 } Work;
@@ -206,7 +207,7 @@ is_disturbed (Work *self)
 }
 
 static void
-run_point (Work *self, Point *point, FewRuns *few, Leavings *left)
+run_point (Work *self, Point *point, FewRuns *few)
 {
   const SweepPlan       *plan = self->plan;
   PredictOptions         options = plan->predict;
@@ -220,7 +221,7 @@ run_point (Work *self, Point *point, FewRuns *few, Leavings *left)
   if (!self->desk->wants (self->desk, digest, point->index))
     return;
   options.few = few;
-  options.left = left;
+  options.left = self->left;
   if (scenario != NULL)
     prediction = predict (scenario, &options, diags, &error);
   if (prediction == NULL && is_disturbed (self))
@@ -245,9 +246,8 @@ run_point (Work *self, Point *point, FewRuns *few, Leavings *left)
 static void
 work (guint thread, gpointer user)
 {
-  g_autoptr (FewRuns)  few = few_runs_new ();
-  g_autoptr (Leavings) left = leavings_new ();
-  gboolean             going = TRUE;
+  g_autoptr (FewRuns) few = few_runs_new ();
+  gboolean            going = TRUE;
 
   (void) thread;
   while (going)
@@ -256,7 +256,7 @@ work (guint thread, gpointer user)
 
       going = take_point (user, &point);
       if (going)
-        run_point (user, &point, few, left);
+        run_point (user, &point, few);
     }
 }
 
@@ -264,7 +264,8 @@ gboolean
 sweep_work (const SweepPlan *plan, const char *const *base_ids, SweepDesk *desk, guint n_threads,
             GError **error)
 {
-  Work self = { .plan = plan, .base_ids = base_ids, .desk = desk };
+  g_autoptr (Leavings) left = leavings_new ();
+  Work                 self = { .plan = plan, .base_ids = base_ids, .desk = desk, .left = left };
 
   pthread_mutex_init (&self.lock, NULL);
   parallel_run (n_threads, n_threads, work, &self, NULL);

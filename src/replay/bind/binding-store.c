@@ -5,6 +5,7 @@
  */
 #include "replay/bind/bind-private.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #define MOST_KEPT  64
@@ -12,8 +13,9 @@
 
 struct _BindingStore
 {
-  GHashTable *bindings; /* GBytes -> Binding */
-  guint       n_found;
+  pthread_mutex_t lock;
+  GHashTable     *bindings; /* GBytes -> Binding */
+  guint           n_found;
 };
 
 BindingStore *
@@ -21,6 +23,7 @@ binding_store_new (void)
 {
   BindingStore *self = g_new0 (BindingStore, 1);
 
+  pthread_mutex_init (&self->lock, NULL);
   self->bindings = g_hash_table_new_full (
       g_bytes_hash, g_bytes_equal, (GDestroyNotify) g_bytes_unref, (GDestroyNotify) binding_unref);
   return self;
@@ -32,6 +35,7 @@ binding_store_free (BindingStore *self)
   if (self == NULL)
     return;
   g_hash_table_unref (self->bindings);
+  pthread_mutex_destroy (&self->lock);
   g_free (self);
 }
 
@@ -44,12 +48,17 @@ binding_store_n_found (const BindingStore *self)
 Binding *
 binding_store_find (BindingStore *self, GBytes *key)
 {
-  Binding *found = g_hash_table_lookup (self->bindings, key);
+  Binding *found;
 
-  if (found == NULL)
-    return NULL;
-  self->n_found++;
-  return binding_ref (found);
+  pthread_mutex_lock (&self->lock);
+  found = g_hash_table_lookup (self->bindings, key);
+  if (found != NULL)
+    {
+      self->n_found++;
+      binding_ref (found);
+    }
+  pthread_mutex_unlock (&self->lock);
+  return found;
 }
 
 void
@@ -57,9 +66,11 @@ binding_store_add (BindingStore *self, GBytes *key, Binding *binding)
 {
   if (binding->ranks->len > MOST_RANKS)
     return;
+  pthread_mutex_lock (&self->lock);
   if (g_hash_table_size (self->bindings) == MOST_KEPT)
     g_hash_table_remove_all (self->bindings);
   g_hash_table_insert (self->bindings, g_bytes_ref (key), binding_ref (binding));
+  pthread_mutex_unlock (&self->lock);
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */

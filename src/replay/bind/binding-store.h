@@ -1,7 +1,7 @@
 /*
  * Bindings, kept for other plans that bind alike: those that issue the same collectives and
  * messages on the same cluster, whatever they compute. Two meshes of a search, or two sequence
- * lengths of a sweep, often do. For one thread.
+ * lengths of a sweep, often do. For any number of threads.
  */
 #pragma once
 

@@ -17,7 +17,7 @@ typedef struct
   gboolean      times_only; /* no link that cannot move a time: what it would say of use is less */
   gboolean      lockstep; /* ranks that differ in the links alone that their traffic loads are one:
                               a run that shows them unlike fails (ENGINE_ERROR_UNLIKE) */
-  LayoutStore  *layouts;  /* NULL: none. Of other plans of this thread; outlives the bound one */
+  LayoutStore  *layouts;  /* NULL: none. Of other plans; outlives the bound one */
   BindingStore *bindings; /* likewise, but need not outlive it */
   Stop         *stop;     /* when it is not wanted any more; or NULL */
 } BoundOptions;

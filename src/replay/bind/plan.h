@@ -15,7 +15,7 @@ typedef struct
   guint          round_steps, first_micros; /* of PlanInput */
   guint64        round_only;
   Stop          *stop;  /* or NULL */
-  SoundPrograms *sound; /* that other plans of this thread left, or NULL */
+  SoundPrograms *sound; /* that other plans left, or NULL */
 } PlanOptions;
 
 /*

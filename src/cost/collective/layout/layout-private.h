@@ -95,7 +95,7 @@ typedef struct
   guint     n_steps;
   guint32   binding;   /* the resource of the first maximum */
   gboolean  cut;       /* its stop came first: all else says nothing */
-  guint     n_sharers; /* beside the one who made it, all of one thread */
+  gint      n_sharers; /* beside the one who made it, in any thread: atomic */
 } CollectiveLayout;
 
 /* More than one member. ALGORITHM is one that KIND has on MEMBERS; FLOWS of algorithm_flows. */

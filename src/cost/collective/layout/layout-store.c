@@ -1,5 +1,6 @@
 #include "cost/collective/layout/layout-store-private.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include "cost/collective/algorithm/algorithm-private.h"
@@ -9,6 +10,8 @@
 
 struct _LayoutStore
 {
+  pthread_mutex_t lock; /* of all below */
+
   GHashTable *layouts;  /* GBytes -> CollectiveLayout */
   GHashTable *clusters; /* key of a cluster -> its number, which is a word of a layout's key */
   const char *last;     /* of these keys the one that was asked for last ... */
@@ -26,6 +29,7 @@ layout_store_new (void)
   self->layouts =
       g_hash_table_new_full (g_bytes_hash, g_bytes_equal, (GDestroyNotify) g_bytes_unref,
                              (GDestroyNotify) collective_layout_free);
+  pthread_mutex_init (&self->lock, NULL);
   self->clusters = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   return self;
 }
@@ -37,6 +41,7 @@ layout_store_free (LayoutStore *self)
     return;
   g_hash_table_unref (self->layouts);
   g_hash_table_unref (self->clusters);
+  pthread_mutex_destroy (&self->lock);
   g_free (self);
 }
 
@@ -109,6 +114,22 @@ make_room (LayoutStore *self, guint64 n_loads)
   self->n_loads += n_loads;
 }
 
+static CollectiveLayout *
+find (LayoutStore *self, GBytes *key)
+{
+  CollectiveLayout *found = g_hash_table_lookup (self->layouts, key);
+
+  return found != NULL ? collective_layout_share (found) : NULL;
+}
+
+static void
+keep (LayoutStore *self, GBytes *key, CollectiveLayout *layout)
+{
+  make_room (self, OWN_LOADS + layout->n_loads);
+  self->n_made++;
+  g_hash_table_insert (self->layouts, g_bytes_ref (key), collective_layout_share (layout));
+}
+
 CollectiveLayout *
 layout_store_get (LayoutStore *self, const Cluster *cluster, CollectiveKind kind,
                   const Algorithm *algorithm, const Members *members, const guint32 *ranks,
@@ -120,16 +141,17 @@ layout_store_get (LayoutStore *self, const Cluster *cluster, CollectiveKind kind
 
   if (self == NULL || name == NULL)
     return make (cluster, kind, algorithm, members, ranks, flows);
+  pthread_mutex_lock (&self->lock);
   key = key_of (number_of (self, name), kind, algorithm, members, ranks, flows);
-  layout = g_hash_table_lookup (self->layouts, key);
+  layout = find (self, key);
+  pthread_mutex_unlock (&self->lock);
   if (layout != NULL)
-    return collective_layout_share (layout);
+    return layout;
   layout = make (cluster, kind, algorithm, members, ranks, flows);
-  if (!layout->cut)
-    {
-      make_room (self, OWN_LOADS + layout->n_loads);
-      self->n_made++;
-      g_hash_table_insert (self->layouts, g_steal_pointer (&key), collective_layout_share (layout));
-    }
+  if (layout->cut)
+    return layout;
+  pthread_mutex_lock (&self->lock);
+  keep (self, key, layout);
+  pthread_mutex_unlock (&self->lock);
   return layout;
 }

@@ -1,6 +1,6 @@
 /*
  * Layouts of collectives, kept for plans on other clusters of the same options and profiles: most
- * of a grid's runs lay the same rings over the same nodes. For one thread.
+ * of a grid's runs lay the same rings over the same nodes. For any number of threads.
  */
 #pragma once
 

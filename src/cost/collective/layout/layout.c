@@ -492,14 +492,14 @@ collective_layout_edges (const Cluster *cluster, CollectiveKind kind, const Algo
 CollectiveLayout *
 collective_layout_share (CollectiveLayout *self)
 {
-  self->n_sharers++;
+  g_atomic_int_inc (&self->n_sharers);
   return self;
 }
 
 void
 collective_layout_free (CollectiveLayout *self)
 {
-  if (self == NULL || self->n_sharers-- > 0)
+  if (self == NULL || g_atomic_int_add (&self->n_sharers, -1) > 0)
     return;
   g_free (self->loads);
   g_free (self->edges);

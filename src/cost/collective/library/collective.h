@@ -75,7 +75,7 @@ typedef struct
   RingOrder ring_order; /* of the hosts' ring, as its communicator asks for */
   gint      ring_wish;  /* RingWish: the user's, that goes before */
   const Codec *codec;   /* of the hosts' ring: what they encode at every hop; NULL: nothing */
-  LayoutStore *layouts; /* that other plans of this thread left; NULL: none. Outlives the plan */
+  LayoutStore *layouts; /* that other plans left; NULL: none. Outlives the plan */
   Stop *stop; /* once it is due, costs of the plan say nothing; NULL: never. Outlives the plan */
 } CollectiveOptions;
 
