@@ -9,6 +9,7 @@
  *   prune-links.c    without the links that cannot move a time
  *   bind.c        cluster + schedule -> Binding: the ranks, resources and groups that are
  *                 simulated, and what each op class demands
+ *   binding.c     what it holds
  *   binding-store.c  bindings that other plans left
  *   program.c     schedule items -> issue times and kernel costs of one kind of rank
  *   fuse.c        runs of kernels in it as few ops
@@ -138,6 +139,7 @@ typedef struct
 /* NULL: as of replay_bound_new_with. */
 Binding *binding_new (const Cluster *cluster, const Schedule *schedule, const BoundOptions *how,
                       const CollectiveOptions *options);
+Binding *binding_empty (void);
 Binding *binding_ref (Binding *self); /* read-only, whoever else has it */
 void     binding_unref (Binding *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Binding, binding_unref)
