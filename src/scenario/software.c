@@ -112,14 +112,23 @@ software_architecture (const Cluster *cluster)
 }
 
 Scenario *
-scenario_in_force (const Scenario *source, ProfileSet *profiles, DiagList *diags)
+scenario_in_force_on (const Scenario *source, ProfileSet *profiles, const char *architecture,
+                      DiagList *diags)
 {
   g_autoptr (Scenario) scenario = scenario_copy (source);
-  g_autoptr (Cluster)  cluster = scenario_cluster_new (scenario, profiles, diags);
   Software             software;
 
-  if (cluster == NULL
-      || !software_apply (scenario, profiles, software_architecture (cluster), &software, diags))
+  if (!software_apply (scenario, profiles, architecture, &software, diags))
     return NULL;
   return g_steal_pointer (&scenario);
+}
+
+Scenario *
+scenario_in_force (const Scenario *source, ProfileSet *profiles, DiagList *diags)
+{
+  g_autoptr (Cluster) cluster = scenario_cluster_new (source, profiles, diags);
+
+  if (cluster == NULL)
+    return NULL;
+  return scenario_in_force_on (source, profiles, software_architecture (cluster), diags);
 }

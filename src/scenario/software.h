@@ -29,3 +29,7 @@ const char *software_architecture (const Cluster *cluster);
  * after diagnostics.
  */
 Scenario *scenario_in_force (const Scenario *source, ProfileSet *profiles, DiagList *diags);
+
+/* The same where the cluster's is known: none is made, which takes long of a large one. */
+Scenario *scenario_in_force_on (const Scenario *source, ProfileSet *profiles,
+                                const char *architecture, DiagList *diags);

@@ -60,11 +60,12 @@ typedef struct
   guint64               contexts[SEARCH_CONTEXTS]; /* a structure of least ranks of each kind that
                                                       an axis sets; G_MAXUINT64: there is none */
   guint                 n_gpus, gpus_per_node;
-  guint64               hbm;        /* bytes of the smallest GPU */
-  GHashTable           *work;       /* structure without pipeline -> ScreenedCompute */
-  GArray               *nodes;      /* Node, the least score first */
-  GArray               *candidates; /* Candidate */
-  GArray               *alike;      /* double: scores of what only the best are refined to */
+  const char           *architecture; /* of the scenario's GPUs, interned; NULL: unknown */
+  guint64               hbm;          /* bytes of the smallest GPU */
+  GHashTable           *work;         /* structure without pipeline -> ScreenedCompute */
+  GArray               *nodes;        /* Node, the least score first */
+  GArray               *candidates;   /* Candidate */
+  GArray               *alike;        /* double: scores of what only the best are refined to */
   Ratio *ratios; /* [2 variants + 1][SEARCH_PIPELINES]: own, of families by their base, of all */
   GHashTable *effects; /* text of effect_key -> double: a step with the change over that without */
   GHashTable *reasons; /* text without numbers -> SearchDrop* */

@@ -111,6 +111,16 @@ software_text (const SearchVariant *variant)
   return g_string_free (text, FALSE);
 }
 
+/* What VARIANT's GPUs are; NULL: its cluster is not the scenario's. */
+static const char *
+architecture_of (const Search *self, const SearchVariant *variant)
+{
+  g_autofree char *own = cluster_options_text (&variant->scenario->cluster);
+  g_autofree char *common = cluster_options_text (&self->scenario->cluster);
+
+  return g_str_equal (own, common) ? self->architecture : NULL;
+}
+
 void
 search_settle_software (Search *self)
 {
@@ -132,7 +142,8 @@ search_settle_software (Search *self)
           choice->settings = settle (self, variant);
           g_hash_table_insert (choices, g_steal_pointer (&chain), choice);
         }
-      search_space_set_software (self->space, variant, choice->settings, self->profiles);
+      search_space_set_software (self->space, variant, choice->settings,
+                                 architecture_of (self, variant), self->profiles);
       if (!known)
         {
           char *text = software_text (variant);

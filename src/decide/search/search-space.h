@@ -75,9 +75,13 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (SearchSpace, search_space_free)
 /* Whether nobody set the option KEY ("training.compile"), nor lets it vary: it may be chosen. */
 gboolean search_space_is_open (const SearchSpace *self, const char *key);
 
-/* Lays SOFTWARE (ScenarioOverride) over VARIANT, with what its framework in PROFILES implies. */
+/*
+ * Lays SOFTWARE (ScenarioOverride) over VARIANT, with what its framework in PROFILES implies on
+ * GPUs of ARCHITECTURE; NULL: those of its cluster, which is made to see them.
+ */
 void search_space_set_software (const SearchSpace *self, SearchVariant *variant,
-                                const GArray *software, ProfileSet *profiles);
+                                const GArray *software, const char *architecture,
+                                ProfileSet *profiles);
 
 /* The first variant of GROUP. */
 const SearchVariant *search_space_group (const SearchSpace *self, guint group);

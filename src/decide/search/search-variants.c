@@ -189,7 +189,7 @@ search_variants_add (SpaceMaker *self, DiagList *diags)
 
 void
 search_space_set_software (const SearchSpace *self, SearchVariant *variant, const GArray *software,
-                           ProfileSet *profiles)
+                           const char *architecture, ProfileSet *profiles)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
   Scenario            *scenario =
@@ -203,7 +203,9 @@ search_space_set_software (const SearchSpace *self, SearchVariant *variant, cons
       if (software->len > 0)
         g_array_append_vals (variant->software, software->data, software->len);
     }
-  variant->in_force = scenario_in_force (variant->scenario, profiles, diags);
+  variant->in_force = architecture != NULL
+                          ? scenario_in_force_on (variant->scenario, profiles, architecture, diags)
+                          : scenario_in_force (variant->scenario, profiles, diags);
   g_free (variant->choice);
   variant->choice =
       scenario_strategy_choice (variant->in_force != NULL ? variant->in_force : variant->scenario);

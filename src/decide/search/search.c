@@ -3,8 +3,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/intern.h"
 #include "decide/search/search-private.h"
 #include "predict/leavings.h"
+#include "scenario/software.h"
 
 #define GLANCE_ABOVE    2000 /* structures, which are screened in less than a second */
 #define GLANCES         4    /* before they are, until something fits, and */
@@ -131,6 +133,7 @@ find_room (Search *self, SearchRoom *room, DiagList *diags)
       self->hbm = smallest_hbm (cluster);
       self->n_gpus = cluster_n_gpus (cluster);
       self->gpus_per_node = cluster_gpus_of_node (cluster, 0);
+      self->architecture = intern_text (software_architecture (cluster));
       *room = (SearchRoom){ self->n_gpus, self->gpus_per_node, shape->n_layers, shape->n_experts };
     }
   return cluster != NULL && ok;
