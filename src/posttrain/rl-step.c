@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "posttrain/generation-bound.h"
+
 #define ORIGIN         "rl.generation_nodes"
 #define UNIT_OF_TOKENS 64 /* windows that are not padded to their length are multiples of it */
 
@@ -108,7 +110,8 @@ make_training (Parts *self)
 
   plain->rl.algorithm = RL_NONE;
   plain->training.global_batch = 0;
-  plain->training.grad_accum = MAX (plain->mesh.pp * MAX (plain->mesh.vp, 1), 1);
+  /* until responses are packed: as many as any schedule of stages needs */
+  plain->training.grad_accum = MAX (2 * plain->mesh.pp * MAX (plain->mesh.vp, 1), 1);
   if (nodes == cluster_n_nodes (self->whole))
     self->training = g_steal_pointer (&plain);
   else
@@ -159,16 +162,30 @@ make_parts (Parts *self)
 
 /* ---- generation ------------------------------------------------------------------------------ */
 
-/* Responses of as many steps as are on their way at a time. */
+static guint
+steps_on_their_way (const Parts *self)
+{
+  return (guint) MAX (self->scenario->rl.off_policy_steps, 1);
+}
+
+/* Responses of as many steps as are on their way at a time. The caller's. */
+static GArray *
+responses_on_their_way (const Parts *self)
+{
+  GArray *all = g_array_new (FALSE, FALSE, sizeof (ServeRequest));
+
+  for (guint i = 0; i < steps_on_their_way (self); i++)
+    g_array_append_vals (all, self->responses->data, self->responses->len);
+  return all;
+}
+
 static gboolean
 generate (Parts *self, RlStep *step)
 {
   const RlConfig    *rl = &self->scenario->rl;
-  const guint        at_a_time = (guint) MAX (rl->off_policy_steps, 1);
-  g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (ServeRequest));
+  const guint        at_a_time = steps_on_their_way (self);
+  g_autoptr (GArray) all = responses_on_their_way (self);
 
-  for (guint i = 0; i < at_a_time; i++)
-    g_array_append_vals (all, self->responses->data, self->responses->len);
   if (!serving_run (self->generator, &self->generation, &self->scenario->serving,
                     cluster_n_gpus (self->generating), all, &step->generation, self->diags))
     return FALSE;
@@ -365,10 +382,9 @@ refit (const Parts *self, RlStep *step)
 /* ---- the step -------------------------------------------------------------------------------- */
 
 static void
-compose (const Parts *self, RlStep *step)
+compose (const RlConfig *rl, RlStep *step)
 {
-  const RlConfig *rl = &self->scenario->rl;
-  double          generating = 0, training = 0, shared = 0;
+  double generating = 0, training = 0, shared = 0;
 
   for (RlPhase p = 0; p < RL_N_PHASES; p++)
     if (p == RL_REFIT || p == RL_OVERHEAD)
@@ -424,9 +440,51 @@ rl_step_predict (const Scenario *scenario, const StrategySet *strategies,
     return NULL;
   move_states (&parts, step);
   refit (&parts, step);
-  compose (&parts, step);
+  compose (&scenario->rl, step);
   describe (&parts, step);
   return g_steal_pointer (&step);
+}
+
+/* ---- for comparisons ------------------------------------------------------------------------- */
+
+gboolean
+rl_step_check (const Scenario *scenario, const PredictOptions *options, DiagList *diags)
+{
+  g_auto (Parts) parts = { .scenario = scenario, .options = options, .diags = diags };
+
+  parts.profiles = predict_profiles (options);
+  parts.whole = parts.generating = scenario_cluster_new (scenario, parts.profiles, diags);
+  return parts.whole != NULL && check_pools (&parts);
+}
+
+double
+rl_step_least_generation (const Scenario *scenario, const StrategySet *strategies,
+                          const PredictOptions *options, DiagList *diags)
+{
+  g_auto (Parts) parts = {
+    .scenario = scenario, .strategies = strategies, .options = options, .diags = diags
+  };
+  g_autoptr (GArray) all = NULL;
+
+  if (!make_parts (&parts))
+    return INFINITY;
+  all = responses_on_their_way (&parts);
+  return generation_least_seconds (parts.generator, &parts.generation, &scenario->serving,
+                                   cluster_n_gpus (parts.generating), all)
+         / steps_on_their_way (&parts);
+}
+
+/* The ways of the weights, to the generator and to the host, depend on its layout: left out. */
+double
+rl_step_least_with (const RlStep *self, const RlConfig *config, double seconds)
+{
+  RlStep least = *self;
+
+  least.phases[RL_GENERATION] = seconds;
+  least.phases[RL_STATES] = 2 * self->state_bytes / config->offload_bandwidth;
+  least.phases[RL_REFIT] = self->refit.host_s + self->refit.gather_s;
+  compose (config, &least);
+  return least.step_time_s;
 }
 
 void

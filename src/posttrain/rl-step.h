@@ -65,3 +65,19 @@ RlStep *rl_step_predict (const Scenario *scenario, const StrategySet *strategies
                          const PredictOptions *options, DiagList *diags, GError **error);
 void    rl_step_free (RlStep *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (RlStep, rl_step_free)
+
+/*
+ * Whether pools, lengths and batches of SCENARIO, which may name no strategy, go together, whatever
+ * its layouts. FALSE after diagnostics.
+ */
+gboolean rl_step_check (const Scenario *scenario, const PredictOptions *options, DiagList *diags);
+
+/*
+ * For who compares layouts of generation. Seconds that SCENARIO's takes for a step's responses, at
+ * least; INFINITY: they do not fit, or there is none, as DIAGS then say.
+ */
+double rl_step_least_generation (const Scenario *scenario, const StrategySet *strategies,
+                                 const PredictOptions *options, DiagList *diags);
+
+/* Seconds of the step, at least, if another layout took SECONDS in the place of its generation. */
+double rl_step_least_with (const RlStep *self, const RlConfig *config, double seconds);

@@ -4,6 +4,7 @@
 #include "cli/output/progress.h"
 #include "decide/search/search-options.h"
 #include "predict/idle-figures.h"
+#include "report/answer/rl-search.h"
 #include "report/answer/search.h"
 #include "report/export/runners.h"
 
@@ -86,6 +87,15 @@ tell (const Common *common, const SearchResult *result, const SearchOptions *opt
   return status == EXIT_DONE ? emit_arguments_write (emit, status) : status;
 }
 
+typedef struct
+{
+  SearchWords    words;
+  SearchGoal     goal;
+  char         **varied, **emitted;
+  SearchOptions  options;
+  EmitArguments *emit;
+} Settings;
+
 /* Figures that are set and play no part in the answer. */
 static void
 warn_of_idle_figures (const SearchResult *result, const PredictOptions *predict, DiagList *diags)
@@ -98,14 +108,64 @@ warn_of_idle_figures (const SearchResult *result, const PredictOptions *predict,
   idle_figures_warn (result->headline->scenario, profiles, diags);
 }
 
-typedef struct
+/* ---- reinforcement learning ------------------------------------------------------------------ */
+
+/* What is asked of training alone: a step that is made of several things is the fastest, or not. */
+static ExitStatus
+check_rl (const Common *common)
 {
-  SearchWords    words;
-  SearchGoal     goal;
-  char         **varied, **emitted;
-  SearchOptions  options;
-  EmitArguments *emit;
-} Settings;
+  static const char *const alone[] = { "vary",   "only", "objective", "price",
+                                       "within", "emit", "plot" };
+
+  for (guint i = 0; i < G_N_ELEMENTS (alone); i++)
+    if (common_has (common, alone[i]))
+      return common_refuse (common,
+                            "--%s is about training alone, and the scenario is of reinforcement "
+                            "learning\n  hint: set 'rl.algorithm' to none\n",
+                            alone[i]);
+  return EXIT_DONE;
+}
+
+static ExitStatus
+tell_rl (const Common *common, const RlSearchResult *result)
+{
+  const RlFound   *best = result->found->len > 0 ? g_ptr_array_index (result->found, 0) : NULL;
+  g_autofree char *command =
+      best != NULL ? common_command_line (common, "simulate", best->options) : NULL;
+  const RlSearchAnswer answer = { result, NULL }, page = { result, command };
+  g_autoptr (GString)  out = g_string_new (NULL);
+  ExitStatus           status;
+
+  report_answer (&rl_search_answer, &answer, common->format, out);
+  status = common_write_pages (common, &rl_search_answer, &page, common_print_result (common, out));
+  return status != EXIT_DONE ? status : best != NULL ? EXIT_DONE : EXIT_NO;
+}
+
+static ExitStatus
+search_rl (const Common *common, const Scenario *scenario, const SearchOptions *options)
+{
+  g_autoptr (DiagList)       diags = diag_list_new ();
+  g_autoptr (GError)         error = NULL;
+  g_autoptr (RlSearchResult) result = NULL;
+  PredictOptions             predict = common_predict_options (common);
+  ExitStatus                 status = check_rl (common);
+  Progress                  *progress;
+
+  if (status == EXIT_DONE)
+    status = common_check_outputs (common);
+  if (status != EXIT_DONE)
+    return status;
+  progress = patience_begin (common->patience, "searching", "steps");
+  predict.count = progress_count (progress);
+  result = rl_search_run (scenario, common->strategies, options, &predict, diags, &error);
+  patience_end (common->patience, progress);
+  patience_close (common->patience);
+  if (stream_report_diags (diags) != EXIT_DONE)
+    return EXIT_USAGE;
+  return result != NULL ? tell_rl (common, result) : stream_report_error (error);
+}
+
+/* ---- training alone -------------------------------------------------------------------------- */
 
 static ExitStatus
 run (Common *common, gpointer data)
@@ -128,6 +188,8 @@ run (Common *common, gpointer data)
   options->runners_user = runners;
   if (scenarios == NULL || !common_want_one (common, scenarios))
     return EXIT_USAGE;
+  if (((const Scenario *) g_ptr_array_index (scenarios, 0))->rl.algorithm != RL_NONE)
+    return search_rl (common, g_ptr_array_index (scenarios, 0), options);
   status = common_check_outputs (common);
   if (status != EXIT_DONE)
     return status;

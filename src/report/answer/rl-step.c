@@ -108,8 +108,8 @@ gpus_of (const RlStep *self, RlPhase phase)
   return rl_phase_generates (phase) ? "that generate" : "that train";
 }
 
-static void
-describe_phases (Document *document, const RlStep *self)
+void
+describe_rl_phases (Document *document, const RlStep *self)
 {
   g_autoptr (GArray) rows = g_array_new (FALSE, FALSE, sizeof (PhaseRow));
 
@@ -170,7 +170,7 @@ describe (Document *document, gconstpointer answer)
   document_fact (document, "weights that a rank receives", document_bytes (self->refit.rank_bytes),
                  NULL);
   describe_pools (document, self);
-  describe_phases (document, self);
+  describe_rl_phases (document, self);
   document_results (document, NULL, columns, (Rows){ self, 1, sizeof (RlStep) });
   if (root != NULL)
     json_object_object_add (root, "rl", column_object (columns, self));
