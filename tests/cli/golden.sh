@@ -625,6 +625,12 @@ check rl-pools 0 simulate good.yaml --hwprofiles hwprofiles $responses \
 check rl-queue 2 simulate good.yaml --hwprofiles hwprofiles $responses --set rl.off_policy_steps=1
 check rl-nobody 2 simulate good.yaml --hwprofiles hwprofiles $responses --set rl.generation_nodes=2
 check rl-stages 2 simulate good.yaml --hwprofiles hwprofiles $responses --stages
+check rl-search 0 search good.yaml --hwprofiles hwprofiles $responses --set mesh.pp=1 --no-refine
+check rl-search-csv 0 search good.yaml --hwprofiles hwprofiles $responses --set mesh.pp=1 \
+  --no-refine --best 1 --format csv
+check rl-search-vary 2 search good.yaml --hwprofiles hwprofiles $responses --vary mesh.tp=1,2
+check rl-search-queue 2 search good.yaml --hwprofiles hwprofiles $responses \
+  --set rl.off_policy_steps=1 --set rl.generation_nodes=0
 check rl-compared 2 compare good.yaml --hwprofiles hwprofiles $responses
 check rl-table-bad 2 validate rl kernels-bad.csv
 check help-validate-rl 0 validate rl --help
