@@ -141,9 +141,10 @@ check_trains (const Resolution *self, DiagList *diags)
 {
   if (self->scenario->rl.algorithm == RL_NONE)
     return TRUE;
-  diag_error (diags, option_mark (scenario_marks (self->scenario, rl_options), "algorithm", NULL),
-              "ask 'shardsim simulate', or set 'rl.algorithm' to none for training alone",
-              "a step of reinforcement learning is asked for where only training is known");
+  diag_error (
+      diags, option_mark (scenario_marks (self->scenario, rl_options), "algorithm", NULL),
+      "ask 'shardsim simulate' or 'search', or set 'rl.algorithm' to none for training alone",
+      "a step of reinforcement learning is asked for where only training is known");
   return FALSE;
 }
 
