@@ -499,3 +499,20 @@ rl_step_free (RlStep *self)
   g_free (self->algorithm);
   g_free (self);
 }
+
+Prediction *
+rl_step_to_prediction (RlStep *self)
+{
+  Prediction  *prediction = g_steal_pointer (&self->training);
+  const double updates = (double) self->n_updates * prediction->n_gpus / self->n_gpus;
+
+  prediction->n_gpus = self->n_gpus;
+  prediction->step_time_s = self->step_time_s;
+  prediction->seq_len = self->prompt_tokens + self->response_tokens;
+  prediction->tokens_per_step = self->n_responses * prediction->seq_len;
+  prediction->model_flops *= updates; /* of a GPU, those that generate among them */
+  prediction->hardware_flops *= updates;
+  prediction_derive (prediction);
+  rl_step_free (self);
+  return prediction;
+}

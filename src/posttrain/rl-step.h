@@ -67,6 +67,12 @@ void    rl_step_free (RlStep *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (RlStep, rl_step_free)
 
 /*
+ * SELF, which is freed, as a prediction of training whose step is the whole one: it trains on the
+ * tokens of all responses, and its products are those of all optimizer steps. The caller's.
+ */
+Prediction *rl_step_to_prediction (RlStep *self);
+
+/*
  * Whether pools, lengths and batches of SCENARIO, which may name no strategy, go together, whatever
  * its layouts. FALSE after diagnostics.
  */

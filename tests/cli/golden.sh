@@ -632,6 +632,7 @@ check rl-search-vary 2 search good.yaml --hwprofiles hwprofiles $responses --var
 check rl-search-queue 2 search good.yaml --hwprofiles hwprofiles $responses \
   --set rl.off_policy_steps=1 --set rl.generation_nodes=0
 check rl-compared 2 compare good.yaml --hwprofiles hwprofiles $responses
+check rl-plan 0 plan good.yaml --hwprofiles hwprofiles $responses --tokens 1M --node-counts 2,4
 check rl-table-bad 2 validate rl kernels-bad.csv
 check help-validate-rl 0 validate rl --help
 check import-kernels-few 3 import kernels --hwprofiles hwprofiles kernels.csv --gpu hand \

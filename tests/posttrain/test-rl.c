@@ -293,6 +293,22 @@ START_TEST (test_algorithms)
 }
 END_TEST
 
+/* For a plan the whole step trains on all responses' tokens, on all GPUs. */
+START_TEST (test_as_prediction)
+{
+  RlStep                *step = step_of ("2 x dgx-h100", "rl.generation_nodes", "1", NULL);
+  const double           seconds = step->step_time_s, rate = step->tokens_per_s_per_gpu;
+  const double           one = step->training->model_flops;
+  g_autoptr (Prediction) prediction = rl_step_to_prediction (step);
+
+  CLOSE (prediction->step_time_s, seconds, 1e-12);
+  CLOSE (prediction->tokens_per_s_per_gpu, rate, 1e-12);
+  ck_assert_uint_eq (prediction->n_gpus, 16);
+  CLOSE (prediction->model_flops, one, 1e-12); /* two optimizer steps on half of the GPUs */
+  CLOSE (prediction->tokens_per_step, rate * seconds * 16, 1e-12);
+}
+END_TEST
+
 /* ---- weights --------------------------------------------------------------------------------- */
 
 static double
@@ -435,6 +451,7 @@ SUITE_MAIN (rl)
   tcase_add_test (steps, test_pools_off_policy);
   tcase_add_test (steps, test_deep_queue);
   tcase_add_test (steps, test_algorithms);
+  tcase_add_test (steps, test_as_prediction);
   tcase_add_test (steps, test_refit_of_whole_weights);
   tcase_add_test (steps, test_refit_gathers);
   tcase_add_test (steps, test_refit_reshards);

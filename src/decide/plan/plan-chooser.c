@@ -4,6 +4,7 @@
 
 #include "decide/plan/site-loss.h"
 #include "model/optimizer/optimizer.h"
+#include "posttrain/rl-step.h"
 
 struct _PlanWinner
 {
@@ -178,6 +179,18 @@ plan_chooser_limit (const PlanChooser *self, RunGoal *goal)
 
 /* ---- the choice ------------------------------------------------------------------------------ */
 
+/* A training step, or one of reinforcement learning as a whole. */
+static Prediction *
+predict_step (const PlanChooser *self, const Scenario *scenario, DiagList *diags, GError **error)
+{
+  RlStep *step;
+
+  if (scenario->rl.algorithm == RL_NONE)
+    return predict (scenario, &self->predict, diags, error);
+  step = rl_step_predict (scenario, self->context->strategies, &self->predict, diags, error);
+  return step != NULL ? rl_step_to_prediction (step) : NULL;
+}
+
 static Prediction *
 predict_as_it_is (const PlanChooser *self, guint n_nodes, RunChoice *choice, DiagList *diags,
                   GError **error)
@@ -186,7 +199,7 @@ predict_as_it_is (const PlanChooser *self, guint n_nodes, RunChoice *choice, Dia
 
   choice->scenario = scenario_on (self, self->scenario, n_nodes, diags);
   prediction =
-      choice->scenario != NULL ? predict (choice->scenario, &self->predict, diags, error) : NULL;
+      choice->scenario != NULL ? predict_step (self, choice->scenario, diags, error) : NULL;
   if (prediction != NULL || !stop_is_due (self->predict.replay.stop))
     work_count_done (self->predict.count);
   return prediction;
