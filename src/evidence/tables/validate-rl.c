@@ -188,19 +188,23 @@ node_of (const RlRow *row, ProfileSet *profiles)
   return found;
 }
 
-/* Hosts of a rack are one node; a job takes as many GPUs of each rack. */
-static void
-set_cluster (Options *options, const RlRow *row, const char *node)
+/*
+ * Hosts of a rack are one node; a job takes as many GPUs of each rack, and of each of PARTS. How
+ * many nodes a part has.
+ */
+static gint64
+set_cluster (Options *options, const RlRow *row, const char *node, gint64 parts)
 {
   gint64 each = row->gpus_per_node;
 
   if (g_str_has_suffix (node, "nvl" DOMAIN_OF_NVL))
-    for (gint64 n = each; n <= 72 && n <= row->gpus; n += row->gpus_per_node)
-      if (row->gpus % n == 0)
+    for (gint64 n = each; n <= 72 && n * parts <= row->gpus; n += row->gpus_per_node)
+      if (row->gpus % (n * parts) == 0)
         each = n;
   set_option (options, "cluster.name", "%" G_GINT64_FORMAT " x %s", row->gpus / each, node);
   if (each != row->gpus_per_node)
     set_option (options, "cluster.gpus_per_node", "%" G_GINT64_FORMAT, each);
+  return row->gpus / each / parts;
 }
 
 #define SET_COUNT(options, key, value) set_option (options, key, "%" G_GINT64_FORMAT, value)
@@ -242,7 +246,7 @@ set_generation (Options *options, const RlRow *row, gint64 off_policy, gint64 no
   if (off_policy == 0)
     return;
   SET_COUNT (options, "rl.off_policy_steps", off_policy);
-  SET_COUNT (options, "rl.generation_nodes", MAX (nodes / 2, 1));
+  SET_COUNT (options, "rl.generation_nodes", nodes);
 }
 
 /* NULL after diagnostics. */
@@ -253,7 +257,7 @@ scenario_of (const RlRow *row, ProfileSet *profiles, gboolean recomputes, DiagLi
   g_autofree char         *node = node_of (row, profiles);
   g_autoptr (GPtrArray)    loaded = NULL;
   Options                  options = { .texts = texts };
-  gint64                   off_policy;
+  gint64                   off_policy, nodes;
 
   if (node == NULL)
     diag_error (diags, NULL, NULL, "no node has %" G_GINT64_FORMAT " x %s", row->gpus_per_node,
@@ -262,10 +266,10 @@ scenario_of (const RlRow *row, ProfileSet *profiles, gboolean recomputes, DiagLi
     diag_error (diags, NULL, "'on' or '1-off'", "policy '%s' is unknown", row->policy);
   if (diag_list_has_errors (diags))
     return NULL;
-  set_cluster (&options, row, node);
+  nodes = set_cluster (&options, row, node, off_policy > 0 ? 2 : 1);
   set_option (&options, "model.config", "%s", row->model);
   set_training (&options, row, recomputes);
-  set_generation (&options, row, off_policy, row->gpus / row->gpus_per_node);
+  set_generation (&options, row, off_policy, nodes);
   loaded = scenario_load (NULL, NULL, options.all, options.n, diags);
   return loaded != NULL ? scenario_copy (g_ptr_array_index (loaded, 0)) : NULL;
 }
