@@ -232,13 +232,14 @@ set_training (Options *options, const RlRow *row, gboolean recomputes)
 static void
 set_generation (Options *options, const RlRow *row, gint64 off_policy, gint64 nodes)
 {
-  const gboolean fp8 = g_str_has_prefix (row->precision, "fp8");
-
   SET_COUNT (options, "generation.tp", row->gen_tp);
   SET_COUNT (options, "generation.pp", row->gen_pp);
   set_option (options, "generation.memory_utilization", off_policy > 0 ? ALONE : IN_TURN);
-  if (fp8)
-    set_option (options, "generation.weights", "fp8-block");
+  if (g_str_equal (row->precision, "fp8"))
+    {
+      set_option (options, "generation.weights", "fp8-block");
+      set_option (options, "training.fp8_recipe", "blockwise");
+    }
   set_option (options, "rl.algorithm", "%s", row->algorithm);
   SET_COUNT (options, "rl.prompts", row->gen_batch);
   set_option (options, "rl.responses", "1");

@@ -6,6 +6,7 @@
  * the same for all rows: prompts and the spread of lengths as the `rl` section has them; of GPUs
  * that generate alone, a half; of a GPU's memory, 0.6 for generation in turn and 0.8 alone
  * (NeMo-RL's recipes); recomputation where training does not fit without; 16-bit gradient sums.
+ * `fp8` is of weights and products of both, a scale a block.
  *
  * error = predicted / measured - 1, signed.
  */
