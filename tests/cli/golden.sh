@@ -609,6 +609,9 @@ check kernels-json 3 validate kernels --hwprofiles hwprofiles kernels.csv --form
 check kernels-bad 2 validate kernels kernels-bad.csv
 check kernels-shapes 2 validate kernels kernels-shapes.csv kernels-shapes.csv
 check help-validate-kernels 0 validate kernels --help
+check serve-room 2 serve --cluster 1xdgx-h100 --model llama-3.1-405b --tp 8
+check serve-late 3 serve --hwprofiles hwprofiles --cluster hand-pair --model moe.json --prompt 8 \
+  --output 8 --batch 9000000
 check serve-vary 0 serve --hwprofiles hwprofiles --cluster hand-pair --model moe.json --prompt 8 \
   --output 8 --vary tp=1,2,3 --vary cache_dtype=bf16,fp8
 check serve-vary-requests 0 serve --hwprofiles hwprofiles --cluster hand-pair --model moe.json \

@@ -199,21 +199,43 @@ serve_requests (Common *common, const Settings *settings, const Inputs *inputs,
 
 /* ---- a full batch ---------------------------------------------------------------------------- */
 
+/* FALSE after a diagnostic: not one sequence fits. */
+static gboolean
+check_room (const ServeAnswer *answer, DiagList *diags)
+{
+  const SteadyAnswer *chosen = &g_array_index (answer->batches, SteadyAnswer, answer->chosen);
+
+  if (chosen->largest_batch == 0)
+    diag_error (
+        diags, NULL, "more ranks, or weights and a cache in fewer bits",
+        "no batch fits: weights take %.3g GB of a GPU and leave %.3g, a sequence takes %.3g",
+        chosen->weight_bytes / 1e9, MAX (chosen->room_bytes, 0) / 1e9,
+        chosen->sequence_bytes / 1e9);
+  return chosen->largest_batch > 0;
+}
+
+/* EXIT_NO where the batch that is asked for does not fit. */
 static ExitStatus
 serve_batches (Common *common, const Settings *settings, const Inputs *inputs, Generator *generator)
 {
-  g_autoptr (GArray)  batches = g_array_new (FALSE, FALSE, sizeof (SteadyAnswer));
-  g_autoptr (GString) out = g_string_new (NULL);
-  ServeAnswer         answer = { .model = inputs->shape.name,
-                                 .cluster = cluster_title (inputs->cluster),
-                                 .batches = batches };
-  ExitStatus          status = common_check_outputs (common);
+  g_autoptr (GArray)   batches = g_array_new (FALSE, FALSE, sizeof (SteadyAnswer));
+  g_autoptr (GString)  out = g_string_new (NULL);
+  ServeAnswer          answer = { .model = inputs->shape.name,
+                                  .cluster = cluster_title (inputs->cluster),
+                                  .batches = batches };
+  g_autoptr (DiagList) diags = diag_list_new ();
+  ExitStatus           status = common_check_outputs (common);
 
   if (status != EXIT_DONE)
     return status;
   answer_batches (settings, inputs, generator, &answer);
+  if (!check_room (&answer, diags))
+    return stream_report_diags (diags);
   report_answer (&serve_answer, &answer, common->format, out);
-  return common_write_pages (common, &serve_answer, &answer, stream_print (out));
+  status = common_write_pages (common, &serve_answer, &answer, stream_print (out));
+  return status != EXIT_DONE                                         ? status
+         : g_array_index (batches, SteadyAnswer, answer.chosen).fits ? EXIT_DONE
+                                                                     : EXIT_NO;
 }
 
 /* ---- attention and experts apart ------------------------------------------------------------- */
@@ -382,12 +404,14 @@ const Command command_serve = {
   .name = "serve",
   .help = "how fast a cluster generates with a model, and how many sequences fit",
   .arguments = "--cluster NAME --model NAME",
-  .summary = "How fast instances of a model generate on a cluster: time to the first token, time "
-             "between tokens, tokens a second, the largest batch whose cache fits, and what a "
-             "step is spent on; over batches. Batches are always full: a sequence that ends is "
-             "replaced by the next prompt. With --requests or --rate, requests arrive over time: "
-             "latencies, goodput under limits, use of the cache. With --vary a row for each "
-             "combination of values.",
+  .summary =
+      "How fast instances of a model generate on a cluster: time to the first token, time "
+      "between tokens, tokens a second, the largest batch whose cache fits, and what a "
+      "step is spent on; over batches. Batches are always full: a sequence that ends is "
+      "replaced by the next prompt. With --requests or --rate, requests arrive over time: "
+      "latencies, goodput under limits, use of the cache. With --vary a row for each "
+      "combination of values.\n"
+      "Exit status: 0, 3 the batch that is asked for does not fit, 2 bad input, or none fits.",
   .examples = "Examples:\n"
               "  shardsim serve --cluster dgx-h100 --model llama-3-70b --tp 4\n"
               "  shardsim serve --cluster 2xdgx-h100 --model qwen3-30b-a3b --tp 2 --batch 64 \\\n"

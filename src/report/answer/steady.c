@@ -130,28 +130,18 @@ draw (GArray *pictures, const PlotScripts *scripts, gconstpointer answer, GError
 static void
 describe_chosen (Document *document, const SteadyAnswer *chosen)
 {
-  g_autofree char *room = document_bytes (MAX (chosen->room_bytes, 0)),
-                  *weights = document_bytes (chosen->weight_bytes),
-                  *sequence = document_bytes (chosen->sequence_bytes);
-
-  if (chosen->largest_batch == 0)
-    document_verdict (document, HTML_BAD,
-                      "no batch fits: weights take %s of a GPU and leave %s, a sequence takes %s",
-                      weights, room, sequence);
-  else if (!chosen->fits)
+  if (!chosen->fits)
     document_verdict (document, HTML_BAD, "%.0f sequences do not fit: a GPU has room for %.0f",
                       chosen->load.batch, chosen->largest_batch);
   else
     document_verdict (document, HTML_GOOD, "%.0f tokens/s, %.1f a GPU: %.0f sequences at a time",
                       chosen->tokens_per_s, chosen->tokens_per_s_per_gpu, chosen->load.batch);
-  if (chosen->decode.seconds > 0)
-    {
-      document_fact (document, "first token", document_seconds (chosen->first_token_s), NULL);
-      document_fact (document, "between tokens", document_seconds (chosen->between_tokens_s), NULL);
-    }
-  document_fact (document, "weights", g_strdup (weights), "a GPU");
-  document_fact (document, "room for the cache", g_strdup (room), "a GPU");
-  document_fact (document, "a sequence", g_strdup (sequence), "a GPU, at its end");
+  document_fact (document, "first token", document_seconds (chosen->first_token_s), NULL);
+  document_fact (document, "between tokens", document_seconds (chosen->between_tokens_s), NULL);
+  document_fact (document, "weights", document_bytes (chosen->weight_bytes), "a GPU");
+  document_fact (document, "room for the cache", document_bytes (chosen->room_bytes), "a GPU");
+  document_fact (document, "a sequence", document_bytes (chosen->sequence_bytes),
+                 "a GPU, at its end");
   document_fact (document, "largest batch", g_strdup_printf ("%.0f", chosen->largest_batch), NULL);
 }
 
@@ -165,13 +155,10 @@ describe (Document *document, gconstpointer answer)
   document_title (document, "%s on %s: %.0f prompt tokens, %.0f written", self->model,
                   self->cluster, chosen->load.prompt, chosen->load.output);
   describe_chosen (document, chosen);
-  if (chosen->decode.seconds > 0)
-    {
-      describe_parts (document, chosen);
-      document_section (document, "Batches");
-      document_picture (document, PICTURE_BATCHES);
-      document_table (document, columns, rows_of_array (self->batches));
-    }
+  describe_parts (document, chosen);
+  document_section (document, "Batches");
+  document_picture (document, PICTURE_BATCHES);
+  document_table (document, columns, rows_of_array (self->batches));
   document_results (document, NULL, columns, rows_of_array (self->batches));
   if (root != NULL)
     {

@@ -7,7 +7,7 @@
 typedef struct
 {
   const char *model, *cluster;
-  GArray     *batches; /* SteadyAnswer, ascending; at least one */
+  GArray     *batches; /* SteadyAnswer, ascending; at least one, of which some batch fits */
   guint       chosen;  /* of them the one that was asked for, or the largest that fits */
 } ServeAnswer;
 
