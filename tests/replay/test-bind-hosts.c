@@ -82,6 +82,7 @@ bind (RingOrder order, gint wish, const Codec *codec)
   options.ring_wish = wish;
   ck_assert (schedule_comm_info (schedule, 0)->ring_order == order);
   bind_graph_init (&graph, cluster, schedule, &options, &(StopPoll){ 0 });
+  bind_graph_build (&graph);
   for (guint i = 0; i < cluster_n_resources (cluster); i++)
     {
       g_autofree char *name = cluster_resource_name (cluster, i);

@@ -61,6 +61,7 @@ static const RlColumn columns[] = {
   CELL ("train_pp", CELL_COUNT, train_pp, TRUE),
   CELL ("train_vp", CELL_COUNT, train_vp, FALSE),
   CELL ("precision", CELL_TEXT, precision, TRUE),
+  CELL ("framework", CELL_TEXT, framework, FALSE),
   CELL ("step_time_s", CELL_SECONDS, measured[RL_MEASURED_STEP], TRUE),
   CELL ("generation_s", CELL_SECONDS, measured[RL_MEASURED_GENERATION], FALSE),
   CELL ("logprobs_s", CELL_SECONDS, measured[RL_MEASURED_LOGPROBS], FALSE),
@@ -213,7 +214,8 @@ static void
 set_training (Options *options, const RlRow *row, gboolean recomputes)
 {
   set_option (options, "strategy.name", "zero1");
-  set_option (options, "training.framework", "megatron-core-2025");
+  if (row->framework != NULL && *row->framework != '\0')
+    set_option (options, "training.framework", "%s", row->framework);
   SET_COUNT (options, "training.seq_len", row->max_len);
   SET_COUNT (options, "training.global_batch", row->train_batch);
   set_option (options, "training.reduce_dtype", "bf16");
@@ -279,8 +281,8 @@ scenario_of (const RlRow *row, ProfileSet *profiles, gboolean recomputes, DiagLi
 
 typedef struct
 {
-  RlValidation         *result;
-  const PredictOptions *options;
+  RlValidation  *result;
+  PredictOptions options;
 } Job;
 
 static void
@@ -318,13 +320,13 @@ run_row (guint i, gpointer user)
   const Job           *job = user;
   ValidatedRl         *self = &g_array_index (job->result->rows, ValidatedRl, i);
   g_autoptr (DiagList) diags = diag_list_new ();
-  g_autoptr (RlStep)   step = predict_row (self->row, job->options, FALSE, diags);
+  g_autoptr (RlStep)   step = predict_row (self->row, &job->options, FALSE, diags);
 
   self->recomputes = step != NULL && !step->training->fits;
   if (self->recomputes)
     {
       rl_step_free (step);
-      step = predict_row (self->row, job->options, TRUE, diags);
+      step = predict_row (self->row, &job->options, TRUE, diags);
     }
   if (step != NULL)
     read_step (step, self);
@@ -378,8 +380,9 @@ RlValidation *
 validate_rl (GArray *measured, const PredictOptions *options, guint n_threads)
 {
   RlValidation *self = g_new0 (RlValidation, 1);
-  Job           job = { self, options };
+  Job           job = { self, *options };
 
+  job.options.todays_frameworks = TRUE;
   self->measured = measured;
   self->rows = g_array_new (FALSE, TRUE, sizeof (ValidatedRl));
   g_array_set_clear_func (self->rows, validated_clear);

@@ -31,7 +31,7 @@ extern const char *const rl_measured_names[RL_N_MEASURED + 1];
 /* Of a row, as it was told: 0 and NULL where it was not. */
 typedef struct
 {
-  char  *id, *source, *gpu, *model, *algorithm, *policy, *precision;
+  char  *id, *source, *gpu, *model, *algorithm, *policy, *precision, *framework;
   guint  line;
   gint64 gpus, gpus_per_node, max_len, gen_batch, train_batch;
   double mean_len;
