@@ -10,6 +10,7 @@
 const char *const rl_phase_names[RL_N_PHASES + 1] = {
   "generation",
   "reward",
+  "reward model",
   "policy's log-probabilities",
   "reference's",
   "critic's values",
@@ -19,11 +20,6 @@ const char *const rl_phase_names[RL_N_PHASES + 1] = {
   "weights to generation",
   "overhead",
   NULL,
-};
-
-const char *const rl_phase_keys[RL_N_PHASES + 1] = {
-  "generation",      "reward", "policy", "reference", "values", "training",
-  "critic_training", "states", "refit",  "overhead",  NULL,
 };
 
 gboolean
@@ -279,7 +275,7 @@ score_by_reward_model (const Parts *self, RlStep *step)
   if (other != NULL)
     resolved = resolved_new (other, self->profiles, self->diags);
   if (resolved != NULL)
-    step->phases[RL_REWARD] += score_seconds (self, workload_shape (resolved->workload));
+    step->phases[RL_SCORES] = score_seconds (self, workload_shape (resolved->workload));
 }
 
 static gboolean
@@ -367,6 +363,27 @@ move_states (const Parts *self, RlStep *step)
                              + 2 * generator_weight_bytes (self->generator) / pinned;
 }
 
+/* In turn, states that stay leave room for what generation takes. */
+static gboolean
+check_kept (const Parts *self, const RlStep *step)
+{
+  const RlConfig *rl = &self->scenario->rl;
+  const guint64  *states = step->training->hbm.by_category;
+  const double    all = cluster_gpu_profile (self->whole, 0)->hbm_bytes.value;
+  const double    taken = all * self->generation.memory_utilization;
+  const double    kept = (double) (states[POOL_PARAMETER] + states[POOL_OPTIMIZER])
+                      * (rl_config_traits (rl).critic ? 2 : 1);
+
+  if (!rl->keep_states || rl->generation_nodes > 0 || kept + taken <= all)
+    return TRUE;
+  diag_error (self->diags, rl_mark (self, "keep_states"),
+              "a smaller 'generation.memory_utilization', or states in host memory",
+              "states of training, %.3g GB, do not stay on a GPU of %.3g GB of which generation "
+              "takes %.3g",
+              kept / 1e9, all / 1e9, taken / 1e9);
+  return FALSE;
+}
+
 static void
 refit (const Parts *self, RlStep *step)
 {
@@ -436,7 +453,7 @@ rl_step_predict (const Scenario *scenario, const StrategySet *strategies,
   g_autoptr (RlStep) step = g_new0 (RlStep, 1);
 
   if (!make_parts (&parts) || !generate (&parts, step) || !score (&parts, step)
-      || !train (&parts, step, error))
+      || !train (&parts, step, error) || !check_kept (&parts, step))
     return NULL;
   move_states (&parts, step);
   refit (&parts, step);

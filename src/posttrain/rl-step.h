@@ -20,7 +20,8 @@
 typedef enum
 {
   RL_GENERATION,
-  RL_REWARD,
+  RL_REWARD,    /* by verifiers */
+  RL_SCORES,    /* of a reward model */
   RL_POLICY,    /* its log-probabilities */
   RL_REFERENCE, /* the same of the weights that training began with */
   RL_VALUES,    /* the critic's */
@@ -33,8 +34,6 @@ typedef enum
 } RlPhase;
 
 extern const char *const rl_phase_names[RL_N_PHASES + 1]; /* "generation" */
-extern const char *const rl_phase_keys[RL_N_PHASES + 1];
-
 /* Whether PHASE runs on the GPUs that generate, where these do nothing else. */
 gboolean rl_phase_generates (RlPhase phase);
 

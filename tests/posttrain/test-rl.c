@@ -293,6 +293,23 @@ START_TEST (test_algorithms)
 }
 END_TEST
 
+/* A reward model as large as the policy reads for as long; off policy its GPUs are those that train. */
+START_TEST (test_reward_model)
+{
+  g_autoptr (RlStep) step =
+      step_of ("2 x dgx-h100", "rl.generation_nodes", "1", "rl.off_policy_steps", "1",
+               "rl.reward_model", "qwen3-0.6b", "rl.reference", "false", NULL);
+
+  CLOSE (step->phases[RL_SCORES], step->phases[RL_POLICY], 1e-12);
+  CLOSE (step->idle_training,
+         1
+             - (step->phases[RL_SCORES] + step->phases[RL_POLICY] + step->phases[RL_TRAINING]
+                + step->phases[RL_REFIT])
+                   / step->step_time_s,
+         1e-9);
+}
+END_TEST
+
 /* For a plan the whole step trains on all responses' tokens, on all GPUs. */
 START_TEST (test_as_prediction)
 {
@@ -384,6 +401,8 @@ START_TEST (test_bad_input)
   refuses ("is more than the 128 responses", "training.global_batch", "256", NULL);
   refuses ("does not divide the cluster's 8 GPUs", "rl.generation_nodes", "1", "generation.tp", "3",
            NULL);
+  refuses ("do not stay on a GPU", "rl.keep_states", "true", "generation.memory_utilization",
+           "0.99", NULL);
   refuses ("never fits", "model.config", "qwen3-4b", "generation.memory_utilization", "0.05", NULL);
 }
 END_TEST
@@ -451,6 +470,7 @@ SUITE_MAIN (rl)
   tcase_add_test (steps, test_pools_off_policy);
   tcase_add_test (steps, test_deep_queue);
   tcase_add_test (steps, test_algorithms);
+  tcase_add_test (steps, test_reward_model);
   tcase_add_test (steps, test_as_prediction);
   tcase_add_test (steps, test_refit_of_whole_weights);
   tcase_add_test (steps, test_refit_gathers);
