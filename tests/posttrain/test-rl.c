@@ -293,7 +293,7 @@ START_TEST (test_algorithms)
 }
 END_TEST
 
-/* A reward model as large as the policy reads for as long; off policy its GPUs are those that train. */
+/* A reward model as large as the policy reads for as long, on the GPUs that train. */
 START_TEST (test_reward_model)
 {
   g_autoptr (RlStep) step =

@@ -63,8 +63,9 @@ const Command command_validate_rl = {
       "profile), gpus, gpus_per_node, algorithm, model, policy (on, or 1-off for weights one step "
       "old), max_len (of prompt and response), mean_len (of responses), gen_batch, train_batch, "
       "gen_tp, gen_pp, train_tp, train_cp, train_ep, train_pp, precision, step_time_s; optional: "
-      "train_vp, framework (of training), generation_s, logprobs_s, training_s, refit_s. What a row does not say is assumed "
-      "alike for all: docs/rl.md lists it. Exit status 1 when no row could be predicted.",
+      "train_vp, framework (of training), generation_s, logprobs_s, training_s, refit_s. What a "
+      "row does not say is assumed alike for all: docs/rl.md lists it. Exit status 1 when no row "
+      "could be predicted.",
   .examples = "Examples:\n"
               "  shardsim validate rl steps.csv --rows\n"
               "  shardsim validate rl steps.csv --format csv >errors.csv\n",
