@@ -1,5 +1,6 @@
 #include "evidence/tables/validate-rl.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/config/csv-values.h"
@@ -95,6 +96,8 @@ read_cell (const CsvReader *reader, const RlColumn *column, gint place, RlRow *r
   number = csv_reader_number (reader, place, column->kind == CELL_COUNT ? 1 : 0,
                               column->kind == CELL_SECONDS ? MOST_SECONDS : MOST_COUNT,
                               column->kind == CELL_COUNT, diags);
+  if (isnan (number)) /* which was said */
+    return;
   if (column->kind == CELL_COUNT)
     G_STRUCT_MEMBER (gint64, row, column->offset) = (gint64) number;
   else

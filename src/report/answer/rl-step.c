@@ -143,17 +143,19 @@ static void
 describe (Document *document, gconstpointer answer)
 {
   const RlStep       *self = answer;
+  g_autofree char    *seconds = document_seconds (self->step_time_s);
+  g_autofree char    *device = document_bytes ((double) self->training->hbm.device);
+  g_autofree char    *capacity = document_bytes ((double) self->training->hbm.capacity);
   struct json_object *root = document_json (document);
 
   document_title (document, "%s of %s on %s: %.0f responses a step", self->algorithm, self->model,
                   self->cluster, self->n_responses);
   if (!self->training->fits)
-    document_verdict (document, HTML_BAD, "does not fit: training takes %s of a GPU's %s",
-                      document_bytes ((double) self->training->hbm.device),
-                      document_bytes ((double) self->training->hbm.capacity));
+    document_verdict (document, HTML_BAD, "does not fit: training takes %s of a GPU's %s", device,
+                      capacity);
   else
-    document_verdict (document, HTML_GOOD, "%s a step, %.1f tokens/s/GPU",
-                      document_seconds (self->step_time_s), self->tokens_per_s_per_gpu);
+    document_verdict (document, HTML_GOOD, "%s a step, %.1f tokens/s/GPU", seconds,
+                      self->tokens_per_s_per_gpu);
   document_fact (document, "responses", g_strdup_printf ("%.0f tokens", self->response_tokens),
                  "mean");
   document_fact (document, "longest response",
