@@ -5,7 +5,8 @@
 #include "posttrain/generation-bound.h"
 
 #define ORIGIN         "rl.generation_nodes"
-#define UNIT_OF_TOKENS 64 /* windows that are not padded to their length are multiples of it */
+#define MOST_RESPONSES 1000000 /* of a step, and of all that are on their way */
+#define UNIT_OF_TOKENS 64      /* windows that are not padded to their length are multiples of it */
 
 const char *const rl_phase_names[RL_N_PHASES + 1] = {
   "generation",
@@ -84,6 +85,10 @@ check_pools (const Parts *self)
     diag_error (self->diags, rl_mark (self, "off_policy_steps"), "set 'rl.generation_nodes'",
                 "nothing is off policy where the same GPUs generate and train in turn: no "
                 "responses wait in a queue");
+  if (rl_config_n_written (rl) * (double) MAX (rl->off_policy_steps, 1) > MOST_RESPONSES)
+    diag_error (self->diags, rl_mark (self, "prompts"), "fewer prompts, responses or steps",
+                "%.3g responses that are written at a time are more than %d",
+                rl_config_n_written (rl) * (double) MAX (rl->off_policy_steps, 1), MOST_RESPONSES);
   if (rl->prompt_tokens >= longest)
     diag_error (self->diags, rl_mark (self, "prompt_tokens"), "a longer 'training.seq_len'",
                 "prompts of %.0f tokens leave no room for responses: 'training.seq_len' of %.0f "
