@@ -5,8 +5,8 @@
 #include "posttrain/generation-bound.h"
 
 #define ORIGIN         "rl.generation_nodes"
-#define MOST_RESPONSES 1000000 /* of a step, and of all that are on their way */
-#define UNIT_OF_TOKENS 64      /* windows that are not padded to their length are multiples of it */
+#define MOST_RESPONSES 100000 /* of a step, and of all that are on their way */
+#define UNIT_OF_TOKENS 64     /* windows that are not padded to their length are multiples of it */
 
 const char *const rl_phase_names[RL_N_PHASES + 1] = {
   "generation",

@@ -396,7 +396,7 @@ END_TEST
 START_TEST (test_bad_input)
 {
   refuses ("no responses wait in a queue", "rl.off_policy_steps", "1", NULL);
-  refuses ("are more than 1000000", "rl.prompts", "1000000", NULL);
+  refuses ("are more than 100000", "rl.prompts", "1000000", NULL);
   refuses ("leave none of the cluster's 2", "rl.generation_nodes", "2", NULL);
   refuses ("leave no room for responses", "rl.prompt_tokens", "1024", NULL);
   refuses ("is more than the 128 responses", "training.global_batch", "256", NULL);

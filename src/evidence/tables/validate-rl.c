@@ -6,13 +6,12 @@
 #include "base/config/csv-values.h"
 #include "base/parallel.h"
 
-#define HEADER        "see 'shardsim validate rl --help'"
-#define MOST_COUNT    1e9
-#define MOST_SECONDS  1e7
-#define MOST_OPTIONS  40
-#define IN_TURN       "0.6"
-#define ALONE         "0.8"
-#define DOMAIN_OF_NVL "72" /* GPUs of a rack that NVLink joins */
+#define HEADER       "see 'shardsim validate rl --help'"
+#define MOST_COUNT   1e9
+#define MOST_SECONDS 1e7
+#define MOST_OPTIONS 40
+#define IN_TURN      "0.6"
+#define ALONE        "0.8"
 
 const char *const rl_measured_names[RL_N_MEASURED + 1] = {
   "step", "generation", "log-probabilities", "training", "weights and states", NULL
@@ -169,44 +168,53 @@ read_policy (const char *text, gint64 *steps)
   return *steps > 0 && g_str_has_suffix (end, "off");
 }
 
-/* The type of node with so many of the GPU, a vendor's own first; NULL: there is none. */
-static char *
+/* A type of node that a row may be of. */
+typedef struct
+{
+  char  *id;
+  gint64 gpus;
+} NodeType;
+
+/*
+ * The type of node with so many of the GPU, a vendor's own first; else one that holds several of
+ * the row's, as a rack does that is one node. Its id is the caller's; NULL: there is none.
+ */
+static NodeType
 node_of (const RlRow *row, ProfileSet *profiles)
 {
   g_auto (GStrv)       ids = profile_set_list (profiles, "node");
   g_autoptr (DiagList) ignored = diag_list_new ();
-  char                *found = NULL;
+  NodeType             found = { 0 };
 
   for (guint i = 0; ids[i] != NULL; i++)
     {
       const NodeProfile *node = profile_set_node (profiles, ids[i], NULL, ignored);
-      const gboolean     fits = node != NULL && g_strcmp0 (node->gpu, row->gpu) == 0
-                            && (node->gpus.value == (double) row->gpus_per_node
-                                || g_str_has_suffix (ids[i], "nvl" DOMAIN_OF_NVL));
+      const gint64       gpus = node != NULL ? (gint64) node->gpus.value : 0;
 
-      if (!fits || (found != NULL && !g_str_has_prefix (ids[i], "dgx-")))
+      if (gpus == 0 || g_strcmp0 (node->gpu, row->gpu) != 0 || gpus % row->gpus_per_node != 0
+          || (found.id != NULL && gpus > found.gpus)
+          || (found.id != NULL && gpus == found.gpus && !g_str_has_prefix (ids[i], "dgx-")))
         continue;
-      g_free (found);
-      found = g_strdup (ids[i]);
+      g_free (found.id);
+      found = (NodeType){ g_strdup (ids[i]), gpus };
     }
   return found;
 }
 
 /*
- * Hosts of a rack are one node; a job takes as many GPUs of each rack, and of each of PARTS. How
- * many nodes a part has.
+ * A job takes as many GPUs of each node of a larger type, whole ones of the row's, and of each of
+ * PARTS. How many nodes a part has.
  */
 static gint64
-set_cluster (Options *options, const RlRow *row, const char *node, gint64 parts)
+set_cluster (Options *options, const RlRow *row, const NodeType *node, gint64 parts)
 {
   gint64 each = row->gpus_per_node;
 
-  if (g_str_has_suffix (node, "nvl" DOMAIN_OF_NVL))
-    for (gint64 n = each; n <= 72 && n * parts <= row->gpus; n += row->gpus_per_node)
-      if (row->gpus % (n * parts) == 0)
-        each = n;
-  set_option (options, "cluster.name", "%" G_GINT64_FORMAT " x %s", row->gpus / each, node);
-  if (each != row->gpus_per_node)
+  for (gint64 n = each; n <= node->gpus && n * parts <= row->gpus; n += row->gpus_per_node)
+    if (row->gpus % (n * parts) == 0)
+      each = n;
+  set_option (options, "cluster.name", "%" G_GINT64_FORMAT " x %s", row->gpus / each, node->id);
+  if (each != node->gpus)
     set_option (options, "cluster.gpus_per_node", "%" G_GINT64_FORMAT, each);
   return row->gpus / each / parts;
 }
@@ -260,19 +268,20 @@ static Scenario *
 scenario_of (const RlRow *row, ProfileSet *profiles, gboolean recomputes, DiagList *diags)
 {
   g_autoptr (GStringChunk) texts = g_string_chunk_new (256);
-  g_autofree char         *node = node_of (row, profiles);
+  const NodeType           node = node_of (row, profiles);
+  g_autofree char         *id = node.id;
   g_autoptr (GPtrArray)    loaded = NULL;
   Options                  options = { .texts = texts };
   gint64                   off_policy, nodes;
 
-  if (node == NULL)
+  if (id == NULL)
     diag_error (diags, NULL, NULL, "no node has %" G_GINT64_FORMAT " x %s", row->gpus_per_node,
                 row->gpu);
   if (!read_policy (row->policy, &off_policy))
     diag_error (diags, NULL, "'on' or '1-off'", "policy '%s' is unknown", row->policy);
   if (diag_list_has_errors (diags))
     return NULL;
-  nodes = set_cluster (&options, row, node, off_policy > 0 ? 2 : 1);
+  nodes = set_cluster (&options, row, &node, off_policy > 0 ? 2 : 1);
   set_option (&options, "model.config", "%s", row->model);
   set_training (&options, row, recomputes);
   set_generation (&options, row, off_policy, nodes);
