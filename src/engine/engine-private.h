@@ -139,12 +139,13 @@ typedef enum
   WAITER_STREAM,
   WAITER_HOST,
   WAITER_RELEASE,
+  WAITER_USE_NOTE,
 } WaiterKind;
 
 typedef struct
 {
   WaiterKind   kind;
-  guint32      id; /* stream, host or pool */
+  guint32      id; /* stream, host, pool or note */
   PoolCategory category;
   guint64      bytes;
   guint32      detached; /* of a release: what the allocator gives back, or POOL_DETACHED_NONE */
@@ -290,12 +291,13 @@ struct _Engine
   Vector       *pending;   /* SegmentNode: an arena */
   Vector       *twins;     /* Twin: an arena */
   guint32       free_waiter, free_pending, free_twin;
-  gboolean      unlike;   /* a twin did not end with its op */
-  Vector       *segments; /* TraceSegment, of ops that have ended */
-  Vector       *pool_log; /* PoolChange */
-  Vector       *use_log;  /* UseChange */
-  Vector       *arrivals; /* StreamId: heads that are ready and reserve, settled last */
-  Vector       *drains;   /* StreamId: drains to be keyed again after the next solve */
+  gboolean      unlike;    /* a twin did not end with its op */
+  Vector       *segments;  /* TraceSegment, of ops that have ended */
+  Vector       *pool_log;  /* PoolChange */
+  Vector       *use_log;   /* UseChange */
+  GArray       *use_notes; /* UseNote, or NULL */
+  Vector       *arrivals;  /* StreamId: heads that are ready and reserve, settled last */
+  Vector       *drains;    /* StreamId: drains to be keyed again after the next solve */
   guint         n_live, n_hosts_left;
   HostId        issuing; /* the host whose step runs, or ENGINE_NONE */
   gboolean      log_pools, log_use;
@@ -384,6 +386,9 @@ gboolean engine_op_flow (Engine *self, LiveOp *op);
 /* It has ended: its record is full, and its slot unused. Those who wait for it are not called. */
 void engine_op_close (Engine *self, LiveOp *op);
 void engine_op_add_waiter (Engine *self, OpId op, const WaiterNode *waiter);
+
+/* Writes note I down. */
+void engine_take_use_note (Engine *self, guint i);
 /* Appends the first op that has begun, when nothing happens any more: its end is too late. */
 gboolean engine_describe_late_op (const Engine *self, GString *text);
 

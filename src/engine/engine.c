@@ -81,6 +81,7 @@ engine_free (Engine *self)
                        self->pool_log,  self->use_log, self->arrivals, self->drains };
   for (guint i = 0; i < G_N_ELEMENTS (arrays); i++)
     vector_free (arrays[i]);
+  g_clear_pointer (&self->use_notes, g_array_unref);
   engine_pool_note_calls (self, FALSE);
   fluid_free (self->fluid);
   event_heap_free (self->heap);
@@ -132,37 +133,6 @@ guint
 engine_n_resources (const Engine *self)
 {
   return self->resources->len;
-}
-
-/* What a user of the solver has moved over resource ID that is not counted yet. */
-static double
-user_progress (const Engine *self, guint32 user, ResourceId id)
-{
-  const LiveOp *op;
-
-  if (user & TWIN_USER)
-    return engine_twin_progress (self, user & ~TWIN_USER);
-  op = engine_live_op (self, user);
-  return engine_op_progress (self, op) - (op->waves.resource == id ? op->accounted : 0);
-}
-
-double
-engine_resource_used (const Engine *self, ResourceId id)
-{
-  double used = engine_resource_at (self, id)->used;
-
-  for (OpClass c = OP_TRAFFIC; c <= OP_KERNEL; c++)
-    {
-      guint          n;
-      const FluidOp *users = fluid_users (self->fluid, id, c, &n);
-
-      for (guint i = 0; i < n; i++)
-        {
-          used += user_progress (self, fluid_user (self->fluid, users[i]), id)
-                  * fluid_amount (self->fluid, users[i], id);
-        }
-    }
-  return used;
 }
 
 /* ---- running --------------------------------------------------------------------------------- */

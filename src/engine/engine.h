@@ -397,6 +397,17 @@ const HostBlock *engine_host_blocks (const Engine *self, HostId host, guint *n);
 /* Amount that ops have moved over a resource so far (units of the resource). */
 double engine_resource_used (const Engine *self, ResourceId id);
 
+/* What ops had moved over each resource by a time. */
+typedef struct
+{
+  SimTime time;
+  double *used; /* [resources]; NULL: it has not come yet */
+} UseNote;
+
+/* Notes what is used by the end of OP, or by now where that is over. Returns the note's number. */
+guint          engine_note_use (Engine *self, OpId op);
+const UseNote *engine_use_note (const Engine *self, guint i);
+
 /* Counters for benchmarks: events handled, solver calls, ops visited by the solver. */
 typedef struct
 {

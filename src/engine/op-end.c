@@ -23,6 +23,9 @@ run_waiters (Engine *self, guint32 first, OpId op)
         case WAITER_RELEASE:
           engine_pool_release_deferred (self, &waiter, op);
           break;
+        case WAITER_USE_NOTE:
+          engine_take_use_note (self, waiter.id);
+          break;
         }
     }
 }

@@ -19,6 +19,7 @@
 #include "predict/columns.h"
 #include "predict/few-runs.h"
 #include "predict/growth.h"
+#include "predict/micro-period.h"
 
 #include <math.h>
 
@@ -134,40 +135,6 @@ matches (const Prediction *self, const Prediction *c)
 
 /* ---- which ones are replayed ----------------------------------------------------------------- */
 
-/* Micro-batches after which a pipeline's slots repeat, and how many fill it. */
-static void
-period_of (const MeshOptions *mesh, guint *period, guint *first)
-{
-  guint stages = (guint) MAX (mesh->pp, 1);
-
-  *period = 1;
-  *first = stages > 1 ? stages : 2;
-  switch (mesh_pipeline (mesh))
-    {
-    case PIPELINE_INTERLEAVED:
-      *period = (guint) (mesh->micro_batch_group > 0 ? mesh->micro_batch_group : stages);
-      *first = 2 * *period; /* of as many as stages all forward passes come first */
-      break;
-    case PIPELINE_ZB_H2:
-    case PIPELINE_ZBV:
-      *first = 2 * stages;
-      break;
-    case PIPELINE_DUALPIPE:
-      *period = 2;
-      *first = 2 * stages;
-      break;
-    default:
-      break;
-    }
-}
-
-/* Whether a first step of as many micro-batches as fill the pipeline may precede a steady one. */
-static gboolean
-fills (const MeshOptions *mesh)
-{
-  return mesh->pp > 1 && mesh_pipeline (mesh) != PIPELINE_GPIPE;
-}
-
 /* First steps of numbers of micro-batches that rise by a period. */
 typedef struct
 {
@@ -226,7 +193,7 @@ few_run (Few *self, guint n, gboolean first)
   const Prediction *known = NULL;
   Prediction       *made = NULL;
 
-  if (few_family_find (self->family, n, first, &known))
+  if (few_family_find (self->family, n, first ? FEW_FIRST : FEW_STEADY, &known))
     return known;
   quick.first_only = first;
   quick.min_periods = 1;
@@ -234,7 +201,7 @@ few_run (Few *self, guint n, gboolean first)
     made = few_predict (self, &quick);
   if (made == NULL && own_memory_was_over ())
     return NULL; /* it says nothing of the next */
-  few_family_add (self->family, n, first, made);
+  few_family_add (self->family, n, first ? FEW_FIRST : FEW_STEADY, made);
   return made;
 }
 
@@ -367,16 +334,17 @@ predict_if_repeats (Few *few, guint n, guint period)
 Prediction *
 predict_extrapolated (const ResolvedScenario *resolved, const PredictOptions *options)
 {
-  gint64      all = resolved->scenario->training.grad_accum;
-  double      replayed = 0, most;
-  guint       period, n;
+  const MicroPeriod micros = micro_period_of (&resolved->scenario->mesh);
+  const gint64      all = resolved->scenario->training.grad_accum;
+  const guint       period = micros.period;
+  guint             n = micros.filled;
+  /* a part of those of a first and a steady step of all */
+  const double most =
+      micros.fills ? PAYS_FILLED * ((double) all + n) : PAYS * PERIODS_ALL * (double) all;
+  double      replayed = 0;
   Few         few;
   Prediction *self = NULL;
 
-  period_of (&resolved->scenario->mesh, &period, &n);
-  /* a part of those of a first and a steady step of all */
-  most = fills (&resolved->scenario->mesh) ? PAYS_FILLED * ((double) all + n)
-                                           : PAYS * PERIODS_ALL * (double) all;
   n += (guint) ((all - n) % period + period) % period;
   if (!pays (n, period, 0, replayed, most))
     return NULL;
@@ -398,32 +366,4 @@ predict_extrapolated (const ResolvedScenario *resolved, const PredictOptions *op
   few_family_free (few.own);
   g_clear_pointer (&few.bound, replay_bound_unref);
   return self;
-}
-
-/*
- * All micro-batches behind a first step of as many as fill the pipeline. A steady step is what it
- * is by the state that it begins in: where it ends in that state, whatever led there, those behind
- * it are the same to the picosecond.
- */
-Prediction *
-predict_after_few (const ResolvedScenario *resolved, const PredictOptions *options)
-{
-  const MeshOptions      *mesh = &resolved->scenario->mesh;
-  g_autoptr (DiagList)    diags = diag_list_new ();
-  g_autoptr (ReplayPlan)  plan = NULL;
-  g_autoptr (ReplayBound) bound = NULL;
-  g_autoptr (GError)      error = NULL;
-  PlanOptions             part = predict_plan_options (options);
-  gint64                  all = resolved->scenario->training.grad_accum;
-  guint                   period, first;
-
-  period_of (mesh, &period, &first);
-  if (!fills (mesh) || all <= first)
-    return NULL;
-  first += (guint) ((all - first) % period);
-  part.first_micros = first;
-  plan = replay_plan_new (resolved, part, diags);
-  if (plan != NULL)
-    bound = predict_bind (plan, options, TRUE);
-  return bound != NULL ? predict_bound (bound, &options->replay, options, NULL, &error) : NULL;
 }

@@ -7,7 +7,7 @@
 typedef struct
 {
   guint       n;
-  gboolean    first;
+  FewKind     kind;
   Prediction *prediction;
 } FewRun;
 
@@ -49,13 +49,13 @@ few_family_free (FewFamily *self)
 }
 
 gboolean
-few_family_find (const FewFamily *self, guint n, gboolean first, const Prediction **prediction)
+few_family_find (const FewFamily *self, guint n, FewKind kind, const Prediction **prediction)
 {
   for (guint i = 0; i < self->runs->len; i++)
     {
       const FewRun *run = &g_array_index (self->runs, FewRun, i);
 
-      if (run->n != n || run->first != first)
+      if (run->n != n || run->kind != kind)
         continue;
       *prediction = run->prediction;
       return TRUE;
@@ -64,9 +64,9 @@ few_family_find (const FewFamily *self, guint n, gboolean first, const Predictio
 }
 
 void
-few_family_add (FewFamily *self, guint n, gboolean first, Prediction *prediction)
+few_family_add (FewFamily *self, guint n, FewKind kind, Prediction *prediction)
 {
-  FewRun run = { n, first, prediction };
+  FewRun run = { n, kind, prediction };
 
   g_array_append_val (self->runs, run);
 }

@@ -19,9 +19,20 @@ void       few_family_free (FewFamily *self);
 /* That of RESOLVED, until the next call: so many are kept. NULL: its profiles are its own. */
 FewFamily *few_runs_family (FewRuns *self, const ResolvedScenario *resolved);
 
-/* What is known of N micro-batches, FIRST step or a steady one; FALSE: nothing. */
-gboolean few_family_find (const FewFamily *self, guint n, gboolean first,
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (FewFamily, few_family_free)
+
+/* What is kept of a number of micro-batches. */
+typedef enum
+{
+  FEW_FIRST,   /* a first step */
+  FEW_STEADY,  /* a steady one behind it */
+  FEW_BEHIND,  /* a steady one behind a first one of fewer (repeat.c), */
+  FEW_STRETCH, /* and what repeats in it, n_replayed of them (read-replay.h) */
+} FewKind;
+
+/* What is known of KIND of N micro-batches; FALSE: nothing. */
+gboolean few_family_find (const FewFamily *self, guint n, FewKind kind,
                           const Prediction **prediction);
 
 /* Takes PREDICTION, which may be NULL: there is none. */
-void few_family_add (FewFamily *self, guint n, gboolean first, Prediction *prediction);
+void few_family_add (FewFamily *self, guint n, FewKind kind, Prediction *prediction);

@@ -42,24 +42,14 @@ growth_is_alike (const Prediction *a, const Prediction *b)
   return TRUE;
 }
 
-/* What grows by the increment from one to another, TIMES over. */
-static double
-follow (double value, double b, double c, double times)
-{
-  return value + times * (c - b);
-}
-
-/* The same of every column of a ROW that grows. */
+/* Adds to each column of a ROW that grows TIMES what it has more in C than in B (NULL: nothing). */
 static void
 follow_row (const Column *columns, gpointer row, gpointer b, gpointer c, double times)
 {
   for (const Column *column = columns; column->kind != COLUMN_END; column++)
     if (column->flags & COLUMN_GROWS)
-      {
-        double *place = column_place (column, row);
-
-        *place = follow (*place, *column_place (column, b), *column_place (column, c), times);
-      }
+      *column_place (column, row) +=
+          times * (*column_place (column, c) - (b != NULL ? *column_place (column, b) : 0));
 }
 
 static void
@@ -91,6 +81,8 @@ scale_rows (const Column *columns, GArray *rows, double factor)
     scale_row (columns, row_of (rows, i), factor);
 }
 
+/* ---- from the increment of one to another -------------------------------------------------- */
+
 /* By name, for their order differs; a share of the step is one of the step that SELF has now. */
 static void
 follow_bindings (Prediction *self, const double seconds[3], const Prediction *b,
@@ -105,7 +97,7 @@ follow_bindings (Prediction *self, const double seconds[3], const Prediction *b,
 
       if (x != NULL && y != NULL)
         {
-          used = follow (used, x->utilisation * seconds[1], y->utilisation * seconds[2], times);
+          used += times * (y->utilisation * seconds[2] - x->utilisation * seconds[1]);
           follow_row (binding_columns, use, (gpointer) x, (gpointer) y, times);
         }
       use->utilisation = used / self->step_time_s;
@@ -124,6 +116,63 @@ growth_follow (Prediction *self, const Prediction *b, const Prediction *c, doubl
   prediction_sort_bindings (self);
   prediction_derive (self);
 }
+
+/* ---- by what repeats ------------------------------------------------------------------------- */
+
+static const TrafficUse *
+traffic_of (const Prediction *p, const TrafficUse *like)
+{
+  for (guint i = 0; i < p->traffic->len; i++)
+    {
+      const TrafficUse *use = &g_array_index (p->traffic, TrafficUse, i);
+
+      if (g_str_equal (use->group, like->group) && g_str_equal (use->collective, like->collective))
+        return use;
+    }
+  return NULL;
+}
+
+/* BEFORE: seconds of the step until now. */
+static void
+repeat_bindings (Prediction *self, double before, const Prediction *more, double times)
+{
+  for (guint i = 0; i < self->bindings->len; i++)
+    {
+      BindingUse       *use = &g_array_index (self->bindings, BindingUse, i);
+      const BindingUse *x = growth_binding (more, use->resource);
+      double            used = use->utilisation * before;
+
+      if (x != NULL)
+        {
+          used += times * x->utilisation * more->step_time_s;
+          follow_row (binding_columns, use, NULL, (gpointer) x, times);
+        }
+      use->utilisation = used / self->step_time_s;
+    }
+}
+
+void
+growth_repeat (Prediction *self, const Prediction *more, double times)
+{
+  const double before = self->step_time_s;
+
+  follow_row (prediction_columns, self, NULL, (gpointer) more, times);
+  repeat_bindings (self, before, more, times);
+  for (guint i = 0; i < self->traffic->len; i++)
+    {
+      TrafficUse       *use = &g_array_index (self->traffic, TrafficUse, i);
+      const TrafficUse *x = traffic_of (more, use);
+
+      if (x != NULL)
+        follow_row (traffic_columns, use, NULL, (gpointer) x, times);
+    }
+  for (guint i = 0; self->stages != NULL && i < self->stages->len; i++)
+    follow_row (stage_columns, row_of (self->stages, i), NULL, row_of (more->stages, i), times);
+  prediction_sort_bindings (self);
+  prediction_derive (self);
+}
+
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 void
 growth_scale (Prediction *self, double factor)

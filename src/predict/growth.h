@@ -21,5 +21,8 @@ gboolean growth_is_alike (const Prediction *a, const Prediction *b);
 /* SELF, with TIMES the increment from B to C more; SELF may be C. Derives the rest. */
 void growth_follow (Prediction *self, const Prediction *b, const Prediction *c, double times);
 
+/* SELF, with TIMES what MORE says of a stretch of it (read-replay.h). Derives the rest. */
+void growth_repeat (Prediction *self, const Prediction *more, double times);
+
 /* All sums FACTOR times as large. */
 void growth_scale (Prediction *self, double factor);

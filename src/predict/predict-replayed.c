@@ -110,7 +110,11 @@ predict_bound (const ReplayBound *bound, const ReplayOptions *options, const Pre
       return NULL;
     }
   if (asked->stages)
-    self->stages = stages_new (own);
+    {
+      const ReplayStretch period = replay_last_period (own);
+
+      self->stages = stages_new (own, &period);
+    }
   if (asked->op_times)
     self->op_times = op_times_new (own, self->exposed_rank);
   self->profiles = profiles_used (resolved->profiles, resolved->cluster, counts);

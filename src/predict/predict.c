@@ -28,6 +28,7 @@ predict_with (const ResolvedScenario *resolved, const PredictOptions *options, R
 {
   static Prediction *(*const few[]) (const ResolvedScenario *, const PredictOptions *) = {
     predict_few_steps,
+    predict_repeated,
     predict_extrapolated,
     predict_after_few,
   };

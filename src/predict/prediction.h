@@ -217,6 +217,10 @@ void prediction_derive (Prediction *self);
 /* Tokens a second and GPU, were a step of SECONDS long; 0 where that is 0. */
 double prediction_tokens_at (const Prediction *self, double seconds);
 
+/* Of BindingUse and of TrafficUse; empty. */
+GArray *prediction_new_bindings (void);
+GArray *prediction_new_traffic (void);
+
 /* Orders the bindings, largest first, and names that of the step. */
 void prediction_sort_bindings (Prediction *self);
 
@@ -247,6 +251,12 @@ Prediction *predict_replayed (const ResolvedScenario *resolved, const PredictOpt
  * would not pay or they do not repeat.
  */
 Prediction *predict_extrapolated (const ResolvedScenario *resolved, const PredictOptions *options);
+
+/*
+ * The same of a pipeline, from what repeats inside a run of some micro-batches: repeat.c. NULL as
+ * predict_extrapolated.
+ */
+Prediction *predict_repeated (const ResolvedScenario *resolved, const PredictOptions *options);
 
 /* All micro-batches, after a first step of few. NULL: that would save nothing. */
 Prediction *predict_after_few (const ResolvedScenario *resolved, const PredictOptions *options);
@@ -334,14 +344,14 @@ GArray *critical_path (const Replay *replay);
  */
 typedef struct _Exposure Exposure;
 
-Exposure *exposure_new (const Replay *replay, guint rank);
+Exposure *exposure_new (const Replay *replay, const ReplayStretch *stretch, guint rank);
 /* Whether STREAM is one on which simulated rank RANK runs kernels of the model. */
 gboolean rank_computes_on (const Replay *replay, guint rank, StreamId stream);
 /*
  * That of the most seconds among the ranks that stand for a make of node; ties go to the make whose
  * id comes first. World rank into RANK.
  */
-Exposure *exposure_largest (const Replay *replay, guint *rank);
+Exposure *exposure_largest (const Replay *replay, const ReplayStretch *stretch, guint *rank);
 void      exposure_free (Exposure *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Exposure, exposure_free)
 double exposure_seconds (const Exposure *self, guint32 comm, CollectiveKind kind);
@@ -350,7 +360,7 @@ double exposure_seconds (const Exposure *self, guint32 comm, CollectiveKind kind
  * Seconds of a step during which nothing runs on a GPU: kernels, collectives, messages or copies;
  * mean over the GPUs.
  */
-double idle_seconds (const Replay *replay);
+double idle_seconds (const Replay *replay, const ReplayStretch *stretch);
 
 /* ---- comparison ------------------------------------------------------------------------------ */
 

@@ -141,6 +141,21 @@ schedule_micros (const Schedule *self, guint role, ScheduleSection section, guin
   return (const ScheduleMicro *) (void *) micros->data;
 }
 
+ScheduleItems
+schedule_span (const Schedule *self, guint role, MicroSpan span)
+{
+  ScheduleItems        items = schedule_items (self, role, SECTION_STEADY);
+  guint                n;
+  const ScheduleMicro *micros = schedule_micros (self, role, SECTION_STEADY, &n);
+
+  if (span.n == 0)
+    return items;
+  g_assert (span.first + span.n < n);
+  items.items += micros[span.first].item;
+  items.n = micros[span.first + span.n].item - micros[span.first].item;
+  return items;
+}
+
 guint
 schedule_n_events (const Schedule *self, guint role, ScheduleSection section)
 {

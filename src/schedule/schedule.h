@@ -216,6 +216,21 @@ ScheduleItems   schedule_items (const Schedule *self, guint role, ScheduleSectio
 /* Where its micro-steps begin, in order of the items. */
 const ScheduleMicro *schedule_micros (const Schedule *self, guint role, ScheduleSection section,
                                       guint *n);
+/*
+ * N micro-batches of a steady period from number `first` on: what a role does from where it begins
+ * the first of them until it begins the one behind them. None: the whole period.
+ */
+typedef struct
+{
+  guint first, n;
+} MicroSpan;
+
+#define WHOLE_PERIOD ((MicroSpan){ 0, 0 })
+
+/* What ROLE, which begins more micro-batches than those, does in SPAN. */
+ScheduleItems schedule_span (const Schedule *self, guint role, MicroSpan span);
+/* Whether A and B are the same but for the numbers of events and buffers. */
+gboolean schedule_items_alike (const ScheduleItem *a, const ScheduleItem *b);
 /* Whether ROLE's steady program is its first one: the same items and buffers; and every role's. */
 gboolean              schedule_shares_steady (const Schedule *self, guint role);
 gboolean              schedule_first_is_steady (const Schedule *self);

@@ -56,6 +56,18 @@ same_work (const ScheduleItem *a, const ScheduleItem *b)
     }
 }
 
+gboolean
+schedule_items_alike (const ScheduleItem *a, const ScheduleItem *b)
+{
+  const gboolean numbered =
+      a->kind == ITEM_COLLECTIVE || a->kind == ITEM_P2P || a->kind == ITEM_HOST_HOOK;
+
+  return a->kind == b->kind && a->phase == b->phase && a->collective == b->collective
+         && a->more == b->more && a->layer == b->layer && a->stream == b->stream
+         && a->unit == b->unit && (!numbered || a->ref == b->ref) && a->peer == b->peer
+         && a->bytes == b->bytes && same_work (a, b) && a->label == b->label;
+}
+
 /* The buffer of the first section that the steady one's B stands for. */
 static BufferRef
 counterpart (const Sections *self, BufferRef b)
@@ -77,11 +89,8 @@ same_item (const Sections *self, const ScheduleItem *a, const ScheduleItem *b)
 {
   gboolean memory = b->kind == ITEM_ALLOC || b->kind == ITEM_FREE || b->kind == ITEM_PASS;
 
-  return a->kind == b->kind && a->phase == b->phase && a->collective == b->collective
-         && a->more == b->more && a->layer == b->layer && a->stream == b->stream
-         && a->unit == b->unit && a->ref == (memory ? counterpart (self, b->ref) : b->ref)
-         && a->event == b->event && a->peer == b->peer && a->bytes == b->bytes && same_work (a, b)
-         && a->label == b->label;
+  return schedule_items_alike (a, b) && a->event == b->event
+         && a->ref == (memory ? counterpart (self, b->ref) : b->ref);
 }
 
 static gboolean

@@ -74,6 +74,29 @@ START_TEST (use_log)
 }
 END_TEST
 
+/*
+ * Notes of use: of an op that has ended, now; of one that runs, at its end. By hand: two ops of 100
+ * share a link of 100 a second until the first, which demands 50, ends after 1 s.
+ */
+START_TEST (use_is_noted_at_ends)
+{
+  g_autoptr (Engine) e = engine_new ();
+  ResourceId         link = engine_add_resource (e, "link", 100);
+  OpId               small = start (e, (TestOp){ .demands = { { link, 50 } }, .share = 1. / 50 });
+  guint              before, end;
+
+  start (e, (TestOp){ .demands = { { link, 100 } }, .share = 1. / 100 });
+  before = engine_note_use (e, ENGINE_NONE);
+  end = engine_note_use (e, small);
+  ck_assert_ptr_null (engine_use_note (e, end)->used);
+  test_run (e);
+  ck_assert (engine_use_note (e, before)->time == 0);
+  ck_assert (engine_use_note (e, before)->used[link] == 0);
+  ck_assert_uint_eq (engine_use_note (e, end)->time, SECONDS (1));
+  ck_assert (ABS (engine_use_note (e, end)->used[link] - 100) < 1e-9);
+}
+END_TEST
+
 START_TEST (roofline)
 {
   g_autoptr (Engine) e = engine_new ();
@@ -824,6 +847,7 @@ SUITE_MAIN (engine_ops)
   TCase *sharing = tcase_create ("sharing"), *slots = tcase_create ("waves");
 
   tcase_add_test (sharing, roofline);
+  tcase_add_test (sharing, use_is_noted_at_ends);
   tcase_add_test (sharing, use_log);
   tcase_add_test (sharing, roofline_does_not_depend_on_share);
   tcase_add_test (sharing, two_flows_share_a_link);

@@ -242,8 +242,8 @@ static gboolean
 is_chosen (const Replay *less, const Replay *more, double limit)
 {
   g_autoptr (GHashTable) before = durations_of (less);
-  g_autoptr (GArray)     ways = replay_bound_traffic (replay_bound (less));
-  g_autoptr (GArray)     other_ways = replay_bound_traffic (replay_bound (more));
+  g_autoptr (GArray)     ways = replay_bound_traffic (replay_bound (less), WHOLE_PERIOD);
+  g_autoptr (GArray)     other_ways = replay_bound_traffic (replay_bound (more), WHOLE_PERIOD);
   const Engine          *engine = replay_engine (more);
   const guint            last = replay_op (more, engine_n_ops (engine) - 1).period;
   double                 longer = 0; /* s, of the last period's ops */

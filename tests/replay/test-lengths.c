@@ -119,7 +119,7 @@ executed_flops (const Case *c)
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
   g_autoptr (Replay)     replay = fixture_replay (scenario, profiles, FALSE, 1);
 
-  return replay_bound_executed_flops (replay_bound (replay));
+  return replay_bound_executed_flops (replay_bound (replay), WHOLE_PERIOD);
 }
 
 /* ---- by hand --------------------------------------------------------------------------------- */

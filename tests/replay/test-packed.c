@@ -92,7 +92,7 @@ executed_flops (const Case *c)
   g_autoptr (Scenario)   scenario = load_case (c, file);
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
   g_autoptr (Replay)     replay = fixture_replay (scenario, profiles, FALSE, 1);
-  const double           flops = replay_bound_executed_flops (replay_bound (replay));
+  const double           flops = replay_bound_executed_flops (replay_bound (replay), WHOLE_PERIOD);
 
   g_unlink (file);
   return flops;

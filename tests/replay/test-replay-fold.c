@@ -69,8 +69,8 @@ compare_hosts (const Replay *folded, const Replay *full, guint seed)
 static void
 compare_traffic (const Replay *folded, const Replay *full, guint seed)
 {
-  g_autoptr (GArray) a = replay_bound_traffic (replay_bound (folded));
-  g_autoptr (GArray) b = replay_bound_traffic (replay_bound (full));
+  g_autoptr (GArray) a = replay_bound_traffic (replay_bound (folded), WHOLE_PERIOD);
+  g_autoptr (GArray) b = replay_bound_traffic (replay_bound (full), WHOLE_PERIOD);
 
   ck_assert_uint_eq (a->len, b->len);
   for (guint i = 0; i < a->len; i++)
@@ -316,8 +316,9 @@ compare_replays (const Scenario *scenario, const char *text, guint seed, Profile
     fprintf (stderr, "%s", text);
   assert_close (replay_step_time (folded), replay_step_time (full), 1e-9, seed, "step time");
   ck_assert_int_eq (replay_is_steady (folded), replay_is_steady (full));
-  assert_close (replay_bound_executed_flops (replay_bound (folded)),
-                replay_bound_executed_flops (replay_bound (full)), 1e-9, seed, "FLOPs");
+  assert_close (replay_bound_executed_flops (replay_bound (folded), WHOLE_PERIOD),
+                replay_bound_executed_flops (replay_bound (full), WHOLE_PERIOD), 1e-9, seed,
+                "FLOPs");
   compare_ranks (folded, full, seed);
   compare_hosts (folded, full, seed);
   compare_traffic (folded, full, seed);

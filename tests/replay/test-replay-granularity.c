@@ -38,16 +38,16 @@ compare_peaks (const Replay *a, const Replay *b, guint seed)
 static void
 compare_traffic (const Replay *a, const Replay *b, guint seed)
 {
-  g_autoptr (GArray) x = replay_bound_traffic (replay_bound (a));
-  g_autoptr (GArray) y = replay_bound_traffic (replay_bound (b));
+  g_autoptr (GArray) x = replay_bound_traffic (replay_bound (a), WHOLE_PERIOD);
+  g_autoptr (GArray) y = replay_bound_traffic (replay_bound (b), WHOLE_PERIOD);
 
   ck_assert_uint_eq (x->len, y->len);
   for (guint i = 0; i < x->len; i++)
     ck_assert_msg (g_array_index (x, ReplayTraffic, i).bytes
                        == g_array_index (y, ReplayTraffic, i).bytes,
                    "seed %u: traffic", seed);
-  ck_assert (replay_bound_executed_flops (replay_bound (a))
-             == replay_bound_executed_flops (replay_bound (b)));
+  ck_assert (replay_bound_executed_flops (replay_bound (a), WHOLE_PERIOD)
+             == replay_bound_executed_flops (replay_bound (b), WHOLE_PERIOD));
 }
 
 /* What ops used of every resource is what the kernels do, waves that reservations add left out. */

@@ -197,7 +197,7 @@ START_TEST (test_traffic)
 {
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
   g_autoptr (Replay)     replay = mail_replay (profiles, _i == 0 ? "1" : "4", MAIL_ONE);
-  g_autoptr (GArray)     all = replay_bound_traffic (replay_bound (replay));
+  g_autoptr (GArray)     all = replay_bound_traffic (replay_bound (replay), WHOLE_PERIOD);
   const ReplayTraffic   *traffic = &g_array_index (all, ReplayTraffic, 0);
 
   ck_assert_uint_eq (all->len, 1);

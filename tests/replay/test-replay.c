@@ -419,7 +419,7 @@ START_TEST (test_one_rank_communicates_nothing)
       "strategy.name", strategy->name, strategy->outer ? "strategy.inner.name" : NULL, "ddp", NULL);
 
   g_autoptr (Replay) replay = fixture_replay (scenario, profiles, FALSE, 0);
-  g_autoptr (GArray) traffic = replay_bound_traffic (replay_bound (replay));
+  g_autoptr (GArray) traffic = replay_bound_traffic (replay_bound (replay), WHOLE_PERIOD);
 
   ck_assert_uint_eq (traffic->len, 0);
   for (OpId op = 0; op < engine_n_ops (replay_engine (replay)); op++)
@@ -644,7 +644,7 @@ START_TEST (test_traffic)
   g_autoptr (Scenario)   scenario = fixture_scenario ("cluster.name", "2 x a40x8-nvlink-pairs",
                                                       SMALL_MODEL, "strategy.name", "fsdp2", NULL);
   g_autoptr (Replay)     replay = fixture_replay (scenario, profiles, FALSE, 0);
-  g_autoptr (GArray)     traffic = replay_bound_traffic (replay_bound (replay));
+  g_autoptr (GArray)     traffic = replay_bound_traffic (replay_bound (replay), WHOLE_PERIOD);
   guint                  found = 0;
 
   for (guint i = 0; i < traffic->len; i++)

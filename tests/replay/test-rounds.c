@@ -9,7 +9,7 @@
 static guint64
 calls_on (const Replay *replay, const char *comm)
 {
-  g_autoptr (GArray) traffic = replay_bound_traffic (replay_bound (replay));
+  g_autoptr (GArray) traffic = replay_bound_traffic (replay_bound (replay), WHOLE_PERIOD);
 
   for (guint i = 0; i < traffic->len; i++)
     {

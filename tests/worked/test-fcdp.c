@@ -80,7 +80,7 @@ parameters (const Simulated *s)
 static double
 inter_node (const Simulated *s, CollectiveKind kind)
 {
-  g_autoptr (GArray) traffic = replay_bound_traffic (replay_bound (s->replay));
+  g_autoptr (GArray) traffic = replay_bound_traffic (replay_bound (s->replay), WHOLE_PERIOD);
   double             sum = 0;
 
   for (guint i = 0; i < traffic->len; i++)

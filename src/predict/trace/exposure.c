@@ -1,5 +1,5 @@
 /*
- * Exposed communication: the time of the last period during which a rank's collectives run, from
+ * Exposed communication: the time of a stretch during which a rank's collectives run, from
  * the arrival of the last rank to the end, and no kernel runs on its compute stream. Kernels of one
  * stream never overlap, so intervals are subtracted in one sweep.
  */
@@ -36,12 +36,11 @@ rank_computes_on (const Replay *replay, guint rank, StreamId stream)
 }
 
 Exposure *
-exposure_new (const Replay *replay, guint rank)
+exposure_new (const Replay *replay, const ReplayStretch *stretch, guint rank)
 {
-  Exposure     *self = g_new (Exposure, 1);
-  const Engine *engine = replay_engine (replay);
-  guint         last = replay_n_boundaries (replay) - 1;
-  SimTime floor = replay_boundary (replay, last - 1), ceiling = replay_boundary (replay, last);
+  Exposure      *self = g_new (Exposure, 1);
+  const Engine  *engine = replay_engine (replay);
+  const SimTime  floor = stretch->begin, ceiling = stretch->end;
   const Interval within = { floor, ceiling };
 
   self->busy = g_array_new (FALSE, FALSE, sizeof (Interval));
@@ -100,7 +99,7 @@ exposure_seconds (const Exposure *self, guint32 comm, CollectiveKind kind)
 }
 
 Exposure *
-exposure_largest (const Replay *replay, guint *rank)
+exposure_largest (const Replay *replay, const ReplayStretch *stretch, guint *rank)
 {
   g_autoptr (Exposure) largest = NULL;
   const char          *best = NULL;
@@ -109,7 +108,7 @@ exposure_largest (const Replay *replay, guint *rank)
   for (guint i = 0; i < replay_n_ranks (replay); i++)
     {
       const char          *make = make_represented (replay, i);
-      g_autoptr (Exposure) self = make != NULL ? exposure_new (replay, i) : NULL;
+      g_autoptr (Exposure) self = make != NULL ? exposure_new (replay, stretch, i) : NULL;
       double               seconds =
           self != NULL ? exposure_seconds (self, SCHEDULE_NONE, COLLECTIVE_ALL_GATHER) : 0;
 
@@ -152,12 +151,10 @@ collect_work (const Replay *replay, SimTime floor, SimTime ceiling)
 }
 
 double
-idle_seconds (const Replay *replay)
+idle_seconds (const Replay *replay, const ReplayStretch *stretch)
 {
-  guint    last = replay_n_boundaries (replay) - 1;
-  SimTime  floor = replay_boundary (replay, last - 1), ceiling = replay_boundary (replay, last);
-  Interval whole = { floor, ceiling };
-  g_autoptr (GPtrArray) work = collect_work (replay, floor, ceiling);
+  Interval              whole = { stretch->begin, stretch->end };
+  g_autoptr (GPtrArray) work = collect_work (replay, whole.start, whole.end);
   g_autoptr (GArray)    period = g_array_new (FALSE, FALSE, sizeof (Interval));
   double                idle = 0, n = 0;
 

@@ -1,5 +1,5 @@
 /*
- * Each stage of a pipeline. Set: of a rank in the last period, W when anything runs for it, K when
+ * Each stage of a pipeline. Set: of a rank in a stretch, W when anything runs for it, K when
  * kernels run on its compute streams, C when its collectives and messages run. Computed, as means
  * over the ranks of a stage: busy |K|, bubble |period - W|, exposed |C - K|.
  */
@@ -89,15 +89,6 @@ rank_times_clear (gpointer data)
   g_array_unref (self->messages);
 }
 
-/* The last period. */
-static Interval
-period_of (const Replay *replay)
-{
-  guint last = replay_n_boundaries (replay) - 1;
-
-  return (Interval){ replay_boundary (replay, last - 1), replay_boundary (replay, last) };
-}
-
 static void
 note_op (const Replay *replay, OpId op, Interval within, GArray *times)
 {
@@ -159,10 +150,9 @@ seconds_outside (const Replay *replay, const GArray *list, const GArray *busy)
 }
 
 static void
-read_times (StageUse *self, const Replay *replay, const GArray *times)
+read_times (StageUse *self, const Replay *replay, Interval whole, const GArray *times)
 {
   g_autoptr (GArray) period = intervals_new (), none = intervals_new ();
-  Interval           whole = period_of (replay);
   double             n = 0;
 
   g_array_append_val (period, whole);
@@ -217,9 +207,10 @@ workload_of (const Replay *replay, guint stage)
 }
 
 GArray *
-stages_new (const Replay *replay)
+stages_new (const Replay *replay, const ReplayStretch *stretch)
 {
-  g_autoptr (GArray) times = collect_times (replay, period_of (replay));
+  const Interval     whole = { stretch->begin, stretch->end };
+  g_autoptr (GArray) times = collect_times (replay, whole);
   GArray            *stages = array_new ();
 
   for (guint i = 0; i < schedule_n_stages (replay_schedule (replay)); i++)
@@ -228,7 +219,7 @@ stages_new (const Replay *replay)
 
       read_layers (&stage, workload_of (replay, i));
       memory_use_read_hbm (&stage.hbm, replay, i);
-      read_times (&stage, replay, times);
+      read_times (&stage, replay, whole, times);
       g_array_append_val (stages, stage);
     }
   return stages;

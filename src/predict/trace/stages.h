@@ -17,6 +17,6 @@ typedef struct
   double exposed_comm_s; /* collectives and messages run, and no such kernel */
 } StageUse;
 
-/* Of REPLAY: an array of StageUse, first stage first; to be unreferenced. */
-GArray *stages_new (const Replay *replay);
+/* Of STRETCH of REPLAY: an array of StageUse, first stage first; to be unreferenced. */
+GArray *stages_new (const Replay *replay, const ReplayStretch *stretch);
 GArray *stages_copy (const GArray *stages);

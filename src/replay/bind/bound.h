@@ -51,7 +51,7 @@ guint replay_bound_cluster_resource (const ReplayBound *self, ResourceId resourc
  */
 guint64 replay_bound_fingerprint (const ReplayBound *self, double beside);
 
-/* ---- traffic and work, per steady period ----------------------------------------------------- */
+/* ---- traffic and work, per steady period or in a span of it ---------------------------------- */
 
 /* How the library runs collectives of a communicator and kind, and how many bytes (sum of S) so. */
 typedef struct
@@ -78,16 +78,19 @@ typedef struct
 } ReplayTraffic;
 
 /* Per communicator and kind; newly allocated array of ReplayTraffic that owns their ways. */
-GArray *replay_bound_traffic (const ReplayBound *self);
+GArray *replay_bound_traffic (const ReplayBound *self, MicroSpan span);
 
 /*
  * Nominal FLOPs of matrix products and attention that a rank executes in a step (mean over roles
  * weighted by class size). For tests and figures: HFU counts as MFU does.
  */
-double replay_bound_executed_flops (const ReplayBound *self);
+double replay_bound_executed_flops (const ReplayBound *self, MicroSpan span);
 
 /* The same of the bytes that kernels of the model read and write in GPU memory, nominally. */
-double replay_bound_kernel_bytes (const ReplayBound *self);
+double replay_bound_kernel_bytes (const ReplayBound *self, MicroSpan span);
 
 /* The same of what recomputation executes, as MFU's convention counts it. */
-double replay_bound_recomputed_flops (const ReplayBound *self);
+double replay_bound_recomputed_flops (const ReplayBound *self, MicroSpan span);
+
+/* The same of bytes that are moved between the GPU's memory and other places, either way. */
+double replay_bound_host_link_bytes (const ReplayBound *self, MicroSpan span);

@@ -254,6 +254,14 @@ typedef struct
   MemoryState own, shared; /* the GPU's, the node's; where they may be asked for */
 } Boundary;
 
+/* The state of a rank when its host began the forward pass of a micro-batch. */
+typedef struct
+{
+  SimTime time;
+  guint64 held, reserved; /* bytes of its GPU: in use by the host's order, and in the allocator */
+  guint   note;           /* of rank 0: of what is used when all before it has ended */
+} MicroMark;
+
 typedef struct _RankHost RankHost;
 
 /* One engine run of init, the first and `n_periods` steady periods. */
@@ -262,6 +270,7 @@ typedef struct
   Engine            *engine;
   const ReplayBound *bound;
   guint              n_periods, most; /* steady ones; a run that may decide goes on up to `most` */
+  gboolean           marks_micros;    /* as in ReplayOptions */
   gboolean           whole;           /* all of them are asked for, not what they say alone */
   gboolean           cut;             /* the last period repeats the one before, and was not run */
   gboolean           spoilt; /* it does not, which was seen too late: to be run again, as a whole */
@@ -278,7 +287,7 @@ typedef struct
   GArray     *demands;       /* Demand: scratch */
 } Run;
 
-Run *run_new (const ReplayBound *bound, guint n_periods, guint most, gboolean keep_pools,
+Run *run_new (const ReplayBound *bound, guint n_periods, guint most, const ReplayOptions *options,
               gboolean whole);
 void run_free (Run *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Run, run_free)

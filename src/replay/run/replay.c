@@ -40,7 +40,7 @@ run_until_steady (Replay *self, const ReplayOptions *options, GError **error)
     {
       n = MIN (n, most);
       g_clear_pointer (&self->run, run_free);
-      self->run = run_new (self->bound, n, most, options->keep_pools, whole);
+      self->run = run_new (self->bound, n, most, options, whole);
       engine_set_apart (self->run->engine, options->apart);
       engine_set_work (self->run->engine, options->work);
       engine_set_stop (self->run->engine, options->stop);
@@ -234,15 +234,22 @@ replay_period (const Replay *self)
   return replay_boundary (self, last) - replay_boundary (self, last - 1);
 }
 
-double
-replay_utilisation (const Replay *self, ResourceId resource)
+ReplayStretch
+replay_last_period (const Replay *self)
 {
-  guint         last = replay_n_boundaries (self) - 1;
-  const double *now = run_boundary (self->run, 0, last)->used;
-  const double *before = run_boundary (self->run, 0, last - 1)->used;
+  const guint     last = run_n_boundaries (self->run) - 1;
+  const Boundary *begin = run_boundary (self->run, 0, last - 1),
+                 *end = run_boundary (self->run, 0, last);
 
-  return (now[resource] - before[resource]) / engine_resource_capacity (self->run->engine, resource)
-         / sim_time_to_seconds (replay_period (self));
+  return (ReplayStretch){ begin->time, end->time, begin->used, end->used, WHOLE_PERIOD };
+}
+
+double
+replay_utilisation (const Replay *self, const ReplayStretch *stretch, ResourceId resource)
+{
+  return (stretch->used_end[resource] - stretch->used_begin[resource])
+         / engine_resource_capacity (self->run->engine, resource)
+         / sim_time_to_seconds (stretch->end - stretch->begin);
 }
 
 double

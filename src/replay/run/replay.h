@@ -12,6 +12,7 @@ typedef struct
   gboolean    keep_pools;  /* timelines for traces: memory, use of SMs, HBM, NVLink and cards */
   gboolean    first_only; /* one period and no proof: the first where it issues what steady ones do,
                            else the one after it */
+  gboolean    marks_micros; /* where micro-batches begin: for replay_find_repeat */
   gboolean    apart; /* each op takes its own time, whatever runs beside it: engine_set_apart */
   EngineWork *work;  /* that the runs are part of, or NULL: one thread's at a time */
   Stop       *stop;  /* that ends them, or NULL */
@@ -126,7 +127,29 @@ gboolean replay_is_steady (
 gboolean replay_steps_are_even (const Replay *self);
 /* Nothing crosses the end of a period: what it says of few micro-batches may be extrapolated. */
 gboolean replay_ends_quiet (const Replay *self);
-SimTime  replay_period (const Replay *self); /* length of the last period */
-double   replay_utilisation (const Replay *self,
-                             ResourceId    resource); /* of a resource, in the last period */
-double   replay_step_time (const Replay *self);    /* s: period / steps in it */
+SimTime  replay_period (const Replay *self);    /* length of the last period */
+double   replay_step_time (const Replay *self); /* s: period / steps in it */
+
+/* ---- stretches: what is read off a run ------------------------------------------------------- */
+
+/* What lies between two times, and what is done in it of the last period. */
+typedef struct
+{
+  SimTime       begin, end;
+  const double *used_begin, *used_end; /* [engine resources]; of the replay */
+  MicroSpan     micros;
+} ReplayStretch;
+
+ReplayStretch replay_last_period (const Replay *self);
+
+/*
+ * The stretch of the last period that ends where micro-batch END begins, if any number of further
+ * ones would repeat it, PERIOD of them at a time, or twice or three times as many: the step is
+ * longer by it for each, and otherwise as it is. FALSE: it does not repeat, or begins before the
+ * first FILLED, which a pipeline takes to be full, have begun. SELF was run with `marks_micros`.
+ */
+gboolean replay_find_repeat (const Replay *self, guint filled, guint period, guint end,
+                             ReplayStretch *stretch);
+
+/* Of a resource: what was carried of what could be. */
+double replay_utilisation (const Replay *self, const ReplayStretch *stretch, ResourceId resource);

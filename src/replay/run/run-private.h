@@ -49,7 +49,9 @@ struct _RankHost
   gboolean          *waited;          /* [streams]: waits stand behind the last op */
   guint              n_steps;         /* of the section so far */
   GArray            *boundaries;      /* Boundary: ends of periods */
-  GArray            *steps; /* Boundary: ends of the last period's steps; NULL: not kept */
+  GArray            *steps;      /* Boundary: ends of the last period's steps; NULL: not kept */
+  GArray            *micros;     /* MicroMark: of the last period; NULL: not kept */
+  guint              next_micro; /* item where the next one begins; REPLAY_NONE: there is none */
 };
 
 static inline const Binding *
@@ -124,3 +126,9 @@ void host_submit_message (RankHost *self, Engine *engine, const ScheduleItem *it
 
 /* An op of no length at the end of STREAM. */
 void host_submit_marker (RankHost *self, Engine *engine, StreamRef stream);
+
+/* A section begins: none of its micro-batches has. */
+void host_open_micros (RankHost *self);
+
+/* The host is where one of them begins, of which it keeps the state. */
+void host_mark_micro (RankHost *self, Engine *engine);

@@ -203,6 +203,7 @@ open_section (RankHost *self)
   self->n_steps = 0;
   if (self->steps != NULL)
     g_array_set_size (self->steps, 0);
+  host_open_micros (self);
   memset (self->events, 0xff, n_events * sizeof (OpId));
 }
 
@@ -319,6 +320,8 @@ host_step (Engine *engine, G_GNUC_UNUSED HostId host, gpointer user)
             return yield;
           continue;
         }
+      while (self->item == self->next_micro)
+        host_mark_micro (self, engine);
       if (self->stage < STAGE_GROUP && self->compiled[self->item].group != REPLAY_NONE
           && !do_group (self, engine, &yield))
         return yield;
@@ -452,6 +455,8 @@ add_host (Run *self, guint i)
   host->boundaries = boundaries_new ();
   if (self->bound->plan->input.round_steps > 0)
     host->steps = boundaries_new ();
+  if (self->marks_micros)
+    host->micros = g_array_new (FALSE, FALSE, sizeof (MicroMark));
   host->requests = buffer_requests_new (schedule, host->program->role);
   open_section (host);
   self->ranks[i].host = engine_add_host (self->engine, name, host_step, host);
@@ -496,7 +501,8 @@ expect_ops (const Run *self)
 }
 
 Run *
-run_new (const ReplayBound *bound, guint n_periods, guint most, gboolean keep_pools, gboolean whole)
+run_new (const ReplayBound *bound, guint n_periods, guint most, const ReplayOptions *options,
+         gboolean whole)
 {
   Run           *self = g_new0 (Run, 1);
   guint          n = bound->binding->ranks->len;
@@ -513,7 +519,8 @@ run_new (const ReplayBound *bound, guint n_periods, guint most, gboolean keep_po
   self->demands = g_array_new (FALSE, FALSE, sizeof (Demand));
   self->hosts = g_new0 (RankHost, n);
   self->ranks = g_new0 (ReplayRank, n);
-  engine_keep_pool_log (self->engine, keep_pools);
+  self->marks_micros = options->marks_micros;
+  engine_keep_pool_log (self->engine, options->keep_pools);
   expect_ops (self);
   cluster = self->bound->cluster;
   resources = self->bound->binding->resources;
@@ -525,7 +532,7 @@ run_new (const ReplayBound *bound, guint n_periods, guint most, gboolean keep_po
           engine_add_resource (self->engine, name, cluster_resource (cluster, id)->capacity);
 
       g_assert (added == i);
-      if (keep_pools && is_kept (cluster_resource (cluster, id)->kind))
+      if (options->keep_pools && is_kept (cluster_resource (cluster, id)->kind))
         engine_keep_use (self->engine, added);
     }
   self->host_pools = add_node_pools (self, "memory", G_STRUCT_OFFSET (NodeProfile, dram_bytes));
@@ -541,6 +548,7 @@ host_clear (RankHost *self)
 {
   g_array_unref (self->boundaries);
   g_clear_pointer (&self->steps, g_array_unref);
+  g_clear_pointer (&self->micros, g_array_unref);
   g_free (self->events);
   g_free (self->carried);
   g_free (self->requests);

@@ -146,7 +146,7 @@ add_message (const ReplayBound *self, const ScheduleItem *item, guint rank, Traf
 }
 
 GArray *
-replay_bound_traffic (const ReplayBound *self)
+replay_bound_traffic (const ReplayBound *self, MicroSpan span)
 {
   GArray                *all = g_array_new (FALSE, FALSE, sizeof (ReplayTraffic));
   guint                  n = schedule_n_comms (self->schedule) * COLLECTIVE_N_KINDS;
@@ -154,7 +154,8 @@ replay_bound_traffic (const ReplayBound *self)
 
   for (guint rank = 0; rank < self->binding->ranks->len; rank++)
     {
-      ScheduleItems items = bound_items (self, rank, SECTION_STEADY);
+      ScheduleItems items =
+          schedule_span (self->schedule, binding_rank (self->binding, rank)->role, span);
 
       for (guint i = 0; i < items.n; i++)
         if (items.items[i].kind == ITEM_COLLECTIVE)
@@ -175,63 +176,80 @@ replay_bound_traffic (const ReplayBound *self)
 }
 
 static double
-executed_flops (const KernelDesc *kernel)
+executed_flops (const ScheduleItem *item)
 {
-  return kernel_desc_is_product (kernel) ? kernel->flops : 0;
+  return item->kind == ITEM_KERNEL && kernel_desc_is_product (item->kernel) ? item->kernel->flops
+                                                                            : 0;
 }
 
 static double
-recomputed_flops (const KernelDesc *kernel)
+recomputed_flops (const ScheduleItem *item)
 {
-  return kernel->recomputed_flops;
+  return item->kind == ITEM_KERNEL ? item->kernel->recomputed_flops : 0;
 }
 
 static double
-kernel_bytes (const KernelDesc *kernel)
+kernel_bytes (const ScheduleItem *item)
 {
-  return kernel->read_bytes + kernel->write_bytes;
+  return item->kind == ITEM_KERNEL ? item->kernel->read_bytes + item->kernel->write_bytes : 0;
 }
 
 static double
-role_sum (const ReplayBound *self, guint role, double (*amount_of) (const KernelDesc *kernel))
+host_link_bytes (const ScheduleItem *item)
 {
-  ScheduleItems items = schedule_items (self->schedule, role, SECTION_STEADY);
+  return item->kind == ITEM_MOVE
+                 && (move_from (item->collective) == PLACE_HBM)
+                        != (move_to (item->collective) == PLACE_HBM)
+             ? (double) item->bytes
+             : 0;
+}
+
+static double
+role_sum (const ReplayBound *self, guint role, MicroSpan span,
+          double (*amount_of) (const ScheduleItem *item))
+{
+  ScheduleItems items = schedule_span (self->schedule, role, span);
   double        sum = 0;
 
   for (guint i = 0; i < items.n; i++)
-    if (items.items[i].kind == ITEM_KERNEL)
-      sum += amount_of (items.items[i].kernel);
+    sum += amount_of (&items.items[i]);
   return sum;
 }
 
 static double
-mean_sum (const ReplayBound *self, double (*amount_of) (const KernelDesc *kernel))
+mean_sum (const ReplayBound *self, MicroSpan span, double (*amount_of) (const ScheduleItem *item))
 {
   guint              n_roles = schedule_n_roles (self->schedule);
   g_autofree double *of_role = g_new (double, n_roles);
   double             sum = 0;
 
   for (guint role = 0; role < n_roles; role++)
-    of_role[role] = role_sum (self, role, amount_of);
+    of_role[role] = role_sum (self, role, span, amount_of);
   for (guint i = 0; i < self->binding->ranks->len; i++)
     sum += binding_rank (self->binding, i)->size * of_role[binding_rank (self->binding, i)->role];
   return sum / cluster_n_gpus (self->cluster) / schedule_steps_per_period (self->schedule);
 }
 
 double
-replay_bound_executed_flops (const ReplayBound *self)
+replay_bound_executed_flops (const ReplayBound *self, MicroSpan span)
 {
-  return mean_sum (self, executed_flops);
+  return mean_sum (self, span, executed_flops);
 }
 
 double
-replay_bound_kernel_bytes (const ReplayBound *self)
+replay_bound_kernel_bytes (const ReplayBound *self, MicroSpan span)
 {
-  return mean_sum (self, kernel_bytes);
+  return mean_sum (self, span, kernel_bytes);
 }
 
 double
-replay_bound_recomputed_flops (const ReplayBound *self)
+replay_bound_recomputed_flops (const ReplayBound *self, MicroSpan span)
 {
-  return mean_sum (self, recomputed_flops);
+  return mean_sum (self, span, recomputed_flops);
+}
+
+double
+replay_bound_host_link_bytes (const ReplayBound *self, MicroSpan span)
+{
+  return mean_sum (self, span, host_link_bytes);
 }
