@@ -238,11 +238,12 @@ typedef struct
 {
   const char          *name;
   PoolStats            stats;
-  const PoolAllocator *kind;       /* NULL: no allocator */
-  gpointer             allocator;  /* of this kind */
-  guint                n_deferred; /* releases that wait for an op's end */
-  Vector              *blocked;    /* BlockedAlloc */
-  gboolean             noted;      /* its calls are, where calls are */
+  const PoolAllocator *kind;         /* NULL: no allocator */
+  gpointer             allocator;    /* of this kind */
+  guint                n_deferred;   /* releases that wait for an op's end */
+  Vector              *blocked;      /* BlockedAlloc */
+  gboolean             noted;        /* its calls are, where calls are */
+  guint64 before[POOL_N_CATEGORIES]; /* what lived where a stretch began: pool-calls.c */
 } Pool;
 
 /* What was added to what a resource has been used. */

@@ -242,12 +242,15 @@ gboolean engine_pool_repeat_calls (Engine *self, SimTime span, guint64 tag);
 void engine_repeat_use (Engine *self);
 
 /*
- * Appends numbers (guint64) that say what the pools hold while no op runs: where they are the same
- * as before what was noted, to repeat it changes nothing.
+ * Whether to repeat what was done to the pools since they are noted, or since this was last asked,
+ * would change nothing: not what they hold, nor their peaks. FALSE also where that is not known.
  */
-void engine_pool_state (const Engine *self, GArray *numbers);
+gboolean engine_pools_repeat (Engine *self);
 
-/* Appends the same of one pool. FALSE where an op still uses what its host has released. */
+/*
+ * Appends numbers (guint64) that say what a pool holds while no op runs: where they are the same,
+ * the same calls have the same effects. FALSE where an op still uses what its host has released.
+ */
 gboolean engine_pool_holds (const Engine *self, PoolId id, GArray *numbers);
 
 /*

@@ -6,6 +6,15 @@
 #include "engine/engine-private.h"
 #include "engine/pool-private.h"
 
+/* A stretch begins, which may be repeated. */
+static void
+note_start (Pool *pool)
+{
+  memcpy (pool->before, pool->stats.now, sizeof pool->before);
+  if (pool->kind != NULL)
+    pool->kind->note (pool->allocator);
+}
+
 void
 engine_pool_note_calls (Engine *self, gboolean keep)
 {
@@ -18,7 +27,10 @@ engine_pool_note_calls (Engine *self, gboolean keep)
     }
   self->pools_plain = TRUE;
   for (PoolId id = 0; keep && id < self->pools->len; id++)
-    engine_pool_at (self, id)->noted = TRUE;
+    {
+      engine_pool_at (self, id)->noted = TRUE;
+      note_start (engine_pool_at (self, id));
+    }
 }
 
 void
@@ -153,9 +165,28 @@ engine_pool_holds (const Engine *self, PoolId id, GArray *numbers)
   return pool->n_deferred == 0;
 }
 
-void
-engine_pool_state (const Engine *self, GArray *numbers)
+/*
+ * Its peaks stay too: a stretch that ends as it began holds as much at each of its calls, and what
+ * the device has given was as much as it is now when the last of it was.
+ */
+static gboolean
+pool_repeats (Pool *pool)
 {
+  gboolean repeats =
+      pool->n_deferred == 0 && memcmp (pool->before, pool->stats.now, sizeof pool->before) == 0;
+
+  memcpy (pool->before, pool->stats.now, sizeof pool->before);
+  if (pool->kind != NULL)
+    repeats = pool->kind->repeats (pool->allocator) && repeats;
+  return repeats;
+}
+
+gboolean
+engine_pools_repeat (Engine *self)
+{
+  gboolean repeat = TRUE;
+
   for (PoolId id = 0; id < self->pools->len; id++)
-    engine_pool_holds (self, id, numbers);
+    repeat = pool_repeats (engine_pool_at (self, id)) && repeat;
+  return repeat;
 }

@@ -47,6 +47,14 @@ typedef struct
    */
   void (*state) (gconstpointer allocator, GArray *numbers);
 
+  /*
+   * Notes what is asked from now on. `repeats`: whether the same once more, in this order, would
+   * lead to the state that it has now, and need no more of the device; and notes from there on.
+   * FALSE also where it does not know.
+   */
+  void (*note) (gpointer allocator);
+  gboolean (*repeats) (gpointer allocator);
+
   void (*free) (gpointer allocator);
 } PoolAllocator;
 

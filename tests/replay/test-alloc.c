@@ -420,6 +420,106 @@ START_TEST (a_state_says_which_buffer_holds_what)
 }
 END_TEST
 
+/* Takes and gives back, in an order that SEED decides, always the same; ends with nothing taken. */
+static void
+stretch (Allocator *a, guint32 seed)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
+  AllocBlock        slots[20];
+
+  memset (slots, 0xff, sizeof slots);
+  for (guint i = 0; i < 200; i++)
+    {
+      AllocBlock *slot = &slots[g_rand_int_range (rand, 0, G_N_ELEMENTS (slots))];
+      guint64     bytes = random_size (rand);
+      guint32     stream = g_rand_boolean (rand);
+
+      if (*slot != ALLOC_NONE)
+        allocator_give (a, *slot);
+      *slot = *slot == ALLOC_NONE ? allocator_take (a, bytes, stream, ROOM) : ALLOC_NONE;
+    }
+  for (guint i = 0; i < G_N_ELEMENTS (slots); i++)
+    if (slots[i] != ALLOC_NONE)
+      allocator_give (a, slots[i]);
+}
+
+/* How often stretches of SEED are known to repeat; of them, after others that took segments. */
+static guint
+known_repeats (AllocatorKind kind, guint32 seed, guint *after_growth)
+{
+  g_autoptr (Allocator) a = allocator_new (kind);
+  guint                 n = 0;
+
+  allocator_note (a);
+  for (guint i = 0; i < 6; i++)
+    {
+      guint64            reserved = allocator_reserved (a);
+      gboolean           grew, repeats;
+      g_autoptr (GArray) before = NULL;
+
+      stretch (a, seed);
+      grew = allocator_reserved (a) > reserved;
+      before = state_of (a);
+      repeats = allocator_repeats (a);
+      n += repeats;
+      *after_growth += repeats && grew;
+      ck_assert (grew || repeats);
+      if (!repeats)
+        continue;
+      stretch (a, seed);
+      ck_assert (same_state (a, before));
+      allocator_note (a);
+    }
+  return n;
+}
+
+/* What is said to repeat does, also where the first time took segments that the next finds free. */
+START_TEST (what_repeats_is_known_beforehand)
+{
+  static const AllocatorKind kinds[] = { ALLOCATOR_CACHING, ALLOCATOR_EXPANDABLE };
+  guint                      after_growth = 0;
+
+  for (guint32 seed = 1; seed <= 100; seed++)
+    ck_assert_uint_gt (known_repeats (kinds[_i], seed, &after_growth), 0);
+  ck_assert_int_eq (after_growth > 0, kinds[_i] == ALLOCATOR_CACHING);
+}
+END_TEST
+
+/*
+ * Two blocks of 30 MiB at once take two segments, which the next time serve them in the same order.
+ * Where the first came from 40 MiB that were free, the next time it gets the segment that the
+ * second took: the smallest that holds it.
+ */
+START_TEST (a_fresh_segment_may_serve_another)
+{
+  g_autoptr (Allocator) a = allocator_new (ALLOCATOR_CACHING);
+  AllocBlock            first, second;
+
+  if (_i == 1)
+    allocator_give (a, allocator_take (a, MIB (40), 0, ROOM));
+  allocator_note (a);
+  first = allocator_take (a, MIB (30), 0, ROOM);
+  second = allocator_take (a, MIB (30), 0, ROOM);
+  allocator_give (a, first);
+  allocator_give (a, second);
+  ck_assert_uint_eq (allocator_reserved (a), MIB (_i == 0 ? 60 : 70));
+  ck_assert_int_eq (allocator_repeats (a), _i == 0);
+}
+END_TEST
+
+/* What went back to the device meanwhile is not where it was. */
+START_TEST (what_trims_is_not_known_to_repeat)
+{
+  g_autoptr (Allocator) a = allocator_new (ALLOCATOR_CACHING);
+
+  allocator_note (a);
+  allocator_give (a, allocator_take (a, MIB (30), 0, ROOM));
+  allocator_trim (a);
+  allocator_give (a, allocator_take (a, MIB (30), 0, ROOM));
+  ck_assert (!allocator_repeats (a));
+}
+END_TEST
+
 START_TEST (work_is_nearly_linear)
 {
   const AllocatorKind kinds[] = { ALLOCATOR_CACHING, ALLOCATOR_EXPANDABLE };
@@ -531,6 +631,7 @@ SUITE_MAIN (alloc)
     a_frame_comes_back,
     a_detached_buffer_keeps_its_blocks,
     a_state_says_which_buffer_holds_what,
+    what_trims_is_not_known_to_repeat,
     work_is_nearly_linear,
     sizes_between_powers_of_two_are_rounded,
     large_blocks_are_not_split,
@@ -542,6 +643,8 @@ SUITE_MAIN (alloc)
   for (guint i = 0; i < G_N_ELEMENTS (tests); i++)
     tcase_add_test (all, tests[i]);
   tcase_add_loop_test (all, a_state_says_where_blocks_lie, 0, 2);
+  tcase_add_loop_test (all, what_repeats_is_known_beforehand, 0, 2);
+  tcase_add_loop_test (all, a_fresh_segment_may_serve_another, 0, 2);
   suite_add_tcase (suite, all);
   return test_main (suite);
 }

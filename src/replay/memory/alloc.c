@@ -1,5 +1,5 @@
 #include "replay/memory/alloc.h"
-#include "replay/memory/free-blocks.h"
+#include "replay/memory/choices.h"
 
 #include <stdlib.h>
 
@@ -36,6 +36,7 @@ struct _Allocator
   guint64        next_address, reserved, in_use, peak;
   guint64        visited; /* blocks, by trimming */
   guint          n_segments;
+  Choices       *choices; /* since allocator_note; NULL: it was never called */
 };
 
 static Block *
@@ -77,6 +78,7 @@ allocator_free (Allocator *self)
     free_blocks_free (self->free[p]);
   g_array_unref (self->blocks);
   g_array_unref (self->growing);
+  choices_free (self->choices);
   g_free (self);
 }
 
@@ -126,7 +128,7 @@ free_block (const Allocator *self, guint32 i)
 {
   const Block *block = block_at (self, i);
 
-  return (FreeBlock){ block->size, block->address, block->stream, i };
+  return (FreeBlock){ free_block_rank (block->stream, block->size), block->address, i };
 }
 
 /* What trimming gives back of block I when it is free: all of a segment, or whole pages. */
@@ -214,11 +216,10 @@ relist_free (Allocator *self, FreePlace at, guint32 to)
 static guint32
 find_free (const Allocator *self, guint64 size, guint32 stream, gboolean small, FreePlace *at)
 {
-  const FreeBlock  wanted = { .size = size, .stream = stream };
-  const FreeBlock *found = free_blocks_find (self->free[small], &wanted, at);
+  const FreeBlock *found = free_blocks_find (self->free[small], free_block_rank (stream, size), at);
 
-  if (found == NULL || found->stream != stream
-      || !alloc_rules_suits (&self->rules, size, found->size))
+  if (found == NULL || free_block_stream (found) != stream
+      || !alloc_rules_suits (&self->rules, size, free_block_size (found)))
     return ALLOC_NONE;
   return found->block;
 }
@@ -362,6 +363,12 @@ allocator_take (Allocator *self, guint64 bytes, guint32 stream, guint64 room)
     i = new_segment (self, alloc_rules_segment (size), stream, small);
   if (i == ALLOC_NONE)
     return ALLOC_NONE;
+  if (self->choices != NULL)
+    {
+      const FreeBlock taken = free_block (self, i);
+
+      choices_add (self->choices, free_block_rank (stream, size), small, &taken);
+    }
   split (self, i, size, listed ? &at : NULL);
   self->in_use += block_at (self, i)->size;
   return i;
@@ -479,6 +486,8 @@ allocator_trim (Allocator *self)
 {
   guint64 trimmed = 0;
 
+  if (self->choices != NULL)
+    choices_spoil (self->choices);
   for (guint p = 0; p < 2; p++)
     while (self->idle[p] != ALLOC_NONE)
       {
@@ -541,25 +550,26 @@ compare_addresses (gconstpointer a, gconstpointer b)
 void
 allocator_state (const Allocator *self, GArray *numbers)
 {
-  const guint64 words[] = { self->next_address, self->reserved };
-  guint         first = numbers->len + G_N_ELEMENTS (words);
+  const AllocatorStateHead head = { self->next_address, self->reserved };
+  guint                    first;
 
-  g_array_append_vals (numbers, words, G_N_ELEMENTS (words));
-  /* Four numbers of each block follow, by their address. */
+  g_array_append_vals (numbers, &head, sizeof head / sizeof (guint64));
+  first = numbers->len;
   for (guint32 i = 0; i < self->blocks->len; i++)
     {
-      const Block *block = block_at (self, i);
-      guint64      state[] = { block->address, block->size, block->stream,
-                               (guint64) block->small | (guint64) block->free << 1
-                                   | (guint64) (block->prev != ALLOC_NONE) << 2
-                                   | (guint64) (block->next != ALLOC_NONE) << 3 };
+      const Block     *block = block_at (self, i);
+      const BlockState state = { block->address, block->size, block->stream,
+                                 (block->small ? BLOCK_SMALL : 0) | (block->free ? BLOCK_FREE : 0)
+                                     | (block->prev != ALLOC_NONE ? BLOCK_HAS_PREV : 0)
+                                     | (block->next != ALLOC_NONE ? BLOCK_HAS_NEXT : 0) };
 
       if (block->size > 0)
-        g_array_append_vals (numbers, state, G_N_ELEMENTS (state));
+        g_array_append_vals (numbers, &state, sizeof state / sizeof (guint64));
     }
   if (numbers->len > first)
-    qsort (&g_array_index (numbers, guint64, first), (numbers->len - first) / 4,
-           4 * sizeof (guint64), compare_addresses);
+    qsort (&g_array_index (numbers, guint64, first),
+           (numbers->len - first) * sizeof (guint64) / sizeof (BlockState), sizeof (BlockState),
+           compare_addresses);
   for (guint i = 0; i < self->growing->len; i++)
     {
       guint32 tail = g_array_index (self->growing, Growing, i).tail;
@@ -567,6 +577,36 @@ allocator_state (const Allocator *self, GArray *numbers)
 
       g_array_append_val (numbers, address);
     }
+}
+
+/* The rules by which choices_repeat knows what is taken. */
+static gboolean
+keeps_choices (const Allocator *self)
+{
+  return self->rules.kind == ALLOCATOR_CACHING && self->rules.max_split == 0;
+}
+
+void
+allocator_note (Allocator *self)
+{
+  GArray *state = g_array_new (FALSE, FALSE, sizeof (guint64));
+
+  if (self->choices == NULL)
+    self->choices = choices_new ();
+  allocator_state (self, state);
+  choices_begin (self->choices, state, keeps_choices (self));
+}
+
+gboolean
+allocator_repeats (Allocator *self)
+{
+  GArray  *state = g_array_new (FALSE, FALSE, sizeof (guint64));
+  gboolean repeats;
+
+  allocator_state (self, state);
+  repeats = choices_repeat (self->choices, state);
+  choices_begin (self->choices, state, keeps_choices (self));
+  return repeats;
 }
 
 guint64

@@ -54,6 +54,14 @@ guint   allocator_n_segments (const Allocator *self);
  */
 void allocator_state (const Allocator *self, GArray *numbers);
 
+/*
+ * Notes what is taken from now on. allocator_repeats then says whether all that was taken and given
+ * since, in the same order once more, would lead to the state that it has now and need no more of
+ * the device; and notes from there on. FALSE also where that would have to be tried.
+ */
+void     allocator_note (Allocator *self);
+gboolean allocator_repeats (Allocator *self);
+
 /* For benchmarks: free blocks that were moved in their list or looked at to be trimmed, so far. */
 guint64 allocator_work (const Allocator *self);
 

@@ -40,13 +40,10 @@ chunk_at (const FreeBlocks *self, guint i)
   return g_ptr_array_index (self->chunks, i);
 }
 
-/* Without branches on size and address, which would be anyone's guess. */
 static inline gboolean
 is_before (const FreeBlock *a, const FreeBlock *b)
 {
-  if (G_UNLIKELY (a->stream != b->stream))
-    return a->stream < b->stream;
-  return (a->size < b->size) | ((a->size == b->size) & (a->address < b->address));
+  return free_block_order (a) < free_block_order (b);
 }
 
 /* The last chunk that does not begin behind WANTED, or the first one. */
@@ -71,16 +68,12 @@ find_chunk (const FreeBlocks *self, const FreeBlock *wanted)
 static guint
 find_between (const Chunk *chunk, guint low, guint high, const FreeBlock *wanted)
 {
-  while (low < high)
-    {
-      guint middle = (low + high) / 2;
+  const FreeBlock     *first = &chunk->blocks[low], *end = &chunk->blocks[high];
+  const FreeBlockOrder order = free_block_order (wanted);
 
-      if (is_before (&chunk->blocks[middle], wanted))
-        low = middle + 1;
-      else
-        high = middle;
-    }
-  return low;
+  for (gsize n = high - low; n > 1; n -= n / 2)
+    first += free_block_order (&first[n / 2 - 1]) < order ? n / 2 : 0;
+  return (guint) (first - chunk->blocks) + (first < end && free_block_order (first) < order);
 }
 
 /* Moves the blocks of CHUNK from FROM on to TO. */
@@ -193,15 +186,16 @@ free_blocks_change (FreeBlocks *self, FreePlace at, const FreeBlock *to)
 }
 
 const FreeBlock *
-free_blocks_find (const FreeBlocks *self, const FreeBlock *wanted, FreePlace *at)
+free_blocks_find (const FreeBlocks *self, guint64 rank, FreePlace *at)
 {
-  const Chunk *chunk;
+  const FreeBlock wanted = { .rank = rank };
+  const Chunk    *chunk;
 
   if (self->chunks->len == 0)
     return NULL;
-  at->chunk = find_chunk (self, wanted);
+  at->chunk = find_chunk (self, &wanted);
   chunk = chunk_at (self, at->chunk);
-  at->place = find_between (chunk, 0, chunk->n, wanted);
+  at->place = find_between (chunk, 0, chunk->n, &wanted);
   if (at->place == chunk->n)
     {
       *at = (FreePlace){ at->chunk + 1, 0 };

@@ -15,6 +15,7 @@ struct _Heap
   GArray    *buffers;  /* HeapBuffer, by the caller's number */
   GArray    *detached; /* HeapBuffer */
   GArray    *unused;   /* guint32: entries of `detached` */
+  GArray    *noted;    /* guint64: of append_buffers, at heap_note; NULL: it was never called */
 };
 
 Heap *
@@ -58,6 +59,7 @@ heap_free (Heap *self)
   free_lists (self->buffers);
   free_lists (self->detached);
   g_array_unref (self->unused);
+  g_clear_pointer (&self->noted, g_array_unref);
   g_free (self);
 }
 
@@ -227,8 +229,9 @@ heap_reserved (const Heap *self)
   return allocator_reserved (self->allocator);
 }
 
-void
-heap_state (const Heap *self, GArray *numbers)
+/* Which buffers hold which blocks. */
+static void
+append_buffers (const Heap *self, GArray *numbers)
 {
   for (guint i = 0; i < self->buffers->len; i++)
     {
@@ -247,7 +250,42 @@ heap_state (const Heap *self, GArray *numbers)
           g_array_append_val (numbers, address);
         }
     }
+}
+
+void
+heap_state (const Heap *self, GArray *numbers)
+{
+  append_buffers (self, numbers);
   allocator_state (self->allocator, numbers);
+}
+
+static GArray *
+buffers_now (const Heap *self)
+{
+  GArray *numbers = g_array_new (FALSE, FALSE, sizeof (guint64));
+
+  append_buffers (self, numbers);
+  return numbers;
+}
+
+void
+heap_note (Heap *self)
+{
+  g_clear_pointer (&self->noted, g_array_unref);
+  self->noted = buffers_now (self);
+  allocator_note (self->allocator);
+}
+
+gboolean
+heap_repeats (Heap *self)
+{
+  GArray  *now = buffers_now (self), *before = self->noted;
+  gboolean alike = allocator_repeats (self->allocator) && now->len == before->len
+                   && memcmp (now->data, before->data, now->len * sizeof (guint64)) == 0;
+
+  g_array_unref (before);
+  self->noted = now;
+  return alike;
 }
 
 /* ---- as a pool's allocator ------------------------------------------------------------------- */
@@ -295,6 +333,18 @@ pool_heap_state (gconstpointer heap, GArray *numbers)
 }
 
 static void
+pool_heap_note (gpointer heap)
+{
+  heap_note (heap);
+}
+
+static gboolean
+pool_heap_repeats (gpointer heap)
+{
+  return heap_repeats (heap);
+}
+
+static void
 pool_heap_free (gpointer heap)
 {
   heap_free (heap);
@@ -308,5 +358,7 @@ const PoolAllocator heap_pool_allocator = {
   .trim = pool_heap_trim,
   .reserved = pool_heap_reserved,
   .state = pool_heap_state,
+  .note = pool_heap_note,
+  .repeats = pool_heap_repeats,
   .free = pool_heap_free,
 };

@@ -55,3 +55,7 @@ guint64 heap_reserved (const Heap *self);
 
 /* Appends what allocator_state does, and which buffers hold which blocks. */
 void heap_state (const Heap *self, GArray *numbers);
+
+/* What allocator_note and allocator_repeats do, for requests. */
+void     heap_note (Heap *self);
+gboolean heap_repeats (Heap *self);

@@ -276,7 +276,6 @@ typedef struct
   gboolean           spoilt; /* it does not, which was seen too late: to be run again, as a whole */
   SimTime            noted_from;
   gboolean          *waited; /* [streams]: as in RankHost, then */
-  GArray     *pool_state;    /* guint64: of engine_pool_state, then or a repeated period later */
   RankHost   *hosts;         /* [ranks] */
   GArray    **group_ops;     /* [groups]: OpId, in the order of issue */
   GArray    **pair_ops;      /* [pairs]: likewise */

@@ -237,28 +237,6 @@ waits_are_alike (const RankHost *host, const gboolean *before)
   return TRUE;
 }
 
-static GArray *
-pool_state (const Run *self)
-{
-  GArray *numbers = g_array_new (FALSE, FALSE, sizeof (guint64));
-
-  engine_pool_state (self->engine, numbers);
-  return numbers;
-}
-
-/* Whether the pools hold what they held when it was last asked. */
-static gboolean
-pools_are_as_before (Run *self)
-{
-  GArray  *now = pool_state (self), *before = self->pool_state;
-  gboolean same =
-      now->len == before->len && memcmp (now->data, before->data, now->len * sizeof (guint64)) == 0;
-
-  g_array_unref (before);
-  self->pool_state = now;
-  return same;
-}
-
 /* Whether the period ended with its last step: nothing has been used since. */
 static gboolean
 ends_with_its_step (const Run *self)
@@ -297,7 +275,7 @@ try_to_cut (Run *self, guint period)
 {
   SimTime  span = engine_now (self->engine) - self->noted_from;
   guint    left = self->n_periods + 1 - period;
-  gboolean still = FALSE; /* the memory is as it was a period before, and remains so */
+  gboolean still = FALSE; /* one more period leaves the memory as it is */
 
   if (!engine_is_idle (self->engine) || carries_buffers (self->bound->schedule)
       || !engine_pool_calls_are_plain (self->engine)
@@ -306,7 +284,7 @@ try_to_cut (Run *self, guint period)
   self->cut = TRUE;
   for (guint i = 1; i <= left && self->cut; i++)
     {
-      still = still || pools_are_as_before (self);
+      still = still || engine_pools_repeat (self->engine);
       self->cut = still || engine_pool_repeat_calls (self->engine, i * span, tag_new (i, 0, 0));
       engine_repeat_use (self->engine);
       move_used (self);
@@ -337,8 +315,6 @@ run_decide_length (Run *self, guint period)
           gsize           n = schedule_n_streams (host_schedule (host)) * sizeof (gboolean);
 
           self->noted_from = engine_now (self->engine);
-          g_clear_pointer (&self->pool_state, g_array_unref);
-          self->pool_state = pool_state (self);
           g_free (self->waited);
           self->waited = g_memdup2 (host->waited, n);
           engine_pool_note_calls (self->engine, engine_is_idle (self->engine));

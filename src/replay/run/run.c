@@ -574,7 +574,6 @@ run_free (Run *self)
     g_array_unref (self->pair_ops[i]);
   engine_free (self->engine);
   g_free (self->waited);
-  g_clear_pointer (&self->pool_state, g_array_unref);
   g_array_unref (self->demands);
   g_free (self->hosts);
   g_free (self->ranks);
