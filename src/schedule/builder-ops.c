@@ -43,23 +43,29 @@ workload_owns (const ScheduleBuilder *b, const KernelDesc *kernel)
   return FALSE;
 }
 
+/* One of equal kernels stands for all, so that each is costed once. */
 static const KernelDesc *
-own_kernel (ScheduleBuilder *b, const KernelDesc *kernel)
+recent_kernel (const ScheduleBuilder *b, const KernelDesc *kernel)
 {
-  KernelDesc *copy;
-
-  if (workload_owns (b, kernel))
-    return kernel;
-  copy = g_memdup2 (kernel, sizeof *kernel);
-  copy->name = builder_intern (b, kernel->name);
-  g_ptr_array_add (b->schedule->kernels, copy);
-  return copy;
+  for (guint i = 0; i < MIN (b->n_kept, RECENT_KERNELS); i++)
+    if (kernel_desc_equal (b->recent[i], kernel))
+      return b->recent[i];
+  return NULL;
 }
 
 const KernelDesc *
 schedule_keep_kernel (ScheduleBuilder *b, const KernelDesc *kernel)
 {
-  return own_kernel (b, kernel);
+  const KernelDesc *known = workload_owns (b, kernel) ? kernel : recent_kernel (b, kernel);
+  KernelDesc       *copy;
+
+  if (known != NULL)
+    return known;
+  copy = g_memdup2 (kernel, sizeof *kernel);
+  copy->name = builder_intern (b, kernel->name);
+  g_ptr_array_add (b->schedule->kernels, copy);
+  b->recent[b->n_kept++ % RECENT_KERNELS] = copy;
+  return copy;
 }
 
 OpRef
@@ -92,7 +98,7 @@ schedule_kernel (ScheduleBuilder *b, StreamRef stream, const KernelDesc *kernel)
   ScheduleItem item = builder_item (b, ITEM_KERNEL);
 
   item.stream = builder_stream (b, stream);
-  item.kernel = own_kernel (b, kernel);
+  item.kernel = schedule_keep_kernel (b, kernel);
   item.label = item.kernel->name;
   return append_op (b, &item);
 }

@@ -150,10 +150,17 @@ schedule_builder_finish (ScheduleBuilder *self)
   return schedule;
 }
 
+/* Most texts are literals that come again and again: where they stand is where to look first. */
 const char *
 builder_intern (ScheduleBuilder *b, const char *text)
 {
-  return text != NULL ? g_string_chunk_insert_const (b->schedule->strings, text) : NULL;
+  const char **recent = &b->texts[((guintptr) text / 8) % RECENT_TEXTS];
+
+  if (text == NULL)
+    return NULL;
+  if (*recent == NULL || !g_str_equal (*recent, text))
+    *recent = g_string_chunk_insert_const (b->schedule->strings, text);
+  return *recent;
 }
 
 /* ---- streams and communicators --------------------------------------------------------------- */

@@ -41,7 +41,10 @@ void schedule_builder_set_stage (ScheduleBuilder *self, guint role, guint stage,
 
 /* A kernel of the model on SCHEDULE_COMPUTE. KERNEL is a layer's: it outlives the schedule. */
 OpRef schedule_layer_kernel (ScheduleBuilder *b, const KernelDesc *kernel);
-/* A copy of KERNEL that does: for a layer's kernel that runs in another way than it says. */
+/*
+ * A copy of KERNEL that does, or one like it that was kept before: for a layer's kernel that runs
+ * in another way than it says.
+ */
 const KernelDesc *schedule_keep_kernel (ScheduleBuilder *b, const KernelDesc *kernel);
 /* OP, which was emitted last, stands among the kernels of a layer. OWN_SMS: as KernelDesc's. */
 void schedule_layer_collective (ScheduleBuilder *b, OpRef op, guint own_sms);

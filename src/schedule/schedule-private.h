@@ -72,22 +72,29 @@ struct _Schedule
 #define SCHEDULE_EVENT_BITS 30
 #define SCHEDULE_FOREIGN    (G_MAXUINT32 - 1)
 
+/* Units that are alike have alike kernels around them, a few kinds in turn. */
+#define RECENT_KERNELS 8
+#define RECENT_TEXTS   64 /* as many as a strategy has names for what it does */
+
 struct _ScheduleBuilder
 {
-  Schedule        *schedule;
-  GPtrArray       *layers; /* distinct LayerDesc of the workload */
-  ScheduleRole    *role;
-  ScheduleProgram *program;
-  ScheduleSection  section;
-  SchedulePhase    phase;
-  guint            unit;          /* among all units */
-  guint            unit_offset;   /* of the stage's: callers count from it */
-  StreamRef        compute;       /* what SCHEDULE_COMPUTE stands for at present */
-  StreamRef        other_compute; /* what else it stood for, or SCHEDULE_COMPUTE */
-  OpRef            last_op;       /* SCHEDULE_NONE when the last call emitted nothing */
-  guint32          last_at;       /* then: the item that it would have been, */
-  StreamRef        last_stream;   /* and its stream; SCHEDULE_NONE before the first op */
-  StopPoll         poll;          /* a turn for each item */
+  Schedule         *schedule;
+  GPtrArray        *layers; /* distinct LayerDesc of the workload */
+  ScheduleRole     *role;
+  ScheduleProgram  *program;
+  ScheduleSection   section;
+  SchedulePhase     phase;
+  guint             unit;                   /* among all units */
+  guint             unit_offset;            /* of the stage's: callers count from it */
+  StreamRef         compute;                /* what SCHEDULE_COMPUTE stands for at present */
+  StreamRef         other_compute;          /* what else it stood for, or SCHEDULE_COMPUTE */
+  OpRef             last_op;                /* SCHEDULE_NONE when the last call emitted nothing */
+  guint32           last_at;                /* then: the item that it would have been, */
+  StreamRef         last_stream;            /* and its stream; SCHEDULE_NONE before the first op */
+  StopPoll          poll;                   /* a turn for each item */
+  const KernelDesc *recent[RECENT_KERNELS]; /* a ring of those of the schedule's own */
+  guint             n_kept;                 /* of them so far */
+  const char       *texts[RECENT_TEXTS];    /* interned lately, by where they came from */
 };
 
 /* A new item of the current phase and unit; puts ITEM at the end of the section: its index. */

@@ -20,20 +20,6 @@ typedef struct
   guint               init, first;
 } Sections;
 
-/* All that its cost depends on. */
-static gboolean
-same_kernel (const KernelDesc *a, const KernelDesc *b)
-{
-  return a == b
-         || (a->kind == b->kind && a->name == b->name && a->dtype == b->dtype && a->m == b->m
-             && a->n == b->n && a->k == b->k && a->batch == b->batch && a->streams == b->streams
-             && a->turns == b->turns && a->flops == b->flops && a->read_bytes == b->read_bytes
-             && a->write_bytes == b->write_bytes && a->launches == b->launches
-             && a->flash == b->flash && a->packed == b->packed && a->padded == b->padded
-             && a->module == b->module && a->weight_gradient == b->weight_gradient
-             && a->first_micro_only == b->first_micro_only);
-}
-
 static gboolean
 same_host_work (const HostDesc *a, const HostDesc *b)
 {
@@ -48,7 +34,7 @@ same_work (const ScheduleItem *a, const ScheduleItem *b)
   switch ((ItemKind) a->kind)
     {
     case ITEM_KERNEL:
-      return same_kernel (a->kernel, b->kernel);
+      return kernel_desc_equal (a->kernel, b->kernel);
     case ITEM_HOST_OP:
       return same_host_work (a->host, b->host);
     default:

@@ -388,6 +388,31 @@ START_TEST (kernels_are_copied_unless_the_workloads)
 }
 END_TEST
 
+/* Equal kernels are kept once, however often their turn comes; one figure apart, they are two. */
+START_TEST (equal_kernels_are_kept_once)
+{
+  g_autoptr (Workload) workload = workload_new (&toy_shape, &toy_training);
+  ScheduleBuilder     *b = toy_builder (workload, 1, NULL, 4);
+  KernelDesc           product = { .kind = KERNEL_MATMUL, .name = "product", .m = 2, .batch = 1 };
+  KernelDesc           scaled = product, wide = product, other = product;
+  const KernelDesc    *kept = schedule_keep_kernel (b, &product), *kept_scaled;
+  g_autofree char     *name = g_strdup ("product");
+  g_autoptr (Schedule) schedule = NULL;
+
+  scaled.block_scaled = TRUE;
+  wide.weight_bytes = 0.5;
+  other.name = "other";
+  kept_scaled = schedule_keep_kernel (b, &scaled);
+  ck_assert_ptr_ne (kept_scaled, kept);
+  ck_assert_ptr_ne (schedule_keep_kernel (b, &wide), kept);
+  ck_assert_ptr_ne (schedule_keep_kernel (b, &other), kept);
+  product.name = name;
+  ck_assert_ptr_eq (schedule_keep_kernel (b, &product), kept);
+  ck_assert_ptr_eq (schedule_keep_kernel (b, &scaled), kept_scaled);
+  schedule = schedule_builder_finish (b);
+}
+END_TEST
+
 START_TEST (streams_and_communicators_are_made_once)
 {
   g_autoptr (Workload) workload = workload_new (&toy_shape, &toy_training);
@@ -427,6 +452,7 @@ SUITE_MAIN (schedule_totals)
   tcase_add_test (tcase, closed_forms_nest);
   tcase_add_test (tcase, dump_has_a_line_an_item);
   tcase_add_test (tcase, kernels_are_copied_unless_the_workloads);
+  tcase_add_test (tcase, equal_kernels_are_kept_once);
   tcase_add_test (tcase, streams_and_communicators_are_made_once);
   suite_add_tcase (suite, tcase);
   return suite_run (suite);

@@ -70,3 +70,23 @@ kernel_desc_is_product (const KernelDesc *kernel)
          || kernel->kind == KERNEL_ATTENTION_BACKWARD || kernel->kind == KERNEL_DECODE
          || kernel->kind == KERNEL_SCAN;
 }
+
+/* What differs most often comes first. */
+gboolean
+kernel_desc_equal (const KernelDesc *a, const KernelDesc *b)
+{
+  if (a == b)
+    return TRUE;
+  return a->kind == b->kind && a->read_bytes == b->read_bytes && a->write_bytes == b->write_bytes
+         && a->flops == b->flops && a->m == b->m && a->n == b->n && a->k == b->k
+         && a->dtype == b->dtype && a->batch == b->batch && a->launches == b->launches
+         && a->module == b->module && a->streams == b->streams && a->turns == b->turns
+         && a->block_scaled == b->block_scaled && a->weight_bytes == b->weight_bytes
+         && a->exponentials == b->exponentials && a->flash == b->flash && a->packed == b->packed
+         && a->padded == b->padded && a->weight_gradient == b->weight_gradient
+         && a->for_norms == b->for_norms && a->first_micro_only == b->first_micro_only
+         && a->axis == b->axis && a->ranks == b->ranks && a->every == b->every && a->comm == b->comm
+         && a->async == b->async && a->own_sms == b->own_sms && a->widens == b->widens
+         && a->scattered == b->scattered && a->joins == b->joins && a->host_waits == b->host_waits
+         && a->recomputed_flops == b->recomputed_flops && g_str_equal (a->name, b->name);
+}

@@ -78,6 +78,9 @@ typedef struct
   double   recomputed_flops; /* of recomputation: FLOPs as MFU counts them (flops.h), else 0 */
 } KernelDesc;
 
+/* Whether they are the same in all: one may stand for the other. */
+gboolean kernel_desc_equal (const KernelDesc *a, const KernelDesc *b);
+
 /* A matrix product, fused attention or a scan: what FLOPs are counted of. */
 gboolean kernel_desc_is_product (const KernelDesc *kernel);
 
