@@ -118,7 +118,7 @@ typedef struct
   guint   n_replayed;   /* micro-batches that were replayed, from which the rest follows; 0 = all */
   guint   n_steps_replayed, n_steps; /* of a round, likewise; and its steps where few were */
   double  parts[TIME_N];             /* s; sum = step_time_s */
-  double  busy_percent[BUSY_N];      /* on exposed_rank: busy_shares */
+  double  busy_percent[BUSY_N];      /* on exposed_rank: exposure_busy_shares */
   char   *binding_resource;          /* that which bound the largest share of the step */
   GArray *bindings;                  /* BindingUse, largest first */
   GArray *traffic;                   /* TrafficUse */
@@ -307,14 +307,6 @@ Prediction *predict_with_replay (const Scenario *scenario, const PredictOptions 
  */
 const char *make_represented (const Replay *replay, guint rank);
 
-/* ---- what runs ---- */
-
-/*
- * The durations of world rank RANK's ops of each kind in what was replayed of the last period, over
- * those of all: 100 in all, or nothing ran.
- */
-void busy_shares (const Replay *replay, guint rank, double percent[BUSY_N]);
-
 /* ---- critical path --------------------------------------------------------------------------- */
 
 /* What an op's time counts as, but for the latency of kernels. */
@@ -333,9 +325,9 @@ typedef struct
 
 /*
  * The path of the last (steady) period, from the rank that ends it last of those that stand for a
- * make; newly allocated array of PathStep, latest first. Durations sum exactly to the period.
+ * make; newly allocated Vector of PathStep, latest first. Durations sum exactly to the period.
  */
-GArray *critical_path (const Replay *replay);
+Vector *critical_path (const Replay *replay);
 
 /*
  * What a rank computes and communicates: seconds of a step during which its collectives run (those
@@ -355,6 +347,12 @@ Exposure *exposure_largest (const Replay *replay, const ReplayStretch *stretch, 
 void      exposure_free (Exposure *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Exposure, exposure_free)
 double exposure_seconds (const Exposure *self, guint32 comm, CollectiveKind kind);
+/*
+ * What a profiler's bars are: the durations of the rank's ops of each kind in what was replayed of
+ * the last period, added up whether others run at the same time or not, over those of all. 100 in
+ * all, or nothing ran. A collective counts from the arrival of its last rank.
+ */
+void exposure_busy_shares (const Exposure *self, double percent[BUSY_N]);
 
 /*
  * Seconds of a step during which nothing runs on a GPU: kernels, collectives, messages or copies;

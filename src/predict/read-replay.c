@@ -196,7 +196,7 @@ skew_share (const Replay *replay, const PathStep *step)
 }
 
 static void
-fill_time (Prediction *self, const Replay *replay, const ReplayStretch *stretch, const GArray *path,
+fill_time (Prediction *self, const Replay *replay, const ReplayStretch *stretch, const Vector *path,
            const Exposure *exposure)
 {
   double     steps = schedule_steps_per_period (replay_schedule (replay));
@@ -204,7 +204,7 @@ fill_time (Prediction *self, const Replay *replay, const ReplayStretch *stretch,
 
   for (guint i = 0; i < path->len; i++)
     {
-      const PathStep *step = &g_array_index (path, PathStep, i);
+      const PathStep *step = &vector_at (path, PathStep, i);
       double          seconds = sim_time_to_seconds (step->end - step->start) / steps;
       double          skew = skew_share (replay, step);
 
@@ -320,7 +320,7 @@ static gboolean
 read_replay (Prediction *self, const Replay *replay, Stop *stop)
 {
   const ReplayStretch  period = replay_last_period (replay);
-  g_autoptr (GArray)   path = NULL;
+  g_autoptr (Vector)   path = NULL;
   g_autoptr (Exposure) exposure = NULL;
 
   if (stop_cuts (stop))
@@ -336,7 +336,7 @@ read_replay (Prediction *self, const Replay *replay, Stop *stop)
     return FALSE;
   fill_time (self, replay, &period, path, exposure);
   fill_exchange (self, replay, WHOLE_PERIOD, exposure);
-  busy_shares (replay, self->exposed_rank, self->busy_percent);
+  exposure_busy_shares (exposure, self->busy_percent);
   return TRUE;
 }
 
@@ -377,33 +377,33 @@ prediction_from_replay (const Replay *replay, Stop *stop)
 /* ---- a stretch ------------------------------------------------------------------------------- */
 
 /* The parts of PATH between BEGIN and END, latest first. */
-static GArray *
-path_between (const GArray *path, SimTime begin, SimTime end)
+static Vector *
+path_between (const Vector *path, SimTime begin, SimTime end)
 {
-  GArray *self = g_array_new (FALSE, FALSE, sizeof (PathStep));
+  Vector *self = vector_new (sizeof (PathStep));
 
   for (guint i = 0; i < path->len; i++)
     {
-      PathStep step = g_array_index (path, PathStep, i);
+      PathStep step = vector_at (path, PathStep, i);
 
       step.start = MAX (step.start, begin);
       step.end = MIN (step.end, end);
       if (step.start < step.end)
-        g_array_append_val (self, step);
+        vector_push (self, step);
     }
   return self;
 }
 
 /* Whether NOW goes the way of BEFORE, by SHIFT later. */
 static gboolean
-paths_alike (const GArray *now, const GArray *before, SimTime shift)
+paths_alike (const Vector *now, const Vector *before, SimTime shift)
 {
   if (now->len != before->len)
     return FALSE;
   for (guint i = 0; i < now->len; i++)
     {
-      const PathStep *a = &g_array_index (now, PathStep, i),
-                     *b = &g_array_index (before, PathStep, i);
+      const PathStep *a = &vector_at (now, PathStep, i),
+                     *b = &vector_at (before, PathStep, i);
 
       if (a->start != b->start + shift || a->end != b->end + shift || a->part != b->part
           || a->cause != b->cause || a->rank != b->rank || a->resource != b->resource)
@@ -413,13 +413,13 @@ paths_alike (const GArray *now, const GArray *before, SimTime shift)
 }
 
 /* The part of the critical path in STRETCH; NULL where it is another one than before it. */
-static GArray *
+static Vector *
 path_of_stretch (const Replay *replay, const ReplayStretch *stretch)
 {
   const SimTime      length = stretch->end - stretch->begin;
-  g_autoptr (GArray) path = critical_path (replay);
-  g_autoptr (GArray) now = path_between (path, stretch->begin, stretch->end);
-  g_autoptr (GArray) before = path_between (path, stretch->begin - length, stretch->begin);
+  g_autoptr (Vector) path = critical_path (replay);
+  g_autoptr (Vector) now = path_between (path, stretch->begin, stretch->end);
+  g_autoptr (Vector) before = path_between (path, stretch->begin - length, stretch->begin);
 
   return paths_alike (now, before, length) ? g_steal_pointer (&now) : NULL;
 }
@@ -440,7 +440,7 @@ prediction_of_stretch (const Replay *replay, const ReplayStretch *stretch, const
                        Stop *stop)
 {
   g_autoptr (Prediction) self = g_new0 (Prediction, 1);
-  g_autoptr (GArray)     path = NULL;
+  g_autoptr (Vector)     path = NULL;
   g_autoptr (Exposure)   exposure = NULL;
 
   self->bindings = prediction_new_bindings ();

@@ -28,13 +28,13 @@ check_runs (const Engine *engine, const PathStep *step)
 static void
 check_path (const Replay *replay)
 {
-  g_autoptr (GArray) path = critical_path (replay);
+  g_autoptr (Vector) path = critical_path (replay);
   guint              last = replay_n_boundaries (replay) - 1;
-  SimTime            sum = 0, at = g_array_index (path, PathStep, 0).end, end = at;
+  SimTime            sum = 0, at = vector_at (path, PathStep, 0).end, end = at;
 
   for (guint i = 0; i < path->len; i++)
     {
-      const PathStep *step = &g_array_index (path, PathStep, i);
+      const PathStep *step = &vector_at (path, PathStep, i);
 
       ck_assert_uint_eq (step->end, at);
       ck_assert_uint_lt (step->start, step->end);

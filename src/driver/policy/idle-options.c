@@ -108,7 +108,7 @@ warn_of_whole (const DriverLevel *level, const Policy *policy, DiagList *diags)
 void
 driver_warn_of_idle (const Driver *self, DiagList *diags)
 {
-  const Policy none = { 0 };
+  static const Policy none;
 
   warn_of_whole (&self->stages[0].levels[self->n_levels - 1], self->stages[0].policy, diags);
   for (guint i = 0; i < self->n_levels; i++)

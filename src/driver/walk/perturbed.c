@@ -16,7 +16,6 @@ strategy_step_shape (const PlanInput *in, const StrategyChoice *choice)
 {
   const StrategyChoice *innermost = choice;
   PlanInput             input = *in, inner;
-  Policy                policy = { 0 };
 
   while (innermost->inner != NULL)
     innermost = innermost->inner;
@@ -27,6 +26,8 @@ strategy_step_shape (const PlanInput *in, const StrategyChoice *choice)
       strategy_narrow_input (choice->strategy, &input, choice->options, &inner);
       input = inner;
     }
+
+  Policy policy = { 0 }; /* here, as most strategies never come to clear its many kilobytes */
   choice->strategy->policy (&input, choice->options, &policy);
   return (StepShape){ policy.passes == 0, policy.passes, MAX (policy.pass_ranks, 1) };
 }

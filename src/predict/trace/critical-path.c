@@ -11,7 +11,7 @@ typedef struct
 {
   const Replay *replay;
   const Engine *engine;
-  GArray       *path;
+  Vector       *path;  /* PathStep */
   SimTime       floor; /* start of the period */
   SimTime       now;   /* everything later is on the path */
 } Walk;
@@ -24,7 +24,7 @@ add_step (Walk *walk, PathStep step)
   step.end = walk->now;
   if (step.start >= step.end)
     return;
-  g_array_append_val (walk->path, step);
+  vector_push (walk->path, step);
   walk->now = step.start;
 }
 
@@ -189,7 +189,7 @@ last_rank (const Replay *replay)
   return rank;
 }
 
-GArray *
+Vector *
 critical_path (const Replay *replay)
 {
   guint last = replay_n_boundaries (replay) - 1, rank = last_rank (replay);
@@ -199,7 +199,7 @@ critical_path (const Replay *replay)
   /* as long as rank 0's, which is the step */
   walk.now = replay_rank_boundary (replay, rank, last);
   walk.floor = walk.now - (replay_boundary (replay, last) - replay_boundary (replay, last - 1));
-  walk.path = g_array_new (FALSE, FALSE, sizeof (PathStep));
+  walk.path = vector_new (sizeof (PathStep));
   op = walk_host (&walk, replay_rank (replay, rank)->host);
   while (walk.now > walk.floor)
     {

@@ -21,6 +21,7 @@ struct _Exposure
 {
   GArray *busy; /* Interval: kernels of the compute stream */
   GArray *all;  /* Communication */
+  SimTime ran[BUSY_N];
   double  steps;
 };
 
@@ -35,10 +36,41 @@ rank_computes_on (const Replay *replay, guint rank, StreamId stream)
          && schedule_stream_info (schedule, own)->role == STREAM_COMPUTES;
 }
 
+/* BUSY_N: it is none of them. */
+static BusyKind
+busy_kind (const ScheduleItem *item)
+{
+  switch ((ItemKind) item->kind)
+    {
+    case ITEM_KERNEL:
+      return BUSY_KERNELS;
+    case ITEM_COLLECTIVE:
+    case ITEM_P2P:
+      return BUSY_COMMUNICATION;
+    case ITEM_MOVE:
+      if ((move_from (item->collective) == PLACE_HBM) == (move_to (item->collective) == PLACE_HBM))
+        return BUSY_N;
+      return move_to (item->collective) == PLACE_HBM ? BUSY_FROM_HOST : BUSY_TO_HOST;
+    default:
+      return BUSY_N;
+    }
+}
+
+static void
+add_communication (Exposure *self, const ScheduleItem *item, Interval interval)
+{
+  Communication entry = { interval, item->ref,
+                          item->kind == ITEM_P2P ? COLLECTIVE_SEND_RECV
+                                                 : (CollectiveKind) item->collective };
+
+  if (interval.start < interval.end)
+    g_array_append_val (self->all, entry);
+}
+
 Exposure *
 exposure_new (const Replay *replay, const ReplayStretch *stretch, guint rank)
 {
-  Exposure      *self = g_new (Exposure, 1);
+  Exposure      *self = g_new0 (Exposure, 1);
   const Engine  *engine = replay_engine (replay);
   const SimTime  floor = stretch->begin, ceiling = stretch->end;
   const Interval within = { floor, ceiling };
@@ -48,27 +80,22 @@ exposure_new (const Replay *replay, const ReplayStretch *stretch, guint rank)
   self->steps = schedule_steps_per_period (replay_schedule (replay));
   for (OpId op = 0; op < engine_n_ops (engine); op++)
     {
-      const OpRecord     *record = engine_op_record (engine, op);
-      const ScheduleItem *item;
-      ReplayOp            what;
+      const OpRecord *record = engine_op_record (engine, op);
+      const Interval  interval = { MAX (record->begin, floor), MIN (record->end, ceiling) };
+      BusyKind        kind;
+      ReplayOp        what;
 
       if (record->end <= floor || record->begin >= ceiling)
         continue;
       what = replay_op (replay, op);
-      item = what.item;
-      if (item->kind == ITEM_KERNEL && rank_computes_on (replay, rank, record->stream))
+      kind = busy_kind (what.item);
+      if (kind == BUSY_N || !replay_op_has_member (replay, &what, rank))
+        continue;
+      self->ran[kind] += interval.end - interval.start;
+      if (kind == BUSY_COMMUNICATION)
+        add_communication (self, what.item, interval);
+      else if (kind == BUSY_KERNELS && rank_computes_on (replay, rank, record->stream))
         intervals_add (self->busy, record->begin, record->end, within);
-      else if ((item->kind == ITEM_COLLECTIVE || item->kind == ITEM_P2P)
-               && replay_op_has_member (replay, &what, rank))
-        {
-          const Interval interval = { MAX (record->begin, floor), MIN (record->end, ceiling) };
-          Communication  entry = { interval, item->ref,
-                                  item->kind == ITEM_P2P ? COLLECTIVE_SEND_RECV
-                                                          : (CollectiveKind) item->collective };
-
-          if (interval.start < interval.end)
-            g_array_append_val (self->all, entry);
-        }
     }
   intervals_sort (self->busy);
   g_array_sort (self->all, intervals_compare);
@@ -96,6 +123,17 @@ exposure_seconds (const Exposure *self, guint32 comm, CollectiveKind kind)
         g_array_append_val (of, entry->interval);
     }
   return sim_time_to_seconds (intervals_outside (of, self->busy)) / self->steps;
+}
+
+void
+exposure_busy_shares (const Exposure *self, double percent[BUSY_N])
+{
+  SimTime all = 0;
+
+  for (guint k = 0; k < BUSY_N; k++)
+    all += self->ran[k];
+  for (guint k = 0; k < BUSY_N; k++)
+    percent[k] = all > 0 ? 100 * (double) self->ran[k] / (double) all : 0;
 }
 
 Exposure *
