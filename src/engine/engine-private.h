@@ -309,7 +309,15 @@ struct _Engine
   EngineWork   *work;  /* or NULL */
   Stop         *stop;  /* or NULL */
   guint64       asked; /* events when STOP and the memory were asked last */
+  guint64       until; /* as many events may be before that, or before WORK is done */
 };
+
+/* Nothing is left to be done at the present time but events. */
+static inline gboolean
+engine_is_settled (const Engine *self)
+{
+  return self->arrivals->len == 0 && self->drains->len == 0 && !fluid_is_dirty (self->fluid);
+}
 
 static inline LiveOp *
 engine_live_op (const Engine *self, OpId id)

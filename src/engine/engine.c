@@ -267,6 +267,17 @@ count_work (Engine *self, guint64 before)
   return !engine_work_is_over (self->work);
 }
 
+/* How many events there may be before count_work must look again. */
+static guint64
+count_until (const Engine *self)
+{
+  guint64 until = self->asked + ASKED_EVERY;
+
+  if (self->work != NULL && self->work->most > 0)
+    until = MIN (until, self->events + self->work->most - self->work->done);
+  return until;
+}
+
 static gboolean
 set_unlike (GError **error)
 {
@@ -282,6 +293,7 @@ engine_run (Engine *self, GError **error)
 
   do
     {
+      self->until = self->events; /* hosts wait for the loop, which counts */
       if (may)
         run_instant (self);
       while (may && !event_heap_is_empty (self->heap))
@@ -289,6 +301,7 @@ engine_run (Engine *self, GError **error)
           const guint64 before = self->events;
 
           self->now = event_heap_time (self->heap);
+          self->until = count_until (self);
           run_instant (self);
           may = count_work (self, before);
           if (self->unlike)

@@ -85,34 +85,45 @@ fluid_close_node (Fluid *self, NodeId id)
   node->load = node->capacity * (1 + ABOVE) - self->rooms[id];
 }
 
+/* In the order of the tiers: behind ABOVE, or first where it is NOBODY. */
+static NodeId
+insert_node (Fluid *self, ResourceId id, guint32 tier, NodeId above)
+{
+  NodeId node, *link;
+
+  if (above != NOBODY)
+    fluid_close_node (self, above);
+  node = fluid_new_node (self, tier, id);
+  link = above != NOBODY ? &self->nodes[above].below : &fluid_resource_at (self, id)->first;
+  self->nodes[node].below = *link;
+  *link = node;
+  self->nodes[node].capacity = fluid_offered (self, fluid_resource_at (self, id), tier, above);
+  return node;
+}
+
+/* Whether tier A shares a resource before tier B: traffic does, then kernels by priority. */
+static gboolean
+is_above (const Fluid *self, guint32 a, guint32 b)
+{
+  const FluidTier *upper = fluid_tier_at (self, a), *lower = fluid_tier_at (self, b);
+
+  return b != 0 && (upper->class_ != OP_KERNEL || upper->priority >= lower->priority);
+}
+
 /* The node of a resource in a tier; made when it is not there. */
 NodeId
 fluid_node_of (Fluid *self, ResourceId id, guint32 tier)
 {
-  const FluidTier *wanted = fluid_tier_at (self, tier);
-  NodeId           above = NOBODY, next = fluid_resource_at (self, id)->first;
+  const NodeId first = fluid_resource_at (self, id)->first;
+  NodeId       above = NOBODY;
 
-  for (; next != NOBODY && self->nodes[next].tier != tier; next = self->nodes[next].below)
-    {
-      const FluidTier *other = fluid_tier_at (self, self->nodes[next].tier);
-      if (tier == 0 || (other->class_ == OP_KERNEL && other->priority < wanted->priority))
-        break;
-      above = next;
-    }
-  if (next != NOBODY && self->nodes[next].tier == tier)
-    return next;
-
-  if (above != NOBODY)
-    fluid_close_node (self, above);
-
-  NodeId node = fluid_new_node (self, tier, id);
-  self->nodes[node].below = next;
-  self->nodes[node].capacity = fluid_offered (self, fluid_resource_at (self, id), tier, above);
-  if (above == NOBODY)
-    fluid_resource_at (self, id)->first = node;
-  else
-    self->nodes[above].below = node;
-  return node;
+  for (NodeId node = first; node != NOBODY; node = self->nodes[node].below)
+    if (self->nodes[node].tier == tier)
+      return node;
+  for (NodeId node = first; node != NOBODY && is_above (self, self->nodes[node].tier, tier);
+       node = self->nodes[node].below)
+    above = node;
+  return insert_node (self, id, tier, above);
 }
 
 /* The next solve of its tier looks at a node. */

@@ -175,7 +175,7 @@ engine_expect_ops (Engine *self, guint n)
 {
   vector_reserve (self->records, n);
   vector_reserve (self->slots, n);
-  vector_reserve (self->segments, n);
+  vector_reserve (self->segments, 2 * n); /* its latency, its flow */
   vector_reserve (self->live, MIN (n, LIVE_EXPECTED));
   vector_reserve (self->unused, MIN (n, LIVE_EXPECTED));
 }
