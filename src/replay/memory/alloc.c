@@ -1,49 +1,10 @@
-#include "replay/memory/alloc.h"
-#include "replay/memory/choices.h"
-
-#include <stdlib.h>
+#include "replay/memory/alloc-private.h"
 
 /*
  * Between the addresses of expandable segments, which never grow into the next: whole pages of both
  * kinds.
  */
 #define SEGMENT_SPAN ((guint64) 20 << 41)
-
-typedef struct
-{
-  guint64 size, address;
-  guint32 stream;
-  guint32 prev, next; /* neighbours in the segment; `next` of an unused entry links the free ones */
-  guint32 idle_prev, idle_next; /* of a free block that can be trimmed: among those of its pool */
-  gboolean small, free;
-} Block;
-
-/* The last block of an expandable segment. */
-typedef struct
-{
-  guint32  stream, tail;
-  gboolean small;
-} Growing;
-
-struct _Allocator
-{
-  AllocatorRules rules;
-  GArray        *blocks;  /* Block */
-  FreeBlocks    *free[2]; /* of the large and the small pool */
-  guint32        idle[2]; /* the first of its free blocks that can be trimmed */
-  GArray        *growing; /* Growing */
-  guint32        unused;  /* entries of `blocks` */
-  guint64        next_address, reserved, in_use, peak;
-  guint64        visited; /* blocks, by trimming */
-  guint          n_segments;
-  Choices       *choices; /* since allocator_note; NULL: it was never called */
-};
-
-static Block *
-block_at (const Allocator *self, guint32 i)
-{
-  return &g_array_index (self->blocks, Block, i);
-}
 
 Allocator *
 allocator_new_with (const AllocatorRules *rules)
@@ -57,7 +18,7 @@ allocator_new_with (const AllocatorRules *rules)
   self->unused = ALLOC_NONE;
   for (guint p = 0; p < 2; p++)
     {
-      self->free[p] = free_blocks_new ();
+      self->free[p] = vector_new (sizeof (FreeBlocks *));
       self->idle[p] = ALLOC_NONE;
     }
   return self;
@@ -75,7 +36,11 @@ allocator_free (Allocator *self)
   if (self == NULL)
     return;
   for (guint p = 0; p < 2; p++)
-    free_blocks_free (self->free[p]);
+    {
+      for (guint s = 0; s < self->free[p]->len; s++)
+        free_blocks_free (vector_at (self->free[p], FreeBlocks *, s));
+      vector_free (self->free[p]);
+    }
   g_array_unref (self->blocks);
   g_array_unref (self->growing);
   choices_free (self->choices);
@@ -128,7 +93,7 @@ free_block (const Allocator *self, guint32 i)
 {
   const Block *block = block_at (self, i);
 
-  return (FreeBlock){ free_block_rank (block->stream, block->size), block->address, i };
+  return (FreeBlock){ block->size, block->address, i };
 }
 
 /* What trimming gives back of block I when it is free: all of a segment, or whole pages. */
@@ -156,11 +121,13 @@ enter_idle (Allocator *self, guint32 i)
   *first = i;
 }
 
-/* The free blocks of block I's pool. */
-static FreeBlocks *
+/* The free blocks of block I's stream and pool, which have been made when it was looked for. */
+static inline FreeBlocks *
 of_pool_of (const Allocator *self, guint32 i)
 {
-  return self->free[block_at (self, i)->small];
+  const Block *block = block_at (self, i);
+
+  return vector_at (self->free[block->small], FreeBlocks *, block->stream);
 }
 
 static void
@@ -213,13 +180,24 @@ relist_free (Allocator *self, FreePlace at, guint32 to)
     enter_idle (self, to);
 }
 
+static FreeBlocks *
+free_of_stream (Vector *pool, guint32 stream)
+{
+  while (pool->len <= stream)
+    {
+      FreeBlocks *none = free_blocks_new ();
+
+      vector_push (pool, none);
+    }
+  return vector_at (pool, FreeBlocks *, stream);
+}
+
 static guint32
 find_free (const Allocator *self, guint64 size, guint32 stream, gboolean small, FreePlace *at)
 {
-  const FreeBlock *found = free_blocks_find (self->free[small], free_block_rank (stream, size), at);
+  const FreeBlock *found = free_blocks_find (free_of_stream (self->free[small], stream), size, at);
 
-  if (found == NULL || free_block_stream (found) != stream
-      || !alloc_rules_suits (&self->rules, size, free_block_size (found)))
+  if (found == NULL || !alloc_rules_suits (&self->rules, size, found->size))
     return ALLOC_NONE;
   return found->block;
 }
@@ -327,7 +305,7 @@ split (Allocator *self, guint32 i, guint64 size, const FreePlace *listed)
   if (!alloc_rules_splits (&self->rules, rest.small, size, rest.size))
     {
       if (listed != NULL)
-        free_blocks_remove (self->free[rest.small], *listed);
+        free_blocks_remove (of_pool_of (self, i), *listed);
       return;
     }
   rest.address += size;
@@ -367,7 +345,7 @@ allocator_take (Allocator *self, guint64 bytes, guint32 stream, guint64 room)
     {
       const FreeBlock taken = free_block (self, i);
 
-      choices_add (self->choices, free_block_rank (stream, size), small, &taken);
+      choices_add (self->choices, &(Choice){ size, stream, small, taken });
     }
   split (self, i, size, listed ? &at : NULL);
   self->in_use += block_at (self, i)->size;
@@ -403,7 +381,7 @@ void
 allocator_give (Allocator *self, AllocBlock i)
 {
   Block      *block = block_at (self, i);
-  FreeBlocks *free_ones = of_pool_of (self, i);
+  FreeBlocks *others = of_pool_of (self, i);
   FreeBlock   before = { 0 }, behind = { 0 };
   gboolean    joins_before = block->prev != ALLOC_NONE && block_at (self, block->prev)->free;
   gboolean    joins_behind = block->next != ALLOC_NONE && block_at (self, block->next)->free;
@@ -421,9 +399,9 @@ allocator_give (Allocator *self, AllocBlock i)
       merge (self, i, block->next);
     }
   if (joins_before && joins_behind)
-    free_blocks_remove (free_ones, free_blocks_place (free_ones, &behind));
+    free_blocks_remove (others, free_blocks_place (others, &behind));
   if (joins_before || joins_behind)
-    relist_free (self, free_blocks_place (free_ones, joins_before ? &before : &behind), i);
+    relist_free (self, free_blocks_place (others, joins_before ? &before : &behind), i);
   else
     list_free (self, i);
 }
@@ -539,78 +517,13 @@ allocator_size (const Allocator *self, AllocBlock block)
   return block_at (self, block)->size;
 }
 
-static gint
-compare_addresses (gconstpointer a, gconstpointer b)
-{
-  guint64 x = *(const guint64 *) a, y = *(const guint64 *) b;
-
-  return x < y ? -1 : x > y;
-}
-
-void
-allocator_state (const Allocator *self, GArray *numbers)
-{
-  const AllocatorStateHead head = { self->next_address, self->reserved };
-  guint                    first;
-
-  g_array_append_vals (numbers, &head, sizeof head / sizeof (guint64));
-  first = numbers->len;
-  for (guint32 i = 0; i < self->blocks->len; i++)
-    {
-      const Block     *block = block_at (self, i);
-      const BlockState state = { block->address, block->size, block->stream,
-                                 (block->small ? BLOCK_SMALL : 0) | (block->free ? BLOCK_FREE : 0)
-                                     | (block->prev != ALLOC_NONE ? BLOCK_HAS_PREV : 0)
-                                     | (block->next != ALLOC_NONE ? BLOCK_HAS_NEXT : 0) };
-
-      if (block->size > 0)
-        g_array_append_vals (numbers, &state, sizeof state / sizeof (guint64));
-    }
-  if (numbers->len > first)
-    qsort (&g_array_index (numbers, guint64, first),
-           (numbers->len - first) * sizeof (guint64) / sizeof (BlockState), sizeof (BlockState),
-           compare_addresses);
-  for (guint i = 0; i < self->growing->len; i++)
-    {
-      guint32 tail = g_array_index (self->growing, Growing, i).tail;
-      guint64 address = tail != ALLOC_NONE ? block_at (self, tail)->address : G_MAXUINT64;
-
-      g_array_append_val (numbers, address);
-    }
-}
-
-/* The rules by which choices_repeat knows what is taken. */
-static gboolean
-keeps_choices (const Allocator *self)
-{
-  return self->rules.kind == ALLOCATOR_CACHING && self->rules.max_split == 0;
-}
-
-void
-allocator_note (Allocator *self)
-{
-  GArray *state = g_array_new (FALSE, FALSE, sizeof (guint64));
-
-  if (self->choices == NULL)
-    self->choices = choices_new ();
-  allocator_state (self, state);
-  choices_begin (self->choices, state, keeps_choices (self));
-}
-
-gboolean
-allocator_repeats (Allocator *self)
-{
-  GArray  *state = g_array_new (FALSE, FALSE, sizeof (guint64));
-  gboolean repeats;
-
-  allocator_state (self, state);
-  repeats = choices_repeat (self->choices, state);
-  choices_begin (self->choices, state, keeps_choices (self));
-  return repeats;
-}
-
 guint64
 allocator_work (const Allocator *self)
 {
-  return free_blocks_moved (self->free[0]) + free_blocks_moved (self->free[1]) + self->visited;
+  guint64 work = self->visited;
+
+  for (guint p = 0; p < 2; p++)
+    for (guint s = 0; s < self->free[p]->len; s++)
+      work += free_blocks_moved (vector_at (self->free[p], FreeBlocks *, s));
+  return work;
 }

@@ -2,13 +2,6 @@
 
 #include "base/vector.h"
 
-typedef struct
-{
-  FreeBlock taken;
-  guint64   wanted;
-  gboolean  small;
-} Choice;
-
 struct _Choices
 {
   GArray  *from; /* guint64: where the stretch begins */
@@ -51,12 +44,12 @@ choices_spoil (Choices *self)
 }
 
 void
-choices_add (Choices *self, guint64 wanted, gboolean small, const FreeBlock *taken)
+choices_add (Choices *self, const Choice *choice)
 {
-  Choice choice = { *taken, wanted, small };
+  Choice one = *choice;
 
   if (self->kept)
-    vector_push (self->list, choice);
+    vector_push (self->list, one);
 }
 
 /* The segments of STATE that were not there at first. NULL: they are not all that is new. */
@@ -75,9 +68,10 @@ fresh_segments (const Choices *self, const GArray *state)
     {
       const BlockState *block =
           (const BlockState *) (gconstpointer) &g_array_index (state, guint64, i);
-      const Choice segment = { .taken = { free_block_rank ((guint32) block->stream, block->size),
-                                          block->address, 0 },
-                               .small = (block->flags & BLOCK_SMALL) != 0 };
+      const Choice segment = { block->size,
+                               (guint32) block->stream,
+                               (block->flags & BLOCK_SMALL) != 0,
+                               { block->size, block->address, 0 } };
 
       if ((block->flags & ~(guint64) BLOCK_SMALL) != BLOCK_FREE)
         return NULL;
@@ -97,11 +91,11 @@ takes_the_same (const Choice *choice, GArray *fresh)
     {
       const Choice *other = &g_array_index (fresh, Choice, i);
 
-      if (other->small != choice->small)
+      if (other->small != choice->small || other->stream != choice->stream)
         continue;
       if (free_block_order (&other->taken) == taken)
         same = i;
-      else if (other->taken.rank >= choice->wanted && free_block_order (&other->taken) < taken)
+      else if (other->size >= choice->size && free_block_order (&other->taken) < taken)
         return FALSE;
     }
   if (same < fresh->len)

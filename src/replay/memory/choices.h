@@ -45,8 +45,17 @@ void choices_begin (Choices *self, GArray *state, gboolean keep);
 /* Nothing more is known of the stretch: segments have gone back to the device. */
 void choices_spoil (Choices *self);
 
-/* The stretch's next request, of free_block_rank WANTED in the small or large pool, takes TAKEN. */
-void choices_add (Choices *self, guint64 wanted, gboolean small, const FreeBlock *taken);
+/* What a request took. */
+typedef struct
+{
+  guint64   size; /* what it became */
+  guint32   stream;
+  gboolean  small;
+  FreeBlock taken; /* that size is the front of it */
+} Choice;
+
+/* The stretch's next request. */
+void choices_add (Choices *self, const Choice *choice);
 
 /* Whether the stretch, which has led to STATE, would lead from there to the same again. */
 gboolean choices_repeat (const Choices *self, const GArray *state);

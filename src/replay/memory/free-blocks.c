@@ -186,9 +186,9 @@ free_blocks_change (FreeBlocks *self, FreePlace at, const FreeBlock *to)
 }
 
 const FreeBlock *
-free_blocks_find (const FreeBlocks *self, guint64 rank, FreePlace *at)
+free_blocks_find (const FreeBlocks *self, guint64 size, FreePlace *at)
 {
-  const FreeBlock wanted = { .rank = rank };
+  const FreeBlock wanted = { .size = size };
   const Chunk    *chunk;
 
   if (self->chunks->len == 0)
