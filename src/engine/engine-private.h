@@ -246,6 +246,9 @@ typedef struct
   guint64 before[POOL_N_CATEGORIES]; /* what lived where a stretch began: pool-calls.c */
 } Pool;
 
+/* Goes on with ALLOC in the allocator that POOL has. */
+PoolAdmission engine_allocator_admits (Pool *pool, BlockedAlloc *alloc);
+
 /* What was added to what a resource has been used. */
 typedef struct
 {
@@ -304,7 +307,7 @@ struct _Engine
   gboolean      log_pools, log_use;
   Vector       *pool_calls;  /* PoolCall; NULL: they are not noted */
   Vector       *use_calls;   /* UseCall, beside them */
-  gboolean      pools_plain; /* no host waited, no allocator trimmed since they are */
+  PoolAdmission pools_worst; /* of the allocations since they are */
   guint64       events;
   EngineWork   *work;  /* or NULL */
   Stop         *stop;  /* or NULL */

@@ -228,15 +228,24 @@ void engine_pool_note_calls (Engine *self, gboolean keep);
 /* Notes the calls of one pool from now on, and of no resource what is used. */
 void engine_pool_note_calls_of (Engine *self, PoolId id);
 
-/* Whether since then no host has waited for memory and no allocator has trimmed. */
-gboolean engine_pool_calls_are_plain (const Engine *self);
+/* What an allocation has to do, from the least. */
+typedef enum
+{
+  POOL_ADMITTED,
+  POOL_TRIMMED, /* gives back what the allocator has cached: no time passes */
+  POOL_WAITS,
+} PoolAdmission;
+
+/* Whether calls are noted, and no allocation since then has had to do more than WORST. */
+gboolean engine_pool_calls_within (const Engine *self, PoolAdmission worst);
 
 /*
  * Does to the pools what was noted once more, SPAN later and with TAG added to the tags, while no
  * op runs: what the same ops and hosts would do to them at that time. FALSE where an allocation
- * would have had to wait or to trim: then the pools are of no more use.
+ * would have had to do more than WORST, POOL_ADMITTED or POOL_TRIMMED: then the pools are of no
+ * more use.
  */
-gboolean engine_pool_repeat_calls (Engine *self, SimTime span, guint64 tag);
+gboolean engine_pool_repeat_calls (Engine *self, SimTime span, guint64 tag, PoolAdmission worst);
 
 /* What resources were used since they are noted counts once more. */
 void engine_repeat_use (Engine *self);

@@ -203,29 +203,35 @@ allocator_retry (Pool *pool, BlockedAlloc *alloc)
  * A caching allocator that finds no room first waits for all that other streams still use, then
  * gives what is cached back to the device, and tries again.
  */
-static gboolean
-allocator_admits (Engine *self, Pool *pool, BlockedAlloc *alloc)
+PoolAdmission
+engine_allocator_admits (Pool *pool, BlockedAlloc *alloc)
 {
   guint64 room = pool_room (&pool->stats);
 
   if (pool->kind->take (pool->allocator, alloc->request.what, room, &alloc->done))
-    return TRUE;
-  self->pools_plain = FALSE;
+    return POOL_ADMITTED;
   if (pool->n_deferred > 0)
-    return FALSE;
+    return POOL_WAITS;
   allocator_retry (pool, alloc);
-  return TRUE;
+  return POOL_TRIMMED;
+}
+
+static PoolAdmission
+pool_admits (Pool *pool, BlockedAlloc *alloc)
+{
+  if (pool->kind != NULL)
+    return engine_allocator_admits (pool, alloc);
+  return pool->n_deferred == 0 || pool_fits (&pool->stats, alloc->request.bytes) ? POOL_ADMITTED
+                                                                                 : POOL_WAITS;
 }
 
 static gboolean
 admits (Engine *self, Pool *pool, BlockedAlloc *alloc)
 {
-  gboolean admitted = pool->kind != NULL
-                          ? allocator_admits (self, pool, alloc)
-                          : pool->n_deferred == 0 || pool_fits (&pool->stats, alloc->request.bytes);
+  const PoolAdmission admission = pool_admits (pool, alloc);
 
-  self->pools_plain = self->pools_plain && admitted;
-  return admitted;
+  self->pools_worst = MAX (self->pools_worst, admission);
+  return admission != POOL_WAITS;
 }
 
 static void

@@ -25,7 +25,7 @@ engine_pool_note_calls (Engine *self, gboolean keep)
       self->pool_calls = vector_new (sizeof (PoolCall));
       self->use_calls = vector_new (sizeof (UseCall));
     }
-  self->pools_plain = TRUE;
+  self->pools_worst = POOL_ADMITTED;
   for (PoolId id = 0; keep && id < self->pools->len; id++)
     {
       engine_pool_at (self, id)->noted = TRUE;
@@ -39,15 +39,15 @@ engine_pool_note_calls_of (Engine *self, PoolId id)
   if (self->pool_calls == NULL)
     {
       self->pool_calls = vector_new (sizeof (PoolCall));
-      self->pools_plain = TRUE;
+      self->pools_worst = POOL_ADMITTED;
     }
   engine_pool_at (self, id)->noted = TRUE;
 }
 
 gboolean
-engine_pool_calls_are_plain (const Engine *self)
+engine_pool_calls_within (const Engine *self, PoolAdmission worst)
 {
-  return self->pool_calls != NULL && self->pools_plain;
+  return self->pool_calls != NULL && self->pools_worst <= worst;
 }
 
 void
@@ -68,16 +68,15 @@ detached_now (Vector *numbers, guint32 then)
   return &vector_at (numbers, guint32, then);
 }
 
-/* FALSE: it would have had to wait for memory, or to trim. */
+/* FALSE: it would have had to do more than WORST. */
 static gboolean
-take (Pool *pool, const PoolCall *call, SimTime span, guint64 tag)
+take (Pool *pool, const PoolCall *call, SimTime span, guint64 tag, PoolAdmission worst)
 {
-  guint done = 0;
+  BlockedAlloc alloc = { .request = call->request };
 
   if (pool->kind == NULL && pool->n_deferred > 0 && !pool_fits (&pool->stats, call->request.bytes))
     return FALSE;
-  if (pool->kind != NULL
-      && !pool->kind->take (pool->allocator, call->request.what, pool_room (&pool->stats), &done))
+  if (pool->kind != NULL && engine_allocator_admits (pool, &alloc) > worst)
     return FALSE;
   if (pool->kind != NULL)
     pool->stats.heap = pool->kind->reserved (pool->allocator);
@@ -118,7 +117,7 @@ give_back (Pool *pool, const PoolCall *call, Vector *numbers)
 }
 
 gboolean
-engine_pool_repeat_calls (Engine *self, SimTime span, guint64 tag)
+engine_pool_repeat_calls (Engine *self, SimTime span, guint64 tag, PoolAdmission worst)
 {
   const Vector         *calls = self->pool_calls;
   StopPoll              poll = { .stop = self->stop };
@@ -135,7 +134,7 @@ engine_pool_repeat_calls (Engine *self, SimTime span, guint64 tag)
       Pool           *pool = engine_pool_at (self, call->pool);
 
       if (call->kind == POOL_CALL_TAKE)
-        ok = take (pool, call, span, tag);
+        ok = take (pool, call, span, tag, worst);
       else
         give_back (pool, call, g_ptr_array_index (numbers, call->pool));
       ok = ok && !stop_poll (&poll);

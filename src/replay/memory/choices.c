@@ -6,7 +6,7 @@ struct _Choices
 {
   GArray  *from; /* guint64: where the stretch begins */
   Vector  *list; /* Choice */
-  gboolean kept;
+  gboolean kept, spoilt;
 };
 
 Choices *
@@ -34,13 +34,14 @@ choices_begin (Choices *self, GArray *state, gboolean keep)
   g_clear_pointer (&self->from, g_array_unref);
   self->from = state;
   self->kept = keep;
+  self->spoilt = FALSE;
   vector_cut (self->list, 0);
 }
 
 void
 choices_spoil (Choices *self)
 {
-  self->kept = FALSE;
+  self->spoilt = TRUE;
 }
 
 void
@@ -108,6 +109,8 @@ choices_repeat (const Choices *self, const GArray *state)
 {
   g_autoptr (GArray) fresh = NULL;
 
+  if (self->spoilt)
+    return FALSE;
   if (state->len == self->from->len
       && memcmp (state->data, self->from->data, state->len * sizeof (guint64)) == 0)
     return TRUE;

@@ -5,9 +5,9 @@
  * With one host, and nothing in flight where it ends a period, the state of a run is what its
  * memory holds: the host may decide there. It goes on instead of running all afresh with twice the
  * periods. And where no host waits for memory the next period is the same to the picosecond, so
- * that only its allocations are still made: the peaks may grow, until the memory is as it was. The
- * first period stands for steady ones where it issues the same, and nothing is in flight where it
- * begins.
+ * that only its allocations are still made: the peaks may grow, until one more period leaves the
+ * memory as it is. The first period stands for steady ones where it issues the same, and nothing is
+ * in flight where it begins.
  */
 #include "replay/run/run-private.h"
 
@@ -191,9 +191,9 @@ run_repeat_memory (Run *self)
       alike = alike && memory_is_alike (&now->own, &before->own);
     }
   return alike
-         || (engine_pool_calls_are_plain (self->engine)
+         || (engine_pool_calls_within (self->engine, POOL_ADMITTED)
              && engine_pool_repeat_calls (self->engine, period_length (self, last),
-                                          tag_new (1, 0, 0)));
+                                          tag_new (1, 0, 0), POOL_ADMITTED));
 }
 
 /* ---- how long -------------------------------------------------------------------------------- */
@@ -278,14 +278,16 @@ try_to_cut (Run *self, guint period)
   gboolean still = FALSE; /* one more period leaves the memory as it is */
 
   if (!engine_is_idle (self->engine) || carries_buffers (self->bound->schedule)
-      || !engine_pool_calls_are_plain (self->engine)
+      || !engine_pool_calls_within (self->engine, POOL_TRIMMED)
       || !waits_are_alike (&self->hosts[0], self->waited) || !ends_with_its_step (self))
     return;
   self->cut = TRUE;
   for (guint i = 1; i <= left && self->cut; i++)
     {
       still = still || engine_pools_repeat (self->engine);
-      self->cut = still || engine_pool_repeat_calls (self->engine, i * span, tag_new (i, 0, 0));
+      self->cut =
+          still
+          || engine_pool_repeat_calls (self->engine, i * span, tag_new (i, 0, 0), POOL_TRIMMED);
       engine_repeat_use (self->engine);
       move_used (self);
     }
