@@ -246,8 +246,13 @@ typedef struct
   guint64 before[POOL_N_CATEGORIES]; /* what lived where a stretch began: pool-calls.c */
 } Pool;
 
+/* pool-allocator.c */
+
 /* Goes on with ALLOC in the allocator that POOL has. */
 PoolAdmission engine_allocator_admits (Pool *pool, BlockedAlloc *alloc);
+
+/* Gives what is cached back to the device, and takes ALLOC: it overflows if that is too little. */
+void engine_allocator_retry (Pool *pool, BlockedAlloc *alloc);
 
 /* What was added to what a resource has been used. */
 typedef struct

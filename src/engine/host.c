@@ -186,36 +186,6 @@ engine_pool_set_allocator (Engine *self, PoolId id, const PoolAllocator *kind, g
   pool->stats.caching = TRUE;
 }
 
-/* Gives what is cached back to the device, and takes ALLOC: it overflows if that is too little. */
-static void
-allocator_retry (Pool *pool, BlockedAlloc *alloc)
-{
-  guint64 room = pool_room (&pool->stats);
-
-  if (pool->kind->trim (pool->allocator) > 0)
-    pool->stats.n_retries++;
-  if (!pool->kind->take (pool->allocator, alloc->request.what, room, &alloc->done))
-    pool->kind->take (pool->allocator, alloc->request.what, G_MAXUINT64, &alloc->done);
-}
-
-/*
- * An allocation goes through when it fits, and also when waiting would not help: then it overflows.
- * A caching allocator that finds no room first waits for all that other streams still use, then
- * gives what is cached back to the device, and tries again.
- */
-PoolAdmission
-engine_allocator_admits (Pool *pool, BlockedAlloc *alloc)
-{
-  guint64 room = pool_room (&pool->stats);
-
-  if (pool->kind->take (pool->allocator, alloc->request.what, room, &alloc->done))
-    return POOL_ADMITTED;
-  if (pool->n_deferred > 0)
-    return POOL_WAITS;
-  allocator_retry (pool, alloc);
-  return POOL_TRIMMED;
-}
-
 static PoolAdmission
 pool_admits (Pool *pool, BlockedAlloc *alloc)
 {
@@ -303,7 +273,7 @@ engine_pools_overflow (Engine *self)
       alloc = vector_at (pool->blocked, BlockedAlloc, 0);
       vector_remove (pool->blocked, 0, 1);
       if (pool->kind != NULL)
-        allocator_retry (pool, &alloc);
+        engine_allocator_retry (pool, &alloc);
       take_admitted (self, id, &alloc);
       engine_host_wake (self, alloc.host, CAUSE_MEMORY, ENGINE_NONE);
       return TRUE;

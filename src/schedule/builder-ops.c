@@ -56,9 +56,12 @@ recent_kernel (const ScheduleBuilder *b, const KernelDesc *kernel)
 const KernelDesc *
 schedule_keep_kernel (ScheduleBuilder *b, const KernelDesc *kernel)
 {
-  const KernelDesc *known = workload_owns (b, kernel) ? kernel : recent_kernel (b, kernel);
+  const KernelDesc *known;
   KernelDesc       *copy;
 
+  if (workload_owns (b, kernel))
+    return kernel;
+  known = recent_kernel (b, kernel);
   if (known != NULL)
     return known;
   copy = g_memdup2 (kernel, sizeof *kernel);

@@ -5,10 +5,10 @@
  * Let a stretch lead from a state S to S + E: all blocks as before, and E, segments that the device
  * gave meanwhile and that are whole and free. Done once more, a request finds what it found the
  * first time and those of E that the device had not given by then. It takes the first that is large
- * enough, in the order of sizes and addresses: where none of E comes before what was taken, the same
- * again. Where the device gave a segment, it is now that one of E, at the same address, and there
- * is one block less in which the two times differ. When all of E has been taken so, the state is
- * that of the first time, and so is the end.
+ * enough, in the order of sizes and addresses: where none of E comes before what was taken, the
+ * same again. Where the device gave a segment, it is now that one of E, at the same address, and
+ * there is one block less in which the two times differ. When all of E has been taken so, the state
+ * is that of the first time, and so is the end.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * The free blocks of a stream's memory pool in order of size and address: a list of sorted chunks. A
- * block is found by two binary searches, and moves no more than a chunk.
+ * The free blocks of a stream's memory pool in order of size and address: a list of sorted chunks.
+ * A block is found by two binary searches, and moves no more than a chunk.
  */
 #pragma once
 
