@@ -10,13 +10,14 @@
 #include "engine/fluid.h"
 
 /*
- * An event's sequence is its kind above its id: at one time ops come first, then drains, then
+ * An event's sequence is its kind above its id: at one time ops come first, then twins, drains and
  * hosts.
  */
 #define SEQUENCE_KIND_SHIFT 56
 typedef enum
 {
   EVENT_OP,
+  EVENT_TWIN,
   EVENT_DRAIN,
   EVENT_HOST,
 } EventKind;
@@ -76,6 +77,7 @@ typedef enum
   OP_WAITING, /* not all members have arrived */
   OP_LATENCY,
   OP_FLOWING,
+  OP_FLOWN, /* but some of its twins still flow */
 } OpState;
 
 /* A list of nodes in an arena: first and last index, ENGINE_NONE when empty. */
@@ -105,9 +107,13 @@ typedef struct
   OrderId    order;
   OpId       order_prev; /* the op before it in its order */
   SimTime    last_arrival;
-  NodeList   waiters;  /* WaiterNode */
-  NodeList   segments; /* SegmentNode */
-  guint32    twins;    /* first Twin, or ENGINE_NONE */
+  NodeList   waiters;     /* WaiterNode */
+  NodeList   segments;    /* SegmentNode */
+  guint32    twins;       /* first Twin, or ENGINE_NONE */
+  guint      n_flowing;   /* of them, where they may end apart */
+  SimTime    first_over;  /* when the first of it and its twins had flown, where they may */
+  gboolean   meets, sure; /* `sure`: no stream that a last member stands for came sooner */
+  gboolean   apart;       /* some of what it stands for may have begun sooner */
   EventId    event;
   /* while it flows */
   FluidOp flow;
@@ -123,10 +129,13 @@ typedef struct
 /* What an op stands for besides itself; recycled. Among the users of the solver it is TWIN_USER. */
 typedef struct
 {
-  Demand *demands; /* the array stays with the place */
-  guint   n_demands, demand_room;
-  guint32 next;
-  /* while its op flows */
+  Demand  *demands; /* the array stays with the place */
+  guint    n_demands, demand_room;
+  guint32  next;
+  OpId     op;
+  EventId  event; /* its end, where twins may end apart; kept, or ENGINE_NONE */
+  gboolean flows;
+  /* while it does */
   FluidOp flow;
   double  progress, rate; /* as in LiveOp */
   SimTime settled, end;   /* `end`: at this rate */
@@ -165,6 +174,7 @@ typedef struct
   guint32    n_waits;
   SimTime    issue;
   HostId     host;
+  gboolean   apart; /* some hosts may have issued it sooner */
   ResourceId reserve_on;
   double     reserve;
 } Turn;
@@ -190,6 +200,7 @@ typedef struct
   gboolean started; /* its gate is being determined */
   gboolean ready;   /* its waits are over */
   SimTime  gate_time, ready_time;
+  SimTime  sure_time; /* no stream that it stands for was ready before */
   Cause    gate;
   OpId     gate_op;
   Vector  *drain_targets; /* DrainTarget; NULL until needed */
@@ -222,6 +233,7 @@ typedef struct
   EventId     event;
   SimTime     block_start;
   OpId        blocked_on;
+  gboolean    apart;  /* some that it stands for may be ahead */
   Vector     *blocks; /* HostBlock; NULL until needed */
 } Host;
 
@@ -300,13 +312,14 @@ struct _Engine
   Vector       *pending;   /* SegmentNode: an arena */
   Vector       *twins;     /* Twin: an arena */
   guint32       free_waiter, free_pending, free_twin;
-  gboolean      unlike;    /* a twin did not end with its op */
-  Vector       *segments;  /* TraceSegment, of ops that have ended */
-  Vector       *pool_log;  /* PoolChange */
-  Vector       *use_log;   /* UseChange */
+  gboolean      unlike; /* what one op or host stands for does not do what it does */
+  gboolean      twins_apart;
+  Vector       *segments; /* TraceSegment, of ops that have ended */
+  Vector       *pool_log; /* PoolChange */
+  Vector       *use_log;  /* UseChange */
   GArray       *use_notes; /* UseNote, or NULL */
-  Vector       *arrivals;  /* StreamId: heads that are ready and reserve, settled last */
-  Vector       *drains;    /* StreamId: drains to be keyed again after the next solve */
+  Vector       *arrivals; /* StreamId: heads that are ready and reserve, settled last */
+  Vector       *drains;   /* StreamId: drains to be keyed again after the next solve */
   guint         n_live, n_hosts_left;
   HostId        issuing; /* the host whose step runs, or ENGINE_NONE */
   gboolean      log_pools, log_use;
@@ -392,7 +405,8 @@ engine_add_use (Engine *self, ResourceId id, double amount)
 }
 
 /* op-end.c */
-void engine_op_event (Engine *self, OpId id); /* its latency or its flow is over */
+void engine_op_event (Engine *self, OpId id);        /* its latency or its flow is over */
+void engine_twin_event (Engine *self, guint32 twin); /* its flow is over, maybe before its op's */
 
 /* op.c */
 void   engine_op_begin (Engine *self, OpId id);                   /* all members have arrived */
@@ -400,6 +414,7 @@ double engine_op_progress (const Engine *self, const LiveOp *op); /* now */
 void   engine_solve (Engine *self); /* new rates, and what follows from them */
 /* Its latency is over: it begins to flow. FALSE where it has flowed, or nothing flows. */
 gboolean engine_op_flow (Engine *self, LiveOp *op);
+void     engine_op_end_flow (Engine *self, LiveOp *op);
 /* It has ended: its record is full, and its slot unused. Those who wait for it are not called. */
 void engine_op_close (Engine *self, LiveOp *op);
 void engine_op_add_waiter (Engine *self, OpId op, const WaiterNode *waiter);
@@ -410,9 +425,13 @@ void engine_take_use_note (Engine *self, guint i);
 gboolean engine_describe_late_op (const Engine *self, GString *text);
 
 /* twins.c: the twins of an op begin to flow, and end, as it does. */
-void engine_twins_flow (Engine *self, const LiveOp *op, FluidSpec *spec);
+void engine_twins_flow (Engine *self, LiveOp *op, FluidSpec *spec);
 void engine_twins_end (Engine *self, LiveOp *op);
 void engine_twin_apply_rate (Engine *self, guint32 twin);
+/* Where twins may end apart: TWIN has flown. Returns its op. */
+LiveOp *engine_twin_end_apart (Engine *self, guint32 twin);
+/* Where some of what OP stands for may have begun before now. */
+void engine_op_note_apart (Engine *self, LiveOp *op);
 /* What TWIN has moved of its demands and not counted yet: a part of the whole. */
 double engine_twin_progress (const Engine *self, guint32 twin);
 void   engine_twins_clear (Engine *self);

@@ -163,6 +163,9 @@ run_instant (Engine *self)
           case EVENT_OP:
             engine_op_event (self, id);
             break;
+          case EVENT_TWIN:
+            engine_twin_event (self, id);
+            break;
           case EVENT_DRAIN:
             engine_drain_event (self, id);
             break;
@@ -278,12 +281,10 @@ count_until (const Engine *self)
   return until;
 }
 
-static gboolean
-set_unlike (GError **error)
+void
+engine_set_unlike (GError **error)
 {
-  g_set_error_literal (error, ENGINE_ERROR, ENGINE_ERROR_UNLIKE,
-                       "what was to run alike does not: an op and its twin end apart");
-  return FALSE;
+  g_set_error_literal (error, ENGINE_ERROR, ENGINE_ERROR_UNLIKE, "what was to run alike does not");
 }
 
 gboolean
@@ -305,7 +306,10 @@ engine_run (Engine *self, GError **error)
           run_instant (self);
           may = count_work (self, before);
           if (self->unlike)
-            return set_unlike (error);
+            {
+              engine_set_unlike (error);
+              return FALSE;
+            }
         }
     }
   while (may && engine_pools_overflow (self));

@@ -107,12 +107,13 @@ typedef struct
   const WavePart *wave_parts; /* instead of the units of `waves`; not copied: they outlive the op */
   guint           n_wave_parts;
   ResourceId      pieces_on; /* with `pieces`: its reservations wait for one of them to end */
-  double  pieces;  /* kernels: equal parts that no reservation interrupts; 0 = the waves are */
-  double  share;   /* > 0 unless there is no demand; see above */
-  double  cap;     /* largest rate x in 1/s; 0 = none */
-  guint   members; /* streams it must be submitted on: 1, or the ranks of a collective (begins
+  double   pieces;  /* kernels: equal parts that no reservation interrupts; 0 = the waves are */
+  double   share;   /* > 0 unless there is no demand; see above */
+  double   cap;     /* largest rate x in 1/s; 0 = none */
+  guint    members; /* streams it must be submitted on: 1, or the ranks of a collective (begins
                       when the last arrived) */
-  OrderId order;   /* communicator, or ENGINE_NONE */
+  gboolean meets;   /* all for whom its members stand begin it together: engine_set_twins_apart */
+  OrderId  order;   /* communicator, or ENGINE_NONE */
 } OpSpec;
 
 /* Whether every op that was created has ended. */
@@ -128,6 +129,19 @@ OpId engine_op_new (Engine *self, const OpSpec *spec);
  * with ENGINE_ERROR_UNLIKE.
  */
 void engine_op_add_twin (Engine *self, OpId op, const Demand *demands, guint n_demands);
+
+/*
+ * Before anything runs: twins may end before their ops, which end with the last of them, as long as
+ * that changes nothing (twins.c). Each stream and host then stands for several, of which some may
+ * be ahead of it until they meet. It is the caller's to see that the kernels of a stream's device
+ * run alone: what ends sooner must not lend them SMs or memory. Where an op with demands begins
+ * that some of them would have begun sooner, or a host waits for memory, the run ends with
+ * ENGINE_ERROR_UNLIKE.
+ */
+void engine_set_twins_apart (Engine *self, gboolean apart);
+
+/* Whether some of those for whom HOST stands may be ahead of it now. */
+gboolean engine_host_is_apart (const Engine *self, HostId host);
 
 /*
  * Puts OP at the end of STREAM at the present time. `reserve` units of resource `reserve_on`
@@ -310,6 +324,9 @@ gboolean engine_work_is_over (const EngineWork *work);
 /* Says that in ERROR, or that STOP, which may be NULL, is due. */
 void engine_set_over (Stop *stop, GError **error);
 
+/* Says in ERROR that what one op or host stands for did not run as it did. */
+void engine_set_unlike (GError **error);
+
 /* Before it runs: what SELF does is part of WORK, which outlives it; NULL: nobody counts. */
 void engine_set_work (Engine *self, EngineWork *work);
 
@@ -332,7 +349,7 @@ typedef enum
   ENGINE_ERROR_DEADLOCK,
   ENGINE_ERROR_TOO_LONG, /* an op or host's work would end after SIM_TIME_MAX; names the first */
   ENGINE_ERROR_OVER,     /* EngineWork or Stop allow for no more */
-  ENGINE_ERROR_UNLIKE,   /* an op and its twin did not end together */
+  ENGINE_ERROR_UNLIKE,   /* what one op stands for did not run as it did: twins.c */
 } EngineError;
 
 /* Sets ENGINE_ERROR_TOO_LONG: the one message of everything whose time passes SIM_TIME_MAX. */
@@ -387,6 +404,7 @@ typedef struct
   HostId   gate_host;
   StreamId stream; /* of its last-arriving member */
   guint    first_segment, n_segments;
+  gboolean apart; /* some of what it stands for may have ended sooner: engine_set_twins_apart */
 } OpRecord;
 
 guint               engine_n_ops (const Engine *self);

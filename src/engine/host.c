@@ -44,6 +44,8 @@ engine_host_wake (Engine *self, HostId id, Cause cause, OpId op)
     vector_push (host->blocks, entry);
   host->state = HOST_RUNNABLE;
   host->blocked_on = ENGINE_NONE;
+  if (cause == CAUSE_WAIT)
+    host->apart = engine_record_at (self, op)->apart;
   event_heap_set (self->heap, host->event, self->now, event_sequence (EVENT_HOST, id));
 }
 
@@ -201,6 +203,7 @@ admits (Engine *self, Pool *pool, BlockedAlloc *alloc)
   const PoolAdmission admission = pool_admits (pool, alloc);
 
   self->pools_worst = MAX (self->pools_worst, admission);
+  self->unlike |= self->twins_apart && admission != POOL_ADMITTED;
   return admission != POOL_WAITS;
 }
 

@@ -201,6 +201,8 @@ engine_op_new (Engine *self, const OpSpec *spec)
     .cap = spec->cap,
     .members = spec->members,
     .order = spec->order,
+    .meets = spec->meets,
+    .first_over = SIM_TIME_MAX,
     .order_prev = enter_order (self, spec->order, id),
     .waiters = { ENGINE_NONE, ENGINE_NONE },
     .segments = { ENGINE_NONE, ENGINE_NONE },
@@ -372,6 +374,8 @@ engine_op_begin (Engine *self, OpId id)
   op->cause = CAUSE_LATENCY;
   op->cause_resource = ENGINE_NONE;
   op->cause_start = self->now;
+  if (self->twins_apart)
+    engine_op_note_apart (self, op);
   if (op->latency == 0 && flows (op))
     start_flow (self, op);
   else
@@ -387,8 +391,8 @@ engine_op_flow (Engine *self, LiveOp *op)
   return TRUE;
 }
 
-static void
-end_flow (Engine *self, LiveOp *op)
+void
+engine_op_end_flow (Engine *self, LiveOp *op)
 {
   const Demand *demands = demands_of (op);
 
@@ -408,10 +412,11 @@ engine_op_close (Engine *self, LiveOp *op)
   OpRecord *record = engine_record_at (self, id);
 
   if (op->state == OP_FLOWING)
-    end_flow (self, op);
+    engine_op_end_flow (self, op);
   if (op->twins != ENGINE_NONE)
     engine_twins_end (self, op);
   record->end = self->now;
+  record->apart = op->apart || op->first_over < self->now;
   close_segment (self, op);
   record->first_segment = self->segments->len;
   for (guint32 i = op->segments.first; i != ENGINE_NONE;)

@@ -55,9 +55,13 @@ engine_submit (Engine *self, OpId id, StreamId stream_id, ResourceId reserve_on,
 {
   Stream *stream = engine_stream_at (self, stream_id);
   LiveOp *op = engine_live_op (self, id);
-  Turn    turn = { id,         stream->pending_waits,
-                   self->now,  self->issuing,
-                   reserve_on, reserve_on == ENGINE_NONE ? 0 : reserve };
+  Turn    turn = { id,
+                   stream->pending_waits,
+                   self->now,
+                   self->issuing,
+                   self->issuing != ENGINE_NONE && engine_host_is_apart (self, self->issuing),
+                   reserve_on,
+                reserve_on == ENGINE_NONE ? 0 : reserve };
 
   g_assert (op != NULL && op->n_submitted < op->members);
   g_assert (turn.reserve >= 0);
@@ -113,6 +117,8 @@ consider_gate (Engine *self, Stream *stream, Cause cause, OpId op)
 {
   SimTime end = engine_record_at (self, op)->end;
 
+  if (!engine_record_at (self, op)->apart)
+    stream->sure_time = MAX (stream->sure_time, end);
   if (end < stream->gate_time || (end == stream->gate_time && stream->gate != CAUSE_HOST))
     return;
   stream->gate = cause;
@@ -149,15 +155,17 @@ reserve (Engine *self, ResourceId id, double amount, gint count)
 static void
 arrive (Engine *self, StreamId id)
 {
-  Stream   *stream = engine_stream_at (self, id);
-  Turn      turn = fifo_at (&stream->turns, Turn, 0);
-  LiveOp   *op = engine_live_op (self, turn.op);
-  OpRecord *record = engine_record_at (self, turn.op);
+  Stream        *stream = engine_stream_at (self, id);
+  Turn           turn = fifo_at (&stream->turns, Turn, 0);
+  LiveOp        *op = engine_live_op (self, turn.op);
+  OpRecord      *record = engine_record_at (self, turn.op);
+  const gboolean sure = stream->sure_time == self->now;
 
   if (turn.reserve > 0)
     reserve (self, turn.reserve_on, turn.reserve, 1);
   if (op->n_arrived == 0)
     record->first_arrival = self->now;
+  op->sure = sure || (op->sure && self->now == op->last_arrival);
   if (op->n_arrived == 0 || self->now > op->last_arrival)
     {
       op->last_arrival = self->now;
@@ -187,6 +195,7 @@ engine_stream_advance (Engine *self, StreamId id)
       stream->gate = CAUSE_HOST;
       stream->gate_op = ENGINE_NONE;
       stream->gate_time = turn->issue;
+      stream->sure_time = turn->apart ? 0 : turn->issue;
       if (stream->last_done != ENGINE_NONE)
         consider_gate (self, stream, CAUSE_STREAM, stream->last_done);
     }
@@ -274,6 +283,7 @@ start_drain (Engine *self, StreamId id, ResourceId resource_id)
   Stream         *stream = engine_stream_at (self, id);
   EngineResource *resource = engine_resource_at (self, resource_id);
 
+  self->unlike |= self->twins_apart;
   if (stream->drain_event == ENGINE_NONE)
     stream->drain_event = event_heap_add (self->heap);
   stream->draining = TRUE;

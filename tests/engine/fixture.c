@@ -12,6 +12,7 @@ spec_of (const TestOp *op)
     .share = op->share,
     .cap = op->cap,
     .members = MAX (op->members, 1),
+    .meets = op->meets,
     .order = op->order > 0 ? op->order - 1 : ENGINE_NONE,
   };
 

@@ -19,6 +19,7 @@ typedef struct
   double     share, cap;
   OrderId    order;   /* ORDER_OF (id), 0 for none */
   guint      members; /* 0 = 1 */
+  gboolean   meets;
   guint64    tag;
 } TestOp;
 
