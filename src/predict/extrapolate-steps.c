@@ -30,7 +30,7 @@ static Prediction *
 predict_round (ReplayPlan *plan, const PredictOptions *options)
 {
   g_autoptr (ReplayPlan)  own = plan;
-  g_autoptr (ReplayBound) bound = predict_bind (own, options, TRUE);
+  g_autoptr (ReplayBound) bound = predict_bind (own, options, LOCKSTEP_WHOLE);
   g_autoptr (GError)      error = NULL;
   ReplayOptions           quick = options->replay;
 

@@ -145,7 +145,7 @@ typedef struct
   GPtrArray              *first;  /* const Prediction, of `family` */
   const ReplayBound      *bound;  /* of N_BOUND micro-batches, or NULL */
   guint                   n_bound;
-  gboolean                apart; /* a run had ranks that did not stay in lockstep */
+  Lockstep                lockstep; /* of which no run has had too much */
 } Few;
 
 /* Binds N micro-batches in the place of those before. FALSE where there are none. */
@@ -164,7 +164,7 @@ few_bind (Few *self, guint n)
   if (few != NULL)
     plan = replay_plan_new (few, predict_plan_options (self->options), diags);
   if (plan != NULL)
-    self->bound = predict_bind (plan, self->options, !self->apart);
+    self->bound = predict_bind (plan, self->options, self->lockstep);
   return self->bound != NULL;
 }
 
@@ -180,7 +180,7 @@ few_predict (Few *self, const ReplayOptions *quick)
     {
       replay_bound_unref (self->bound);
       self->bound = replay_bound_ref (replay_bound (run));
-      self->apart = TRUE;
+      self->lockstep = replay_bound_lockstep (self->bound);
     }
   return made;
 }
@@ -348,7 +348,10 @@ predict_extrapolated (const ResolvedScenario *resolved, const PredictOptions *op
   n += (guint) ((all - n) % period + period) % period;
   if (!pays (n, period, 0, replayed, most))
     return NULL;
-  few = (Few){ .resolved = resolved, .options = options, .first = g_ptr_array_new () };
+  few = (Few){ .resolved = resolved,
+               .options = options,
+               .first = g_ptr_array_new (),
+               .lockstep = LOCKSTEP_WHOLE };
   few.family = options->few != NULL ? few_runs_family (options->few, resolved) : NULL;
   if (few.family == NULL)
     few.family = few.own = few_family_new ();

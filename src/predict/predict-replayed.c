@@ -56,13 +56,14 @@ predict_plan_options (const PredictOptions *options)
 }
 
 ReplayBound *
-predict_bind (const ReplayPlan *plan, const PredictOptions *options, gboolean lockstep)
+predict_bind (const ReplayPlan *plan, const PredictOptions *options, Lockstep lockstep)
 {
   const ReplayOptions *run = &options->replay;
   const Leavings      *left = options->left;
+  const gboolean       whole = run->apart || run->keep_pools;
   const BoundOptions   how = { .unfolded = options->unfolded,
                                .times_only = options->times_only,
-                               .lockstep = lockstep && !run->apart && !run->keep_pools,
+                               .lockstep = whole ? LOCKSTEP_NONE : lockstep,
                                .layouts = left != NULL ? left->layouts : NULL,
                                .bindings = left != NULL ? left->bindings : NULL,
                                .stop = run->stop };
@@ -70,24 +71,24 @@ predict_bind (const ReplayPlan *plan, const PredictOptions *options, gboolean lo
   return replay_bound_new_with (plan, &how);
 }
 
-/* A run of BOUND; where ranks that were to run in lockstep do not, of its plan without lockstep. */
+/* A run of BOUND; where ranks that were to run in lockstep do not, of its plan with less of it. */
 static Replay *
 run_bound (const ReplayBound *bound, const ReplayOptions *options, const PredictOptions *asked,
            GError **error)
 {
-  g_autoptr (GError)      unlike = NULL;
-  g_autoptr (ReplayBound) apart = NULL;
-  Replay                 *self = replay_new (bound, options, &unlike);
+  g_autoptr (GError)      failure = NULL;
+  g_autoptr (ReplayBound) less = NULL;
+  Replay                 *self = replay_new (bound, options, &failure);
 
-  if (g_error_matches (unlike, ENGINE_ERROR, ENGINE_ERROR_UNLIKE))
+  if (g_error_matches (failure, ENGINE_ERROR, ENGINE_ERROR_UNLIKE))
     {
-      apart = predict_bind (replay_bound_plan (bound), asked, FALSE);
-      if (apart != NULL)
-        return replay_new (apart, options, error);
+      less = predict_bind (replay_bound_plan (bound), asked, replay_bound_lockstep (bound) - 1);
+      if (less != NULL)
+        return run_bound (less, options, asked, error);
       engine_set_over (options->stop, error);
     }
-  else if (unlike != NULL)
-    g_propagate_error (error, g_steal_pointer (&unlike));
+  else if (failure != NULL)
+    g_propagate_error (error, g_steal_pointer (&failure));
   return self;
 }
 
@@ -142,7 +143,8 @@ predict_replayed (const ResolvedScenario *resolved, const PredictOptions *option
   const guint             n_errors = diag_list_n_errors (diags);
   g_autoptr (ReplayPlan)  plan = replay_plan_new (resolved, predict_plan_options (options), diags);
   g_autoptr (ReplayBound) bound =
-      plan != NULL ? predict_bind (plan, options, replay == NULL) : NULL;
+      plan != NULL ? predict_bind (plan, options, replay == NULL ? LOCKSTEP_WHOLE : LOCKSTEP_NONE)
+                   : NULL;
 
   g_autoptr (Replay) own = NULL;
   Prediction        *self = NULL;

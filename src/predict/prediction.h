@@ -228,16 +228,16 @@ void prediction_sort_bindings (Prediction *self);
 PlanOptions predict_plan_options (const PredictOptions *options);
 
 /*
- * PLAN on its cluster, as OPTIONS ask. LOCKSTEP: ranks that links alone tell apart may be one, as
- * nobody looks at single ones; predict_bound sees whether that holds.
+ * PLAN on its cluster, as OPTIONS ask. LOCKSTEP: how far ranks that links alone tell apart may be
+ * one, as nobody looks at single ones; predict_bound sees whether that holds.
  */
 ReplayBound *predict_bind (const ReplayPlan *plan, const PredictOptions *options,
-                           gboolean lockstep);
+                           Lockstep lockstep);
 
 /*
- * Runs BOUND, or where its ranks do not stay in lockstep its plan bound without, and reads it off,
- * with what ASKED says of it by itself (stages, op_times); hands the replay out where REPLAY is not
- * NULL.
+ * Runs BOUND, or where its ranks do not stay in lockstep its plan bound with less of it, and reads
+ * it off, with what ASKED says of it by itself (stages, op_times); hands the replay out where
+ * REPLAY is not NULL.
  */
 Prediction *predict_bound (const ReplayBound *bound, const ReplayOptions *options,
                            const PredictOptions *asked, Replay **replay, GError **error);

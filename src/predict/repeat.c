@@ -35,7 +35,7 @@ run_behind_few (const ResolvedScenario *resolved, const PredictOptions *options,
   run.marks_micros = replay != NULL;
   plan = replay_plan_new (resolved, part, diags);
   if (plan != NULL)
-    bound = predict_bind (plan, options, TRUE);
+    bound = predict_bind (plan, options, LOCKSTEP_WHOLE);
   return bound != NULL ? predict_bound (bound, &run, options, replay, &error) : NULL;
 }
 

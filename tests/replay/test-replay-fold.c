@@ -267,8 +267,9 @@ replay_in_lockstep (const Scenario *scenario, ProfileSet *profiles)
   g_autoptr (DiagList)    diags = diag_list_new ();
   g_autoptr (GError)      error = NULL;
   g_autoptr (ReplayPlan)  plan = replay_plan_scenario (scenario, profiles, diags);
-  g_autoptr (ReplayBound) bound = replay_bound_new_with (plan, &(BoundOptions){ .lockstep = TRUE });
-  Replay                 *replay = replay_new (bound, NULL, &error);
+  g_autoptr (ReplayBound) bound =
+      replay_bound_new_with (plan, &(BoundOptions){ .lockstep = LOCKSTEP_WHOLE });
+  Replay *replay = replay_new (bound, NULL, &error);
 
   ck_assert (replay != NULL || g_error_matches (error, ENGINE_ERROR, ENGINE_ERROR_UNLIKE));
   return replay;

@@ -128,6 +128,18 @@ classes_is_lowest (const Classes *self, guint32 node)
  */
 Classes *classes_new_in_lockstep (BindGraph *graph, const Classes *parts);
 
+/*
+ * The same, but ranks of groups that meet often are told apart by the group, and twins may end
+ * apart. NULL also where ranks are not much fewer, or something runs beside their kernels.
+ */
+Classes *classes_new_apart (BindGraph *graph, const Classes *parts);
+
+/* The CommRef of these groups; REPLAY_NONE where there are none whose ranks may run so. */
+guint32 lockstep_meeting (const Schedule *schedule);
+
+/* Whether nothing ever runs beside a rank's kernels (kernels-alone.c). */
+gboolean kernels_run_alone (const Schedule *schedule);
+
 /* FALSE where ops of one class are not as fast alone: a run would show that they end apart. */
 gboolean lockstep_may_hold (const Binding *self, const Cluster *cluster);
 

@@ -185,6 +185,18 @@ fold_ranks (Folder *self)
 }
 
 /*
+ * Whether all ops like OP are one part. Each of their groups then has ranks of the same parts: of
+ * all, as every rank is in one of the groups.
+ */
+static gboolean
+is_one_part (const Folder *self, guint op)
+{
+  const guint32 class_ = self->classes->class_of[bind_graph_op (self->graph, op)];
+
+  return self->next_part[self->first_part[class_]] == REPLAY_NONE;
+}
+
+/*
  * The group of COMM that rank R is in, by the class of its collectives; REPLAY_NONE when it uses
  * none.
  */
@@ -216,6 +228,7 @@ fold_group (Folder *self, CommRef comm, guint r)
             }
           found = *slot;
         }
+      binding_group (self->binding, found)->meets |= is_one_part (self, op);
       if (binding_group (self->binding, found)->collectives[kind].n == 0)
         binding_group (self->binding, found)->collectives[kind] = fold_costs (self, op);
     }
@@ -450,22 +463,45 @@ fold_classes (const BindGraph *graph, const Classes *classes, const Classes *par
   return self;
 }
 
+/* Ranks that only links tell apart in lockstep; NULL: they do not, or are none. */
+static Binding *
+fold_in_lockstep (BindGraph *graph, const Classes *parts)
+{
+  g_autoptr (Classes) classes = classes_new_in_lockstep (graph, parts);
+  g_autoptr (Binding) self = classes != NULL ? fold_classes (graph, classes, parts) : NULL;
+
+  if (self == NULL || !lockstep_may_hold (self, graph->cluster))
+    return NULL;
+  self->lockstep = LOCKSTEP_WHOLE;
+  return g_steal_pointer (&self);
+}
+
+/* One rank of each group that meets; NULL: none do. */
+static Binding *
+fold_apart (BindGraph *graph, const Classes *parts)
+{
+  g_autoptr (Classes) classes = classes_new_apart (graph, parts);
+  Binding            *self = classes != NULL ? fold_classes (graph, classes, parts) : NULL;
+
+  if (self != NULL)
+    self->lockstep = LOCKSTEP_APART;
+  return self;
+}
+
 /* NULL: the stop came first. */
 static Binding *
 fold_graph (BindGraph *graph, const BoundOptions *how)
 {
-  g_autoptr (Classes) parts = NULL, classes = NULL;
+  g_autoptr (Classes) parts = NULL;
   g_autoptr (Binding) self = NULL;
 
   if (how->times_only)
     bind_graph_prune_links (graph);
   parts = classes_new (graph, how->unfolded);
-  if (parts != NULL && how->lockstep)
-    classes = classes_new_in_lockstep (graph, parts);
-  if (classes != NULL)
-    self = fold_classes (graph, classes, parts);
-  if (self != NULL && !lockstep_may_hold (self, graph->cluster))
-    g_clear_pointer (&self, binding_unref);
+  if (parts != NULL && how->lockstep == LOCKSTEP_WHOLE)
+    self = fold_in_lockstep (graph, parts);
+  if (parts != NULL && self == NULL && how->lockstep != LOCKSTEP_NONE && how->times_only)
+    self = fold_apart (graph, parts);
   if (self == NULL && parts != NULL)
     self = fold_classes (graph, parts, parts);
   return graph->poll->cut ? NULL : g_steal_pointer (&self);

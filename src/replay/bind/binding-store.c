@@ -1,7 +1,8 @@
 /*
  * A binding goes by all that its graph is made of (bind.c), written one after the other: the
  * cluster's key, the library's options, the roles of ranks, and what each role issues on which
- * group, by size. It knows nothing of how often or when.
+ * group, by size. It knows nothing of how often or when, but where ranks may run apart: who of them
+ * meets.
  */
 #include "replay/bind/bind-private.h"
 
@@ -217,7 +218,9 @@ binding_store_key (const BindGraph *graph, const BoundOptions *how)
   key = g_byte_array_new ();
   put_text (key, cluster_key (graph->cluster));
   put (key, (guint64) how->unfolded | (guint64) how->times_only << 1 | (guint64) how->lockstep << 2
-                | (guint64) graph->machines << 3 | (guint64) graph->host_ops << 4);
+                | (guint64) graph->machines << 4 | (guint64) graph->host_ops << 5);
+  if (how->lockstep != LOCKSTEP_NONE && how->times_only)
+    put (key, lockstep_meeting (graph->schedule));
   put_library (key, &graph->options);
   put_roles (key, graph);
   put_collectives (key, graph);

@@ -112,6 +112,12 @@ replay_bound_plan (const ReplayBound *self)
   return self->plan;
 }
 
+Lockstep
+replay_bound_lockstep (const ReplayBound *self)
+{
+  return self->binding->lockstep;
+}
+
 guint
 replay_bound_n_ranks (const ReplayBound *self)
 {

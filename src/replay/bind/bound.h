@@ -11,15 +11,26 @@
 
 typedef struct _ReplayBound ReplayBound;
 
+/*
+ * Whether ranks that differ in the links alone that their traffic loads are one. A run that shows
+ * them unlike fails (ENGINE_ERROR_UNLIKE): to be bound with less.
+ */
+typedef enum
+{
+  LOCKSTEP_NONE,
+  LOCKSTEP_APART, /* with `times_only`: those of a group that meets often, which get and send
+                     messages at times of their own */
+  LOCKSTEP_WHOLE, /* and those that never do; else as LOCKSTEP_APART */
+} Lockstep;
+
 typedef struct
 {
   gboolean      unfolded;   /* every rank stands for itself */
   gboolean      times_only; /* no link that cannot move a time: what it would say of use is less */
-  gboolean      lockstep; /* ranks that differ in the links alone that their traffic loads are one:
-                              a run that shows them unlike fails (ENGINE_ERROR_UNLIKE) */
-  LayoutStore  *layouts;  /* NULL: none. Of other plans; outlives the bound one */
-  BindingStore *bindings; /* likewise, but need not outlive it */
-  Stop         *stop;     /* when it is not wanted any more; or NULL */
+  Lockstep      lockstep;   /* the most of it */
+  LayoutStore  *layouts;    /* NULL: none. Of other plans; outlives the bound one */
+  BindingStore *bindings;   /* likewise, but need not outlive it */
+  Stop         *stop;       /* when it is not wanted any more; or NULL */
 } BoundOptions;
 
 /*
@@ -35,7 +46,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (ReplayBound, replay_bound_unref)
 
 const ReplayPlan *replay_bound_plan (const ReplayBound *self);
 
-guint replay_bound_n_ranks (const ReplayBound *self); /* that are simulated */
+guint    replay_bound_n_ranks (const ReplayBound *self);  /* that are simulated */
+Lockstep replay_bound_lockstep (const ReplayBound *self); /* how much of it there is */
 
 /* Times as long that kernels of simulated rank I take for the slowest GPU: skew.h. */
 double replay_bound_skew (const ReplayBound *self, guint i);

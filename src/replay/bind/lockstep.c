@@ -7,6 +7,13 @@
  * simulated once, and the traffic of each of its parts beside it, as twins (engine.h): traffic
  * shares whole links whatever kernels run, so that its rates are those of the finer partition for
  * as long as all twins end together. A run in which they do not is no answer.
+ *
+ * Ranks that meet. Where hashes spread the messages of a pipeline, all twins of a message end at
+ * times of their own. The ranks of a tensor-parallel group receive one each, run the same kernels,
+ * and wait for each other in their next collective: it begins when the last of them has come, which
+ * is when the simulated one comes that had every message last. So the ranks of groups that meet
+ * often are simulated once a group where kernels run alone, and twins may end apart (twins.c): the
+ * times of the step are those of all ranks, but not what is said of single ones.
  */
 #include "replay/bind/bind-private.h"
 
@@ -53,6 +60,70 @@ classes_new_in_lockstep (BindGraph *graph, const Classes *parts)
   drop_link_loads (graph);
   self = classes_new (graph, FALSE);
   return self != NULL && n_rank_classes (self, graph) < n ? g_steal_pointer (&self) : NULL;
+}
+
+/* ---- ranks that meet ------------------------------------------------------------------------- */
+
+#define FEWER 2 /* times fewer ranks must be left: a run that fails is run again */
+
+/* The communicator whose collectives are issued most. */
+guint32
+lockstep_meeting (const Schedule *schedule)
+{
+  const guint       n_comms = schedule_n_comms (schedule);
+  g_autofree guint *n = g_new0 (guint, n_comms + 1);
+  CommRef           most = 0;
+
+  for (guint role = 0; role < schedule_n_roles (schedule); role++)
+    {
+      const ScheduleItems items = schedule_items (schedule, role, SECTION_STEADY);
+
+      for (guint i = 0; i < items.n; i++)
+        if (items.items[i].kind == ITEM_COLLECTIVE)
+          n[items.items[i].ref]++;
+    }
+  for (CommRef comm = 1; comm < n_comms; comm++)
+    if (n[comm] > n[most])
+      most = comm;
+  return n[most] > 0 && schedule_steps_per_period (schedule) == 1 && kernels_run_alone (schedule)
+             ? most
+             : REPLAY_NONE;
+}
+
+/* Ranks are told apart by who is in their groups of COMM: how many of each of PARTS. */
+static void
+colour_groups (BindGraph *graph, CommRef comm, const Classes *parts)
+{
+  const MeshGroup     group = schedule_comm_info (graph->schedule, comm)->group;
+  const guint         n_groups = graph->n_ranks / group.size;
+  g_autofree guint64 *sums = g_new0 (guint64, n_groups + 1);
+
+  for (guint r = 0; r < graph->n_ranks; r++)
+    sums[bind_graph_group (group, r)] += colour_mix (0, parts->class_of[r]);
+  for (guint r = 0; r < graph->n_ranks; r++)
+    {
+      guint64 *colour = &g_array_index (graph->colours, guint64, r);
+
+      *colour = colour_mix (*colour, sums[bind_graph_group (group, r)]);
+    }
+}
+
+Classes *
+classes_new_apart (BindGraph *graph, const Classes *parts)
+{
+  const guint         n = n_rank_classes (parts, graph);
+  g_autoptr (Classes) self = NULL;
+  guint32             meeting;
+
+  if (n <= schedule_n_roles (graph->schedule))
+    return NULL;
+  meeting = lockstep_meeting (graph->schedule);
+  if (meeting == REPLAY_NONE)
+    return NULL;
+  drop_link_loads (graph);
+  colour_groups (graph, meeting, parts);
+  self = classes_new (graph, FALSE);
+  return self != NULL && n_rank_classes (self, graph) * FEWER <= n ? g_steal_pointer (&self) : NULL;
 }
 
 /* ---- whether it may hold --------------------------------------------------------------------- */

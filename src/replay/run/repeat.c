@@ -257,7 +257,8 @@ replay_find_repeat (const Replay *self, guint filled, guint period, guint end,
   const GArray *micros = self->run->hosts[0].micros;
 
   g_assert (micros != NULL);
-  if (end >= micros->len)
+  /* Records do not say when each twin ended, where they may end apart. */
+  if (end >= micros->len || self->bound->binding->lockstep == LOCKSTEP_APART)
     return FALSE;
   for (guint each = 1; each <= MOST_PERIODS; each++)
     {

@@ -9,6 +9,9 @@
  *   prune-links.c    without the links that cannot move a time
  *   bind.c        cluster + schedule -> Binding: the ranks, resources and groups that are
  *                 simulated, and what each op class demands
+ *   classes.c     the partitions of the graph
+ *   lockstep.c    those of ranks that links alone tell apart
+ *   kernels-alone.c  whether anything runs beside kernels
  *   binding.c     what it holds
  *   binding-store.c  bindings that other plans left
  *   program.c     schedule items -> issue times and kernel costs of one kind of rank
@@ -92,6 +95,7 @@ typedef struct
 {
   CommRef    comm;
   guint      first_member, n_members; /* in Binding.members: simulated ranks that take part */
+  gboolean   meets; /* each of the groups has a rank of every kind that a member stands for */
   BoundCosts collectives[COLLECTIVE_N_KINDS];
 } BoundGroup;
 
@@ -134,6 +138,7 @@ typedef struct
   GArray  *costs;     /* BoundCost */
   GArray  *loads;     /* BoundLoad */
   guint32 *group_of;  /* [comm * ranks + rank]: in `groups`, or REPLAY_NONE */
+  Lockstep lockstep;  /* which its ranks run in: lockstep.c */
 } Binding;
 
 /* NULL: as of replay_bound_new_with. */
@@ -252,6 +257,7 @@ typedef struct
   OpId       *last;
   double     *used;        /* [engine resources] by then; of rank 0 only */
   MemoryState own, shared; /* the GPU's, the node's; where they may be asked for */
+  gboolean    apart;       /* some that the rank stands for may have passed it sooner */
 } Boundary;
 
 /* The state of a rank when its host began the forward pass of a micro-batch. */

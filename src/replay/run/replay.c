@@ -24,6 +24,20 @@ is_done (Replay *self, const ReplayOptions *options)
 }
 
 /*
+ * Whether the last period took as long for all ranks that the first one stands for: periods that
+ * repeat do, or one between times that are the same for all.
+ */
+static gboolean
+is_sure (const Replay *self)
+{
+  const guint last = run_n_boundaries (self->run) - 1;
+
+  return self->steady
+         || (!run_boundary (self->run, 0, last)->apart
+             && !run_boundary (self->run, 0, last - 1)->apart);
+}
+
+/*
  * Runs afresh with twice the periods until the last two are alike: a host cannot know, while others
  * lag, whether it may stop.
  */
@@ -58,8 +72,11 @@ run_until_steady (Replay *self, const ReplayOptions *options, GError **error)
         }
       self->steady = run_is_steady (self->run);
       n = MAX (n, self->run->n_periods);
-      if (n >= most || is_done (self, options))
-        return TRUE;
+      if (n < most && !is_done (self, options))
+        continue;
+      if (!is_sure (self))
+        engine_set_unlike (error);
+      return is_sure (self);
     }
 }
 

@@ -176,20 +176,18 @@ new_host_op (const RankHost *self, Engine *engine, guint32 index)
   return engine_op_new (engine, &spec);
 }
 
-/* A link divides itself among flows, whatever their S: so the weight counts by what they carry. */
+/*
+ * An op of COST whose members and their order SPEC has. A link divides itself among flows, whatever
+ * their S: so the weight counts by what they carry.
+ */
 static OpId
-new_collective (const RankHost *self, Engine *engine, const BoundCost *cost, guint members,
-                OrderId order)
+new_collective (const RankHost *self, Engine *engine, const BoundCost *cost, OpSpec spec)
 {
   double bytes = (double) cost->bytes, carried = cost->payload * bytes;
-  OpSpec spec = {
-    .latency = sim_time_from_seconds (cost->latency),
-    .share = carried > 0 ? cost->weight / carried : 0,
-    .cap = carried > 0 ? cost->rate_cap / bytes : 0,
-    .members = members,
-    .order = order,
-  };
 
+  spec.latency = sim_time_from_seconds (cost->latency);
+  spec.share = carried > 0 ? cost->weight / carried : 0;
+  spec.cap = carried > 0 ? cost->rate_cap / bytes : 0;
   return new_traffic (self, engine, binding_plan (host_binding (self), cost->plan),
                       cost->service_scale, cost->bytes, &spec);
 }
@@ -211,7 +209,10 @@ join_collective (RankHost *self, Engine *engine, const ScheduleItem *item, const
   g_assert (turn <= ops->len);
   if (turn == ops->len)
     {
-      OpId op = new_collective (self, engine, *cost, group->n_members, self->run->orders[index]);
+      OpId op = new_collective (self, engine, *cost,
+                                (OpSpec){ .members = group->n_members,
+                                          .meets = group->meets,
+                                          .order = self->run->orders[index] });
 
       g_array_append_val (ops, op);
     }
@@ -244,7 +245,8 @@ join_message (RankHost *self, Engine *engine, const ScheduleItem *item, const Bo
   g_assert (turn <= ops->len);
   if (turn == ops->len)
     {
-      OpId op = new_collective (self, engine, *cost, 2, ENGINE_NONE);
+      OpId op =
+          new_collective (self, engine, *cost, (OpSpec){ .members = 2, .order = ENGINE_NONE });
 
       g_array_append_val (ops, op);
     }

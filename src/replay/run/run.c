@@ -134,7 +134,9 @@ static Boundary
 boundary_here (const RankHost *self, const Engine *engine)
 {
   guint    n = host_n_streams (self), n_carried = host_n_carried (self);
-  Boundary boundary = { .time = engine_now (engine), .last = g_new (OpId, n + n_carried) };
+  Boundary boundary = { .time = engine_now (engine),
+                        .last = g_new (OpId, n + n_carried),
+                        .apart = engine_host_is_apart (engine, self->run->ranks[self->rank].host) };
 
   for (guint s = 0; s < n; s++)
     boundary.last[s] = engine_stream_last (engine, host_stream (self, s));
@@ -521,6 +523,7 @@ run_new (const ReplayBound *bound, guint n_periods, guint most, const ReplayOpti
   self->ranks = g_new0 (ReplayRank, n);
   self->marks_micros = options->marks_micros;
   engine_keep_pool_log (self->engine, options->keep_pools);
+  engine_set_twins_apart (self->engine, bound->binding->lockstep == LOCKSTEP_APART);
   expect_ops (self);
   cluster = self->bound->cluster;
   resources = self->bound->binding->resources;
