@@ -55,13 +55,15 @@ engine_submit (Engine *self, OpId id, StreamId stream_id, ResourceId reserve_on,
 {
   Stream *stream = engine_stream_at (self, stream_id);
   LiveOp *op = engine_live_op (self, id);
-  Turn    turn = { id,
-                   stream->pending_waits,
-                   self->now,
-                   self->issuing,
-                   self->issuing != ENGINE_NONE && engine_host_is_apart (self, self->issuing),
-                   reserve_on,
-                reserve_on == ENGINE_NONE ? 0 : reserve };
+  Turn    turn = {
+       .op = id,
+       .n_waits = stream->pending_waits,
+       .issue = self->now,
+       .host = self->issuing,
+       .apart = self->issuing != ENGINE_NONE && engine_host_is_apart (self, self->issuing),
+       .reserve_on = reserve_on,
+       .reserve = reserve_on == ENGINE_NONE ? 0 : reserve,
+  };
 
   g_assert (op != NULL && op->n_submitted < op->members);
   g_assert (turn.reserve >= 0);
