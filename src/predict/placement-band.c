@@ -90,7 +90,7 @@ placement_band_predict (Prediction *self, const ResolvedScenario *resolved,
 
   if (asked == 0)
     return TRUE;
-  band.options.no_band = band.options.times_only = TRUE;
+  band.options.no_band = band.options.times_only = band.options.step_only = TRUE;
   band.options.interval = band.options.replay.keep_pools = FALSE;
   band.options.files = profile_set_files (resolved->profiles);
   band.options.left = NULL;

@@ -63,6 +63,7 @@ predict_bind (const ReplayPlan *plan, const PredictOptions *options, Lockstep lo
   const gboolean       whole = run->apart || run->keep_pools;
   const BoundOptions   how = { .unfolded = options->unfolded,
                                .times_only = options->times_only,
+                               .step_only = options->step_only,
                                .lockstep = whole ? LOCKSTEP_NONE : lockstep,
                                .layouts = left != NULL ? left->layouts : NULL,
                                .bindings = left != NULL ? left->bindings : NULL,

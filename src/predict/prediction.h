@@ -181,6 +181,7 @@ typedef struct
   gboolean      of_rank;           /* also say what the memory of ... */
   guint         rank;              /* ... this one holds; nothing is extrapolated then */
   gboolean      times_only;        /* nothing but the times is asked for: prune-links.c */
+  gboolean      step_only;         /* of these that of the step, and no peak: lockstep.c */
   gboolean      idle_figures;      /* also warn of figures that play no part: idle-figures.h */
   gboolean      no_band;           /* whatever the scenario asks for: placement-band.h */
   guint         n_threads;         /* for the draws of a band; 0 = 1 */

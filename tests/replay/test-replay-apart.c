@@ -50,9 +50,9 @@ random_pipeline (guint seed)
 static Replay *
 replay_apart (const Scenario *scenario, ProfileSet *profiles, Lockstep *lockstep)
 {
-  const BoundOptions      how = { .times_only = TRUE, .lockstep = LOCKSTEP_APART };
-  g_autoptr (DiagList)    diags = diag_list_new ();
-  g_autoptr (GError)      error = NULL;
+  const BoundOptions   how = { .times_only = TRUE, .step_only = TRUE, .lockstep = LOCKSTEP_APART };
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (GError)   error = NULL;
   g_autoptr (ReplayPlan)  plan = replay_plan_scenario (scenario, profiles, diags);
   g_autoptr (ReplayBound) bound = replay_bound_new_with (plan, &how);
   Replay                 *replay = replay_new (bound, NULL, &error);

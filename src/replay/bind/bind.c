@@ -476,6 +476,12 @@ fold_in_lockstep (BindGraph *graph, const Classes *parts)
   return g_steal_pointer (&self);
 }
 
+static gboolean
+may_be_apart (const BoundOptions *how)
+{
+  return how->lockstep != LOCKSTEP_NONE && how->step_only && !how->unfolded;
+}
+
 /* One rank of each group that meets; NULL: none do. */
 static Binding *
 fold_apart (BindGraph *graph, const Classes *parts)
@@ -500,7 +506,7 @@ fold_graph (BindGraph *graph, const BoundOptions *how)
   parts = classes_new (graph, how->unfolded);
   if (parts != NULL && how->lockstep == LOCKSTEP_WHOLE)
     self = fold_in_lockstep (graph, parts);
-  if (parts != NULL && self == NULL && how->lockstep != LOCKSTEP_NONE && how->times_only)
+  if (parts != NULL && self == NULL && may_be_apart (how))
     self = fold_apart (graph, parts);
   if (self == NULL && parts != NULL)
     self = fold_classes (graph, parts, parts);

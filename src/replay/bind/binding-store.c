@@ -218,8 +218,9 @@ binding_store_key (const BindGraph *graph, const BoundOptions *how)
   key = g_byte_array_new ();
   put_text (key, cluster_key (graph->cluster));
   put (key, (guint64) how->unfolded | (guint64) how->times_only << 1 | (guint64) how->lockstep << 2
-                | (guint64) graph->machines << 4 | (guint64) graph->host_ops << 5);
-  if (how->lockstep != LOCKSTEP_NONE && how->times_only)
+                | (guint64) graph->machines << 4 | (guint64) graph->host_ops << 5
+                | (guint64) how->step_only << 6);
+  if (how->lockstep != LOCKSTEP_NONE && how->step_only)
     put (key, lockstep_meeting (graph->schedule));
   put_library (key, &graph->options);
   put_roles (key, graph);

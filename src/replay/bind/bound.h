@@ -18,7 +18,7 @@ typedef struct _ReplayBound ReplayBound;
 typedef enum
 {
   LOCKSTEP_NONE,
-  LOCKSTEP_APART, /* with `times_only`: those of a group that meets often, which get and send
+  LOCKSTEP_APART, /* with `step_only`: those of a group that meets often, which get and send
                      messages at times of their own */
   LOCKSTEP_WHOLE, /* and those that never do; else as LOCKSTEP_APART */
 } Lockstep;
@@ -27,6 +27,7 @@ typedef struct
 {
   gboolean      unfolded;   /* every rank stands for itself */
   gboolean      times_only; /* no link that cannot move a time: what it would say of use is less */
+  gboolean      step_only;  /* of times that of the step alone: no rank's own, no peak */
   Lockstep      lockstep;   /* the most of it */
   LayoutStore  *layouts;    /* NULL: none. Of other plans; outlives the bound one */
   BindingStore *bindings;   /* likewise, but need not outlive it */
