@@ -1,6 +1,7 @@
 /*
- * What the modules of the engine share. Live ops sit in recycled slots; an op's record stays.
- * Every list that one op's end must walk hangs off its slot as nodes of one arena.
+ * What the modules of the engine share. Live ops sit in recycled slots; an op's record stays until
+ * it is forgotten, its end for good. Every list that one op's end must walk hangs off its slot as
+ * nodes of one arena.
  */
 #pragma once
 
@@ -304,8 +305,10 @@ struct _Engine
   Vector       *orders;    /* Order */
   Vector       *hosts;     /* Host */
   Vector       *pools;     /* Pool */
-  Vector       *records;   /* OpRecord, by OpId */
-  Vector       *slots;     /* guint32 by OpId: index into `live`, ENGINE_NONE when done */
+  SimTime       past;      /* nobody asks what ops did that ended by then; 0: any are asked for */
+  Vector       *forgotten; /* SimTime by OpId: the ends of the ops that come first */
+  Vector       *records;   /* OpRecord of those behind them, by OpId */
+  Vector       *slots;     /* guint32, of the same: index into `live`, ENGINE_NONE when done */
   Vector       *live;      /* LiveOp */
   Vector       *unused;    /* guint32: free slots of `live` */
   Vector       *waiters;   /* WaiterNode: an arena */
@@ -314,12 +317,13 @@ struct _Engine
   guint32       free_waiter, free_pending, free_twin;
   gboolean      unlike; /* what one op or host stands for does not do what it does */
   gboolean      twins_apart;
-  Vector       *segments; /* TraceSegment, of ops that have ended */
-  Vector       *pool_log; /* PoolChange */
-  Vector       *use_log;  /* UseChange */
-  GArray       *use_notes; /* UseNote, or NULL */
-  Vector       *arrivals; /* StreamId: heads that are ready and reserve, settled last */
-  Vector       *drains;   /* StreamId: drains to be keyed again after the next solve */
+  Vector       *segments;        /* TraceSegment, of ops that have ended, behind ... */
+  guint         n_segments_gone; /* ... so many that are forgotten */
+  Vector       *pool_log;        /* PoolChange */
+  Vector       *use_log;         /* UseChange */
+  GArray       *use_notes;       /* UseNote, or NULL */
+  Vector       *arrivals;        /* StreamId: heads that are ready and reserve, settled last */
+  Vector       *drains;          /* StreamId: drains to be keyed again after the next solve */
   guint         n_live, n_hosts_left;
   HostId        issuing; /* the host whose step runs, or ENGINE_NONE */
   gboolean      log_pools, log_use;
@@ -340,10 +344,26 @@ engine_is_settled (const Engine *self)
   return self->arrivals->len == 0 && self->drains->len == 0 && !fluid_is_dirty (self->fluid);
 }
 
+/* Whether the record of ID is gone. */
+static inline gboolean
+engine_op_is_forgotten (const Engine *self, OpId id)
+{
+  return id < self->forgotten->len;
+}
+
+/* Where ID is in `live`, or ENGINE_NONE: it has ended. */
+static inline guint32
+engine_op_slot (const Engine *self, OpId id)
+{
+  return engine_op_is_forgotten (self, id)
+             ? ENGINE_NONE
+             : vector_at (self->slots, guint32, id - self->forgotten->len);
+}
+
 static inline LiveOp *
 engine_live_op (const Engine *self, OpId id)
 {
-  guint32 slot = vector_at (self->slots, guint32, id);
+  guint32 slot = engine_op_slot (self, id);
 
   return slot == ENGINE_NONE ? NULL : &vector_at (self->live, LiveOp, slot);
 }
@@ -375,7 +395,7 @@ engine_pool_at (const Engine *self, PoolId id)
 static inline OpRecord *
 engine_record_at (const Engine *self, OpId id)
 {
-  return &vector_at (self->records, OpRecord, id);
+  return &vector_at (self->records, OpRecord, id - self->forgotten->len);
 }
 
 /*
@@ -403,6 +423,9 @@ engine_add_use (Engine *self, ResourceId id, double amount)
   if (self->use_calls != NULL)
     vector_push (self->use_calls, call);
 }
+
+/* records.c: where records have no room for another op: those go that have become the past's. */
+void engine_forget_more (Engine *self);
 
 /* op-end.c */
 void engine_op_event (Engine *self, OpId id);        /* its latency or its flow is over */

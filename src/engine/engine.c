@@ -30,6 +30,7 @@ engine_new (void)
   self->orders = array_of (sizeof (Order));
   self->hosts = array_of (sizeof (Host));
   self->pools = array_of (sizeof (Pool));
+  self->forgotten = array_of (sizeof (SimTime));
   self->records = array_of (sizeof (OpRecord));
   self->slots = array_of (sizeof (guint32));
   self->live = array_of (sizeof (LiveOp));
@@ -78,7 +79,8 @@ engine_free (Engine *self)
   Vector *arrays[] = { self->resources, self->streams, self->orders,   self->hosts,
                        self->pools,     self->records, self->slots,    self->live,
                        self->unused,    self->waiters, self->pending,  self->segments,
-                       self->pool_log,  self->use_log, self->arrivals, self->drains };
+                       self->pool_log,  self->use_log, self->arrivals, self->drains,
+                       self->forgotten };
   for (guint i = 0; i < G_N_ELEMENTS (arrays); i++)
     vector_free (arrays[i]);
   g_clear_pointer (&self->use_notes, g_array_unref);
@@ -345,24 +347,6 @@ cause_name (Cause cause)
 
   g_assert (cause < CAUSE_N);
   return names[cause];
-}
-
-guint
-engine_n_ops (const Engine *self)
-{
-  return self->records->len;
-}
-
-const OpRecord *
-engine_op_record (const Engine *self, OpId op)
-{
-  return engine_record_at (self, op);
-}
-
-const TraceSegment *
-engine_segments (const Engine *self, const OpRecord *record)
-{
-  return &vector_at (self->segments, TraceSegment, record->first_segment);
 }
 
 EngineCounters

@@ -407,9 +407,19 @@ typedef struct
   gboolean apart; /* some of what it stands for may have ended sooner: engine_set_twins_apart */
 } OpRecord;
 
-guint               engine_n_ops (const Engine *self);
-const OpRecord     *engine_op_record (const Engine *self, OpId op);
-const TraceSegment *engine_segments (const Engine *self, const OpRecord *record);
+guint               engine_n_ops (const Engine *self);              /* forgotten ones, too */
+const OpRecord     *engine_op_record (const Engine *self, OpId op); /* not of a forgotten one */
+const TraceSegment *engine_segments (const Engine *self, const OpRecord *record); /* NULL: none */
+
+/*
+ * While it runs: from now on nobody asks what an op did that has ended by now, but for when it did.
+ * Their segments go, and so do records, of the first ops that were created up to one that ends
+ * later: those behind it when it has.
+ */
+void engine_forget_past (Engine *self);
+
+OpId    engine_first_op (const Engine *self);        /* of those that are not forgotten */
+SimTime engine_op_end (const Engine *self, OpId op); /* that has ended: a forgotten one's, too */
 
 /*
  * A time when a host was blocked: from `start` to `end` on `op` (CAUSE_WAIT), or in an allocation

@@ -183,7 +183,7 @@ engine_expect_ops (Engine *self, guint n)
 OpId
 engine_op_new (Engine *self, const OpSpec *spec)
 {
-  OpId     id = self->records->len;
+  OpId     id = engine_n_ops (self);
   guint32  slot = take_slot (self);
   LiveOp  *op = &vector_at (self->live, LiveOp, slot);
   OpRecord record = { .tag = spec->tag,
@@ -215,6 +215,8 @@ engine_op_new (Engine *self, const OpSpec *spec)
   copy_waves (op, spec);
   g_assert (!flows (op) || (isfinite (op->share) && op->share > 0));
   op->streams = op->members > 1 ? g_new (StreamId, op->members) : NULL;
+  if (self->records->len == self->records->room && self->past > 0)
+    engine_forget_more (self);
   vector_push (self->records, record);
   vector_push (self->slots, slot);
   self->n_live++;
@@ -224,7 +226,7 @@ engine_op_new (Engine *self, const OpSpec *spec)
 gboolean
 engine_op_done (const Engine *self, OpId op)
 {
-  return vector_at (self->slots, guint32, op) == ENGINE_NONE;
+  return engine_op_slot (self, op) == ENGINE_NONE;
 }
 
 /* ---- flow ------------------------------------------------------------------------------------ */
@@ -418,7 +420,7 @@ engine_op_close (Engine *self, LiveOp *op)
   record->end = self->now;
   record->apart = op->apart || op->first_over < self->now;
   close_segment (self, op);
-  record->first_segment = self->segments->len;
+  record->first_segment = self->n_segments_gone + self->segments->len;
   for (guint32 i = op->segments.first; i != ENGINE_NONE;)
     {
       SegmentNode *node = &vector_at (self->pending, SegmentNode, i);
@@ -429,16 +431,16 @@ engine_op_close (Engine *self, LiveOp *op)
       self->free_pending = i;
       i = next;
     }
-  record->n_segments = self->segments->len - record->first_segment;
-  vector_push (self->unused, vector_at (self->slots, guint32, id));
-  vector_at (self->slots, guint32, id) = ENGINE_NONE;
+  record->n_segments = self->n_segments_gone + self->segments->len - record->first_segment;
+  vector_push (self->unused, vector_at (self->slots, guint32, id - self->forgotten->len));
+  vector_at (self->slots, guint32, id - self->forgotten->len) = ENGINE_NONE;
   self->n_live--;
 }
 
 gboolean
 engine_describe_late_op (const Engine *self, GString *text)
 {
-  for (OpId id = 0; id < self->records->len; id++)
+  for (OpId id = engine_first_op (self); id < engine_n_ops (self); id++)
     {
       const LiveOp *op = engine_live_op (self, id);
 

@@ -117,7 +117,7 @@ engine_stream_room (const Engine *self, StreamId stream_id)
 static void
 consider_gate (Engine *self, Stream *stream, Cause cause, OpId op)
 {
-  SimTime end = engine_record_at (self, op)->end;
+  SimTime end = engine_op_end (self, op);
 
   if (!engine_record_at (self, op)->apart)
     stream->sure_time = MAX (stream->sure_time, end);

@@ -71,6 +71,8 @@ typedef struct
   OpId        collectives[MAX_STEPS];
   Rank        ranks[MAX_RANKS];
   double     *amounts; /* by resource; waves are not in it */
+  guint       forgets; /* the past is forgotten at each so many-th step of rank 0; 0: never */
+  SimTime     past;    /* when it last was */
 } World;
 
 /* ---- plans ----------------------------------------------------------------------------------- */
@@ -214,6 +216,11 @@ plan_step (Engine *e, HostId host, gpointer user)
   if (rank->next == w->plan->n_steps)
     return (HostYield){ .kind = HOST_END };
   const Step *step = &w->plan->steps[rank->next];
+  if (w->forgets > 0 && host == 0 && rank->next % w->forgets == 0)
+    {
+      engine_forget_past (e);
+      w->past = engine_now (e);
+    }
   if (!rank->paid && step->cost > 0)
     {
       rank->paid = TRUE;
@@ -266,9 +273,9 @@ add_resources (World *w, gboolean backwards)
 }
 
 static void
-run_plan (World *w, const Plan *plan, gboolean backwards, gboolean full)
+run_plan_forgetting (World *w, const Plan *plan, gboolean backwards, gboolean full, guint forgets)
 {
-  *w = (World){ .plan = plan, .engine = engine_new () };
+  *w = (World){ .plan = plan, .engine = engine_new (), .forgets = forgets };
   memset (w->collectives, 0xff, sizeof w->collectives);
   engine_set_full_resolve (w->engine, full);
   add_resources (w, backwards);
@@ -283,6 +290,12 @@ run_plan (World *w, const Plan *plan, gboolean backwards, gboolean full)
       engine_add_host (w->engine, "h", plan_step, w);
     }
   test_run (w->engine);
+}
+
+static void
+run_plan (World *w, const Plan *plan, gboolean backwards, gboolean full)
+{
+  run_plan_forgetting (w, plan, backwards, full, 0);
 }
 
 static void
@@ -354,21 +367,59 @@ check_identical (const World *a, const World *b)
     }
 }
 
+static gboolean
+same_segments (const Engine *a, const OpRecord *x, const Engine *b, const OpRecord *y)
+{
+  const TraceSegment *of_x = engine_segments (a, x), *of_y = engine_segments (b, y);
+
+  for (guint i = 0; i < x->n_segments && x->n_segments == y->n_segments; i++)
+    if (of_x[i].duration != of_y[i].duration || of_x[i].cause != of_y[i].cause
+        || of_x[i].resource != of_y[i].resource)
+      return FALSE;
+  return x->n_segments == y->n_segments;
+}
+
+/* Of a run that forgets, all ends, and all that is said of ops that ended since it last forgot. */
 static void
+check_forgot (const World *whole, const World *forgot)
+{
+  const Engine *a = whole->engine, *b = forgot->engine;
+
+  ck_assert_uint_eq (engine_n_ops (a), engine_n_ops (b));
+  for (OpId op = 0; op < engine_n_ops (a); op++)
+    {
+      const OpRecord *x = engine_op_record (a, op), *y;
+
+      ck_assert_uint_eq (engine_op_end (b, op), x->end);
+      ck_assert (op >= engine_first_op (b) || x->end <= forgot->past);
+      if (x->end <= forgot->past)
+        continue;
+      y = engine_op_record (b, op);
+      ck_assert (x->issue == y->issue && x->begin == y->begin && x->gate == y->gate
+                 && x->gate_op == y->gate_op && x->drain == y->drain && x->drain_op == y->drain_op);
+      ck_assert (same_segments (a, x, b, y));
+    }
+}
+
+/* How many ops were forgotten: some, or the cases above say nothing. */
+static guint
 check_case (guint seed)
 {
   Plan  plan;
-  World first, again, full, backwards;
+  World first, again, full, backwards, forgot;
+  guint n_forgotten;
 
   make_plan (&plan, seed);
   run_plan (&first, &plan, FALSE, FALSE);
   run_plan (&again, &plan, FALSE, FALSE);
   run_plan (&full, &plan, FALSE, TRUE);
   run_plan (&backwards, &plan, TRUE, FALSE);
+  run_plan_forgetting (&forgot, &plan, FALSE, FALSE, 1 + seed % 5);
   test_check_segments (first.engine);
   check_walk (&first);
   check_amounts (&first, seed);
   check_identical (&first, &again);
+  check_forgot (&first, &forgot);
   check_equal_ends (&first, &full, seed, "full");
   check_equal_ends (&first, &backwards, seed, "backwards");
   ck_assert (engine_counters (first.engine).visited <= engine_counters (full.engine).visited);
@@ -376,12 +427,18 @@ check_case (guint seed)
   clear_world (&again);
   clear_world (&full);
   clear_world (&backwards);
+  n_forgotten = engine_first_op (forgot.engine);
+  clear_world (&forgot);
+  return n_forgotten;
 }
 
 START_TEST (random_runs)
 {
+  guint n_forgotten = 0;
+
   for (guint seed = 0; seed < 500; seed++)
-    check_case (seed);
+    n_forgotten += check_case (seed);
+  ck_assert_uint_gt (n_forgotten, 1000);
 }
 END_TEST
 

@@ -498,6 +498,55 @@ START_TEST (causes_have_names)
 }
 END_TEST
 
+/* Host calls of the test below. */
+typedef struct
+{
+  StreamId stream;
+  OpId     early, late;
+} Forgetful;
+
+static TestOp
+op_of_a_second (guint64 tag)
+{
+  return (TestOp){ .latency = SECONDS (1), .tag = tag };
+}
+
+static void
+forget_and_go_on (Engine *engine, gpointer user)
+{
+  Forgetful *self = user;
+
+  engine_forget_past (engine);
+  ck_assert_uint_eq (engine_first_op (engine), self->early + 1);
+  ck_assert (engine_op_done (engine, self->early));
+  engine_stream_wait (engine, self->stream, self->early);
+  self->late = test_submit (engine, self->stream, op_of_a_second (7));
+}
+
+/*
+ * A stream's op ends at 1 s; at 3 s it is forgotten, waited for, which takes no time, and followed
+ * by another one, of which all is known.
+ */
+START_TEST (what_is_forgotten_has_ended)
+{
+  g_autoptr (Engine) e = engine_new ();
+  Forgetful          self = { .stream = engine_add_stream (e, "s", 0, 0) };
+  const TestCall     calls[] = { { SECONDS (3), forget_and_go_on, &self } };
+  TestTimer          timer = { calls, G_N_ELEMENTS (calls), 0 };
+
+  self.early = test_submit (e, self.stream, op_of_a_second (6));
+  test_add_timer (e, "host", &timer);
+  test_run (e);
+  ck_assert_uint_eq (engine_n_ops (e), 2);
+  ck_assert_uint_eq (engine_op_end (e, self.early), SECONDS (1));
+  ck_assert_uint_eq (engine_op_record (e, self.late)->tag, 7);
+  ck_assert_uint_eq (engine_op_record (e, self.late)->begin, SECONDS (3));
+  ck_assert_int_eq (engine_op_record (e, self.late)->gate, CAUSE_HOST);
+  ck_assert_uint_eq (engine_op_end (e, self.late), SECONDS (4));
+  ck_assert_uint_eq (engine_segments (e, engine_op_record (e, self.late))->duration, SECONDS (1));
+}
+END_TEST
+
 SUITE_MAIN (engine_streams)
 {
   Suite *suite = suite_create ("engine-streams");
@@ -521,6 +570,7 @@ SUITE_MAIN (engine_streams)
   tcase_add_test (hosts, a_blocking_wait_is_on_the_critical_path);
   tcase_add_test (hosts, hosts_of_one_time_go_by_id);
   tcase_add_test (hosts, a_stuck_host_is_named);
+  tcase_add_test (streams, what_is_forgotten_has_ended);
   suite_add_tcase (suite, streams);
   suite_add_tcase (suite, collectives);
   suite_add_tcase (suite, hosts);
