@@ -23,7 +23,7 @@ is_slow (const PredictOptions *options)
 }
 
 static Prediction *
-predict_with (const ResolvedScenario *resolved, const PredictOptions *options, Replay **replay,
+predict_with (const ResolvedScenario *resolved, const PredictOptions *asked, Replay **replay,
               DiagList *diags, GError **error)
 {
   static Prediction *(*const few[]) (const ResolvedScenario *, const PredictOptions *) = {
@@ -32,11 +32,14 @@ predict_with (const ResolvedScenario *resolved, const PredictOptions *options, R
     predict_extrapolated,
     predict_after_few,
   };
-  const Scenario *scenario = resolved->scenario;
-  const gboolean  may_be_few = replay == NULL && !options->of_rank && scenario->replay.extrapolate
+  const Scenario       *scenario = resolved->scenario;
+  PredictOptions        own = *asked;
+  const PredictOptions *options = &own;
+  const gboolean may_be_few = replay == NULL && !asked->of_rank && scenario->replay.extrapolate
                               && resolved->lengths == NULL;
   Prediction *self = NULL;
 
+  own.replay.last_only = replay == NULL; /* who gets none sees no op */
   for (guint i = 0; may_be_few && self == NULL && i < G_N_ELEMENTS (few); i++)
     if (!is_over (options) && !is_slow (options))
       self = few[i](resolved, options);

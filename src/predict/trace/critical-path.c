@@ -94,7 +94,7 @@ walk_op (Walk *walk, OpId op)
                           .resource = s->cause == CAUSE_RESOURCE ? s->resource : ENGINE_NONE,
                       });
     }
-  if (record->drain > 0) /* a wait for SMs is the time of who holds them */
+  if (record->drain > 0 && walk->now > walk->floor) /* the time of who holds the SMs */
     add_step (walk, (PathStep){ .start = record->begin - record->drain,
                                 .part = time_part_of_op (walk->replay, record->drain_op),
                                 .cause = CAUSE_DRAIN,

@@ -78,7 +78,7 @@ exposure_new (const Replay *replay, const ReplayStretch *stretch, guint rank)
   self->busy = g_array_new (FALSE, FALSE, sizeof (Interval));
   self->all = g_array_new (FALSE, FALSE, sizeof (Communication));
   self->steps = schedule_steps_per_period (replay_schedule (replay));
-  for (OpId op = 0; op < engine_n_ops (engine); op++)
+  for (OpId op = engine_first_op (engine); op < engine_n_ops (engine); op++)
     {
       const OpRecord *record = engine_op_record (engine, op);
       const Interval  interval = { MAX (record->begin, floor), MIN (record->end, ceiling) };
@@ -174,7 +174,7 @@ collect_work (const Replay *replay, SimTime floor, SimTime ceiling)
 
   for (guint i = 0; i < replay_n_ranks (replay); i++)
     g_ptr_array_add (work, g_array_new (FALSE, FALSE, sizeof (Interval)));
-  for (OpId op = 0; op < engine_n_ops (engine); op++)
+  for (OpId op = engine_first_op (engine); op < engine_n_ops (engine); op++)
     {
       const OpRecord *record = engine_op_record (engine, op);
 

@@ -82,7 +82,7 @@ op_times_new (const Replay *replay, guint rank)
   const SimTime         floor = replay_boundary (replay, last - 1);
   const SimTime         ceiling = replay_boundary (replay, last);
 
-  for (OpId op = 0; op < engine_n_ops (engine); op++)
+  for (OpId op = engine_first_op (engine); op < engine_n_ops (engine); op++)
     {
       const OpRecord *record = engine_op_record (engine, op);
       SimTime         duration = record->end - record->begin;

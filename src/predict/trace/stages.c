@@ -123,7 +123,7 @@ collect_times (const Replay *replay, Interval within)
 
       g_array_append_val (times, of);
     }
-  for (OpId op = 0; op < engine_n_ops (engine); op++)
+  for (OpId op = engine_first_op (engine); op < engine_n_ops (engine); op++)
     {
       const OpRecord *record = engine_op_record (engine, op);
 

@@ -134,7 +134,7 @@ list_ops (const Spans *self, GArray *lists[2])
 {
   const Engine *engine = self->replay->run->engine;
 
-  for (OpId op = 0; op < engine_n_ops (engine); op++)
+  for (OpId op = engine_first_op (engine); op < engine_n_ops (engine); op++)
     {
       const OpRecord *record = engine_op_record (engine, op);
       const guint     i = record->begin >= self->ends[1];
@@ -194,7 +194,7 @@ leads_matter (const Spans *self, const gboolean *gained)
 
   for (guint i = 0; i < n; i++)
     until[i] = gained[i] ? next_wait (self, &run->hosts[i]) : 0;
-  for (OpId op = 0; op < engine_n_ops (run->engine); op++)
+  for (OpId op = engine_first_op (run->engine); op < engine_n_ops (run->engine); op++)
     {
       const OpRecord *record = engine_op_record (run->engine, op);
 

@@ -278,6 +278,7 @@ typedef struct
   guint              n_periods, most; /* steady ones; a run that may decide goes on up to `most` */
   gboolean           marks_micros;    /* as in ReplayOptions */
   gboolean           whole;           /* all of them are asked for, not what they say alone */
+  gboolean           last_only;       /* ops of periods that are over are forgotten */
   gboolean           cut;             /* the last period repeats the one before, and was not run */
   gboolean           spoilt; /* it does not, which was seen too late: to be run again, as a whole */
   SimTime            noted_from;

@@ -55,6 +55,7 @@ run_until_steady (Replay *self, const ReplayOptions *options, GError **error)
       n = MIN (n, most);
       g_clear_pointer (&self->run, run_free);
       self->run = run_new (self->bound, n, most, options, whole);
+      self->run->last_only = options->last_only && !options->keep_pools;
       engine_set_apart (self->run->engine, options->apart);
       engine_set_work (self->run->engine, options->work);
       engine_set_stop (self->run->engine, options->stop);

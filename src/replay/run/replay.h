@@ -9,6 +9,8 @@ typedef struct
 {
   guint       max_periods; /* steady periods to try before giving up on a repeat; 0 = 32; 1: none */
   guint       min_periods; /* steady periods to run at least; 0 = 2; 1: see run.c for its proof */
+  gboolean    last_only;   /* nobody looks at ops of other periods than the last: they are forgotten
+                              as it runs, but with keep_pools */
   gboolean    keep_pools;  /* timelines for traces: memory, use of SMs, HBM, NVLink and cards */
   gboolean    first_only; /* one period and no proof: the first where it issues what steady ones do,
                            else the one after it */

@@ -48,7 +48,7 @@ static SimTime
 in_flight (const Run *self, const Boundary *boundary, guint stream)
 {
   OpId    op = boundary->last[stream];
-  SimTime end = op != ENGINE_NONE ? engine_op_record (self->engine, op)->end : 0;
+  SimTime end = op != ENGINE_NONE ? engine_op_end (self->engine, op) : 0;
 
   return end > boundary->time ? end - boundary->time : 0;
 }

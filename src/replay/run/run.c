@@ -218,6 +218,8 @@ next_section (RankHost *self, Engine *engine)
   run_decide_length (self->run, self->period);
   if (self->period > self->run->n_periods)
     return FALSE;
+  if (self->run->last_only && self->rank == 0) /* there is another period, whose ops count */
+    engine_forget_past (engine);
   self->period++;
   open_section (self);
   return TRUE;
