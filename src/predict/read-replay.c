@@ -402,8 +402,7 @@ paths_alike (const Vector *now, const Vector *before, SimTime shift)
     return FALSE;
   for (guint i = 0; i < now->len; i++)
     {
-      const PathStep *a = &vector_at (now, PathStep, i),
-                     *b = &vector_at (before, PathStep, i);
+      const PathStep *a = &vector_at (now, PathStep, i), *b = &vector_at (before, PathStep, i);
 
       if (a->start != b->start + shift || a->end != b->end + shift || a->part != b->part
           || a->cause != b->cause || a->rank != b->rank || a->resource != b->resource)

@@ -282,15 +282,15 @@ typedef struct
   gboolean           cut;             /* the last period repeats the one before, and was not run */
   gboolean           spoilt; /* it does not, which was seen too late: to be run again, as a whole */
   SimTime            noted_from;
-  gboolean          *waited; /* [streams]: as in RankHost, then */
-  RankHost   *hosts;         /* [ranks] */
-  GArray    **group_ops;     /* [groups]: OpId, in the order of issue */
-  GArray    **pair_ops;      /* [pairs]: likewise */
-  OrderId    *orders;        /* [groups] */
-  PoolId     *host_pools;    /* [nodes] */
-  PoolId     *drive_pools;   /* [nodes] */
-  ReplayRank *ranks;         /* [ranks] */
-  GArray     *demands;       /* Demand: scratch */
+  gboolean          *waited;      /* [streams]: as in RankHost, then */
+  RankHost          *hosts;       /* [ranks] */
+  GArray           **group_ops;   /* [groups]: OpId, in the order of issue */
+  GArray           **pair_ops;    /* [pairs]: likewise */
+  OrderId           *orders;      /* [groups] */
+  PoolId            *host_pools;  /* [nodes] */
+  PoolId            *drive_pools; /* [nodes] */
+  ReplayRank        *ranks;       /* [ranks] */
+  GArray            *demands;     /* Demand: scratch */
 } Run;
 
 Run *run_new (const ReplayBound *bound, guint n_periods, guint most, const ReplayOptions *options,
