@@ -398,6 +398,13 @@ engine_record_at (const Engine *self, OpId id)
   return &vector_at (self->records, OpRecord, id - self->forgotten->len);
 }
 
+/* Whether a twin of ID, which has ended, may have ended sooner: none is forgotten where any may. */
+static inline gboolean
+engine_op_was_apart (const Engine *self, OpId id)
+{
+  return self->twins_apart && engine_record_at (self, id)->apart;
+}
+
 /*
  * keys.c: keys EVENT SPAN from now. What would happen at SIM_TIME_MAX or later is not keyed: the
  * run ends before it, with ENGINE_ERROR_TOO_LONG.

@@ -414,7 +414,7 @@ const TraceSegment *engine_segments (const Engine *self, const OpRecord *record)
 /*
  * While it runs: from now on nobody asks what an op did that has ended by now, but for when it did.
  * Their segments go, and so do records, of the first ops that were created up to one that ends
- * later: those behind it when it has.
+ * later: those behind it when it has. Nothing goes where twins may end apart.
  */
 void engine_forget_past (Engine *self);
 

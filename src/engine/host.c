@@ -45,7 +45,7 @@ engine_host_wake (Engine *self, HostId id, Cause cause, OpId op)
   host->state = HOST_RUNNABLE;
   host->blocked_on = ENGINE_NONE;
   if (cause == CAUSE_WAIT)
-    host->apart = engine_record_at (self, op)->apart;
+    host->apart = engine_op_was_apart (self, op);
   event_heap_set (self->heap, host->event, self->now, event_sequence (EVENT_HOST, id));
 }
 

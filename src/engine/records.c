@@ -63,6 +63,8 @@ forget (Engine *self, guint n)
 void
 engine_forget_past (Engine *self)
 {
+  if (self->twins_apart)
+    return;
   self->past = self->now;
   self->n_segments_gone += self->segments->len;
   vector_cut (self->segments, 0);

@@ -119,7 +119,7 @@ consider_gate (Engine *self, Stream *stream, Cause cause, OpId op)
 {
   SimTime end = engine_op_end (self, op);
 
-  if (!engine_record_at (self, op)->apart)
+  if (!engine_op_was_apart (self, op))
     stream->sure_time = MAX (stream->sure_time, end);
   if (end < stream->gate_time || (end == stream->gate_time && stream->gate != CAUSE_HOST))
     return;
