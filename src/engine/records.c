@@ -54,6 +54,8 @@ count_past (const Engine *self)
 static void
 forget (Engine *self, guint n)
 {
+  if (n == 0)
+    return;
   for (guint i = 0; i < n; i++)
     vector_push (self->forgotten, vector_at (self->records, OpRecord, i).end);
   vector_remove (self->records, 0, n);

@@ -280,8 +280,9 @@ gboolean
 heap_repeats (Heap *self)
 {
   GArray  *now = buffers_now (self), *before = self->noted;
-  gboolean alike = allocator_repeats (self->allocator) && now->len == before->len
-                   && memcmp (now->data, before->data, now->len * sizeof (guint64)) == 0;
+  gboolean alike =
+      allocator_repeats (self->allocator) && now->len == before->len
+      && (now->len == 0 || memcmp (now->data, before->data, now->len * sizeof (guint64)) == 0);
 
   g_array_unref (before);
   self->noted = now;

@@ -222,6 +222,26 @@ keeps_up (const Spans *self, const RankHost *host, gboolean *gained)
          && b->held == c->held;
 }
 
+/*
+ * Whether the allocator of the GPU that has given most holds as much at all three ends. What its
+ * cuts leave over may creep on for long; where it stands, a later peak is no surprise.
+ */
+static gboolean
+fullest_stands (const Spans *self)
+{
+  const guint     n = self->replay->bound->binding->ranks->len, last = self->first + 2 * self->n;
+  const RankHost *fullest = &self->replay->run->hosts[0];
+
+  for (guint i = 1; i < n; i++)
+    {
+      const RankHost *host = &self->replay->run->hosts[i];
+
+      if (mark_of (host, last)->reserved > mark_of (fullest, last)->reserved)
+        fullest = host;
+    }
+  return mark_of (fullest, self->first)->reserved == mark_of (fullest, last)->reserved;
+}
+
 static gboolean
 hosts_keep_up (const Spans *self)
 {
@@ -235,7 +255,7 @@ hosts_keep_up (const Spans *self)
         return FALSE;
       any = any || gained[i];
     }
-  return !any || !leads_matter (self, gained);
+  return fullest_stands (self) && (!any || !leads_matter (self, gained));
 }
 
 /* ---- the spans ------------------------------------------------------------------------------- */
