@@ -98,7 +98,7 @@ compare (const Scenario *scenario, guint seed, ProfileSet *profiles)
   if (apart == NULL)
     return UNLIKE;
   full = fixture_replay (scenario, profiles, TRUE, 0);
-  ck_assert_uint_le (2 * replay_n_ranks (apart), replay_n_ranks (full));
+  ck_assert (2 * replay_n_ranks (apart) <= replay_n_ranks (full));
   ck_assert_msg (replay_period (apart) == replay_period (full),
                  "seed %u: apart %" G_GUINT64_FORMAT " ps, all ranks %" G_GUINT64_FORMAT, seed,
                  replay_period (apart), replay_period (full));
