@@ -16,7 +16,7 @@
 
 #define PERIODS 4 /* behind the filling, of several micro-batches; */
 #define SINGLE  8 /* of one micro-batch so many, and as many as fill it: stages settle one by one */
-#define PART    2 /* no more than one in so many is replayed for it: it may be in vain */
+#define PART    3 /* no more than one in so many is replayed for it: it may be in vain */
 
 /* A steady step of RESOLVED, and its run with marks where REPLAY is not NULL. NULL: none is. */
 static Prediction *
